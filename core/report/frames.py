@@ -1,0 +1,65 @@
+"""The two CSV files of a study: one row a cell, and one row a run, task, metric and checkpoint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from core.report.cells import StudyResult
+
+CHECKPOINTS = ("selected", "last")
+SPECTRUM = "singular_value_"  # hundreds of rows a run: they stay in the run's own file, as does the curve
+
+
+def cell_frame(result: StudyResult) -> pd.DataFrame:
+    """One row a cell, in the paper's order: axes, our number with its uncertainty, the paper's, and what stands behind it.
+
+    `interval` says what the interval is over (seeds or pairs); `vs_reference` columns are paired by seed and `p_holm` is corrected
+    over the table; `published` is the paper's number and `difference` ours minus it.
+    """
+    rows = []
+    for cell in result.cells:
+        estimate, comparison = cell.estimate, cell.comparison
+        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
+        row |= {
+            "mean": estimate.mean, "interval_low": estimate.low, "interval_high": estimate.high,
+            "interval": cell.interval, "n": estimate.n, "sd": estimate.sd,
+            "published": np.nan if cell.cell.published is None else cell.cell.published,
+            "difference": np.nan if cell.difference is None else cell.difference,
+            "vs_reference": 0.0 if cell.is_reference and estimate.n else comparison.difference,
+            "vs_reference_low": comparison.low, "vs_reference_high": comparison.high,
+            "p": comparison.p, "p_holm": comparison.p_holm,
+            "distinguishable": "yes" if comparison.distinguishable else "no",
+            "status": cell.status, "missing": cell.count("missing") + cell.count("incomplete"),
+            "collapsed": cell.count("collapsed"), "diverged": cell.count("diverged"),
+            "source": "+".join(sorted({run.source for run in cell.runs} - {""})),
+            "run_ids": " ".join(run.run_id for run in cell.runs),
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def run_frame(result: StudyResult) -> pd.DataFrame:
+    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
+
+    A run without a result keeps one row, with an empty value.
+    """
+    names = [axis.name for axis in result.study.axes]
+    parts = []
+    for cell in result.cells:
+        for run in cell.runs:
+            if run.rows is None:
+                rows = pd.DataFrame({"checkpoint": [""], "task": [""], "metric": [""], "step": [pd.NA], "value": [np.nan]})
+            else:
+                rows = run.rows[run.rows["checkpoint"].isin(CHECKPOINTS) & ~run.rows["metric"].str.startswith(SPECTRUM)]
+                rows = rows.sort_values(["checkpoint", "task", "metric"], kind="stable")
+            head = dict(zip(names, cell.cell.labels))
+            head |= {"seed": run.seed, "run_id": run.run_id, "status": run.status, "source": run.source}
+            parts.append(rows[["checkpoint", "task", "metric", "step", "value"]].assign(**head).astype({"step": "Int64"}))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame[[*names, "seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value"]]
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """A frame as CSV: eight significant digits, empty where there is no number, the same bytes on every machine."""
+    return frame.to_csv(index=False, lineterminator="\n", float_format="%.8g")

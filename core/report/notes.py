@@ -1,0 +1,83 @@
+"""The sentences around a table: title, what the numbers are, and footnotes on what a reader must not overlook."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from core.report.cells import StudyResult
+
+PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE"}
+# What a different value of can move a number without being part of the run's identity.
+ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
+
+
+def title(result: StudyResult) -> str:
+    """Paper, table and caption."""
+    return f"{PAPERS[result.study.paper]} {result.study.title}: {result.study.caption}"
+
+
+def setting(result: StudyResult) -> str:
+    """Scale, profile, encoder and data in one line."""
+    sources = result.sources
+    parts = [f"scale {result.scale.name}", f"profile {result.profile}", f"encoder {sources.encoder_name}",
+             f"text {sources.corpus_name}", f"evaluation {sources.evaluation_name}"]
+    return " · ".join(parts)
+
+
+def reading(result: StudyResult) -> str:
+    """What a number in the table is."""
+    if result.study.metric.task == "avg":
+        what = f"mean over {', '.join(result.scale.tests)}"
+    else:
+        what = f"on {result.scale.dev}"
+    seeds = (
+        f"mean over {result.seeds} seeds ± half of its 95 % t-interval" if result.seeds > 1
+        else "one seed; its 95 % interval, if any, is a bootstrap over test pairs"
+    )
+    return f"Spearman × 100 ({result.aggregate}), {what}; {seeds}."
+
+
+def footnotes(result: StudyResult) -> tuple[str, ...]:
+    """Missing, diverged and collapsed runs, mixed environments and origins, then the study's own reservations."""
+    return (*_about_runs(result), *_about_origin(result), *result.study.footnotes)
+
+
+def _about_runs(result: StudyResult) -> Iterator[str]:
+    total = len(result.runs)
+    for status, sentence in (
+        ("missing", "not run yet (—)"),
+        ("incomplete", "without a score on every test set, so without an average (—)"),
+        ("diverged", "diverged (div.), counted in no mean"),
+        ("collapsed", "collapsed (‡), counted with their score if they have one"),
+    ):
+        where = [f"{'/'.join(cell.cell.labels)}: {cell.count(status)}" for cell in result.cells if cell.count(status)]
+        if where:
+            count = sum(cell.count(status) for cell in result.cells)
+            listed = "; ".join(where[:8]) + ("; …" if len(where) > 8 else "")
+            yield f"{count} of {total} runs {sentence} ({listed})."
+    for run in result.runs:
+        if run.trouble:
+            yield f"Not counted: {run.trouble}"
+
+
+def _about_origin(result: StudyResult) -> Iterator[str]:
+    found = [run for run in result.runs if run.rows is not None]
+    if result.published:
+        own = len(found) - result.published
+        rest = f", {own} from this machine." if own else "."
+        yield f"{result.published} of the runs shown come from the project's published results{rest}"
+    flat = [_flat(run.provenance) for run in found]
+    for name in ENVIRONMENT:
+        versions = Counter(str(one[name]) for one in flat if name in one)
+        if len(versions) > 1:
+            listed = ", ".join(f"{version} ({count})" for version, count in sorted(versions.items()))
+            yield f"The runs differ in {name}: {listed}."
+
+
+def _flat(provenance: Mapping[str, object]) -> dict[str, object]:
+    """Provenance with nested mappings (library versions) brought to one level, by the last name."""
+    flat: dict[str, object] = {}
+    for name, value in provenance.items():
+        flat |= _flat(value) if isinstance(value, Mapping) else {name: value}
+    return flat

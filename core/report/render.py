@@ -1,0 +1,95 @@
+"""Every file of a report: CSV, Markdown, LaTeX, PNG and PDF by study, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.report.cells import StudyResult, gather
+from core.report.figures import figure
+from core.report.frames import cell_frame, csv_text, run_frame
+from core.report.style import drawing, pdf_bytes, png_bytes
+from core.report.tables import latex, markdown
+from core.spec.scale import Scale, Sources
+from core.spec.study import Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderSummary:
+    """What was drawn: one line a study for the reader, and how many runs are missing or come from published results.
+
+    A run that several studies share is counted once.
+    """
+
+    lines: list[str]
+    missing: int
+    published: int
+
+
+def render(
+    studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store, results_dir: Path, figures_dir: Path
+) -> RenderSummary:
+    """Draw studies from the store under seeds 0 … seeds-1, into results_dir and figures_dir / <scale> / <profile>.
+
+    The same runs give the same bytes. A study without any number is left out, and its line says so.
+    """
+    lines: list[str] = []
+    missing: set[str] = set()
+    published: set[str] = set()
+    for study in studies:
+        result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store)
+        missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
+        published |= {run.run_id for run in result.runs if run.source == "published"}
+        head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
+        head += f", {result.published} of them published" if result.published else ""
+        head += f", {result.missing} missing" if result.missing else ""
+        if all(run.rows is None for run in result.runs):
+            lines.append(f"{head}; nothing to draw yet")
+            continue
+        tables = Path(results_dir) / scale.name / profile
+        for name, content in _table_files(result).items():
+            _write(tables / name, content)
+        pictures = Path(figures_dir) / scale.name / profile
+        if any(cell.estimate.n for cell in result.cells):
+            for name, content in _figure_files(result).items():
+                _write(pictures / name, content)
+            lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
+        else:
+            lines.append(f"{head}; {tables / study.name}.md (no score to draw)")
+    return RenderSummary(lines=lines, missing=len(missing), published=len(published))
+
+
+def _table_files(result: StudyResult) -> dict[str, bytes]:
+    name = result.study.name
+    texts = {
+        f"{name}.csv": csv_text(cell_frame(result)),
+        f"{name}_runs.csv": csv_text(run_frame(result)),
+        f"{name}.md": markdown(result),
+        f"{name}.tex": latex(result),
+    }
+    return {path: text.encode() for path, text in texts.items()}
+
+
+def _figure_files(result: StudyResult) -> dict[str, bytes]:
+    with drawing():
+        drawn = figure(result)
+        return {f"{result.study.name}.png": png_bytes(drawn), f"{result.study.name}.pdf": pdf_bytes(drawn)}
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Put a file in place at once: whoever reads it sees the old or the new one. Unchanged files keep their time stamp."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

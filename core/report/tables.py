@@ -1,0 +1,161 @@
+"""Markdown and LaTeX tables with the paper's rows and columns in its order: ours, the paper's number, the difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tabulate import tabulate
+
+from core.report.cells import CellResult, StudyResult
+from core.report.notes import footnotes, reading, setting, title
+
+LINES = ("ours", "paper", "difference")
+MARKS = {
+    "▲": "higher than the reference, Holm-corrected p < 0.05 over the table (paired by seed)",
+    "▼": "lower than the reference, Holm-corrected p < 0.05 over the table (paired by seed)",
+    "†": "the reference, the paper's best cell",
+    "‡": "a collapsed run is among them",
+    "§": "one run: no spread over seeds is known; an interval in brackets is a bootstrap over its test pairs",
+}
+BOLD = "bold: the best, told from every other cell (p < 0.05, Holm-corrected over all pairs)"
+PLAIN_MARKS = {"†": "the reference, the paper's best cell; no difference to it can be told from zero"}
+
+# One character at a time, so that nothing is escaped twice.
+LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", '"': "''",
+    "±": r"$\pm$", "−": "$-$", "—": "---", "–": "--", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
+    "…": r"\ldots{}", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$",
+    "‡": r"$^{\ddagger}$", "§": r"$^{\S}$",
+})
+MARKDOWN = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "<": "&lt;", "`": r"\`"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The text of one place in a table, in plain characters, and whether it is bold."""
+
+    text: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table without a dialect: headers, `lead` columns of labels, and rows of entries; `breaks` are rows with a rule above."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    lead: int
+    breaks: tuple[int, ...]
+
+
+def grid(result: StudyResult) -> Grid:
+    """The study's cells laid out as in the paper. Lines without a paper's number are left out."""
+    study = result.study
+    lines = LINES if any(cell.cell.published is not None for cell in result.cells) else LINES[:1]
+    if study.columns is None:
+        rows = study.axis(study.rows)
+        body = [
+            (Entry(label), *(_entry(_only(result, {rows.name: label}), line, result) for line in lines)) for label in rows.labels
+        ]
+        return Grid((rows.title, *lines), tuple(body), 1, ())
+    columns = study.axis(study.columns)
+    groups = study.axis(study.rows).labels if study.rows else (None,)
+    body = []
+    for group in groups:
+        for line in lines:
+            entries = []
+            for label in columns.labels:
+                labels = {columns.name: label} | ({study.rows: group} if group is not None else {})
+                entries.append(_entry(_only(result, labels), line, result))
+            lead = [] if group is None else [Entry(group if line == lines[0] else "")]
+            body.append((*lead, Entry(line), *entries))
+    headers = (columns.title,) if study.rows is None else (study.axis(study.rows).title, columns.title)
+    breaks = tuple(range(len(lines), len(body), len(lines))) if len(lines) > 1 else ()
+    return Grid((*headers, *columns.labels), tuple(body), len(headers), breaks)
+
+
+def markdown(result: StudyResult) -> str:
+    """The whole Markdown page of a study: title, setting, table, marks, footnotes."""
+    table = grid(result)
+    rows = [[f"**{_md(e.text)}**" if e.bold else _md(e.text) for e in row] for row in table.rows]
+    align = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
+    body = tabulate(rows, [_md(h) for h in table.headers], tablefmt="pipe", colalign=align, disable_numparse=True)
+    watermark = [f"**{_md(result.scale.watermark)}**", ""] if result.scale.watermark else []
+    notes = [f"- {_md(note)}" for note in (*marks(result, table), *footnotes(result))]
+    text = [f"# {_md(title(result))}", "", _md(setting(result)), "", *watermark, _md(reading(result)), "", body, "", *notes]
+    return "\n".join(text).rstrip() + "\n"
+
+
+def latex(result: StudyResult) -> str:
+    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs and amssymb."""
+    table = grid(result)
+    lines = [
+        r"% needs \usepackage{booktabs,amssymb}",
+        r"\begin{table}[t]", r"\centering\small",
+        rf"\caption{{{_tex(title(result))}. {_tex(setting(result))}. {_tex(reading(result))}}}",
+        rf"\label{{tab:{''.join(c if c.isalnum() else '-' for c in result.study.name)}-{result.scale.name}-{result.profile}}}",
+    ]
+    if result.scale.watermark:
+        lines.append(rf"\textbf{{{_tex(result.scale.watermark)}}}\par\smallskip")
+    lines += [
+        rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}", r"\toprule",
+        " & ".join(_tex(header) for header in table.headers) + r" \\", r"\midrule",
+    ]
+    for place, row in enumerate(table.rows):
+        lines += [r"\addlinespace"] if place in table.breaks else []
+        lines.append(" & ".join(rf"\textbf{{{_tex(e.text)}}}" if e.bold else _tex(e.text) for e in row) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}", r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize"]
+    lines += [rf"{_tex(note)}\par" for note in (*marks(result, table), *footnotes(result))]
+    return "\n".join([*lines, r"\end{minipage}", r"\end{table}"]) + "\n"
+
+
+def marks(result: StudyResult, table: Grid) -> tuple[str, ...]:
+    """The meaning of each mark that the table uses, one sentence each."""
+    text = "".join(entry.text for row in table.rows for entry in row)
+    told = any(cell.comparison.distinguishable for cell in result.cells)
+    meanings = MARKS if told else MARKS | PLAIN_MARKS
+    used = [f"{mark} {meaning}." for mark, meaning in meanings.items() if mark in text]
+    return (*used, *([BOLD + "."] if any(entry.bold for row in table.rows for entry in row) else []))
+
+
+def number(value: float, signed: bool = False) -> str:
+    """A score with two decimals and a real minus sign."""
+    return f"{value:{'+' if signed else ''}.2f}".replace("-", "−")
+
+
+def _only(result: StudyResult, labels: dict[str, str]) -> CellResult | None:
+    return result.at(**labels)
+
+
+def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:
+    if cell is None:
+        return Entry()
+    if line == "paper":
+        return Entry("" if cell.cell.published is None else number(cell.cell.published))
+    if line == "difference":
+        return Entry("" if cell.difference is None else number(cell.difference, signed=True))
+    if not cell.estimate.n:
+        return Entry({"diverged": "div.", "collapsed": "no score‡"}.get(cell.status, "—"))
+    return Entry(_ours(cell, result.seeds), cell.is_best)
+
+
+def _ours(cell: CellResult, seeds: int) -> str:
+    estimate = cell.estimate
+    text = number(estimate.mean)
+    if cell.interval == "seeds":
+        text += f" ± {number(estimate.high - estimate.mean)}"
+    elif cell.interval == "pairs":
+        text += f" [{number(estimate.low)}, {number(estimate.high)}]"
+    if cell.comparison.distinguishable:
+        text += " ▲" if cell.comparison.difference > 0 else " ▼"
+    text += ("†" if cell.is_reference else "") + ("‡" if cell.count("collapsed") else "") + ("§" if estimate.n == 1 else "")
+    return text + (f" (n={estimate.n})" if 1 < estimate.n < seeds else "")
+
+
+def _md(text: str) -> str:
+    return text.translate(MARKDOWN)
+
+
+def _tex(text: str) -> str:
+    return text.translate(LATEX)

@@ -1,0 +1,1 @@
+"""What to run: run configuration, identity, scales, studies and claims. Standard library only."""

@@ -1,0 +1,96 @@
+"""Run identity: 64 bits of SHA-256 over the canonical JSON of the whole configuration and one number.
+
+The canonical form holds every field, never only those that differ from a default. A field that is added later may
+declare `metadata={"neutral": value}`: it is left out at that frozen value, so that old ids live on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import typing
+
+from core.spec import config as configs
+from core.spec.errors import UserError
+from core.spec.section import Section, alternatives, field_types, public_name
+
+NUMERICS = 1  # raised when a change of code is meant to change results
+
+
+def run_id(run: configs.RunConfig) -> str:
+    """16 hex digits that name everything that can move a number of this run."""
+    return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
+
+
+def canonical_json(run: configs.RunConfig) -> str:
+    """The text that is hashed: sorted keys, no spaces, each section tagged with its kind."""
+    document = {"numerics": NUMERICS, "run": to_plain(run)}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+
+
+def to_plain(value):
+    """A section as plain dicts, lists and scalars. Raises TypeError for anything that JSON cannot hold exactly."""
+    if isinstance(value, Section):
+        plain = {"kind": type(value).__name__}
+        for field in dataclasses.fields(value):
+            content = getattr(value, field.name)
+            if "neutral" in field.metadata and content == field.metadata["neutral"]:
+                continue
+            plain[public_name(field.name)] = to_plain(content)
+        return plain
+    if type(value) is tuple:
+        return [to_plain(item) for item in value]
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a run configuration")
+
+
+def from_plain(plain: dict) -> configs.RunConfig:
+    """The configuration that `to_plain` wrote. Raises UserError for unknown kinds, unknown or missing fields."""
+    value = _section_from(plain)
+    if not isinstance(value, configs.RunConfig):
+        raise UserError("This document does not hold a run configuration.")
+    return value
+
+
+def from_canonical_json(text: str) -> tuple[configs.RunConfig, int]:
+    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one."""
+    try:
+        document = json.loads(text)
+        return from_plain(document["run"]), int(document["numerics"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"The stored run configuration cannot be read ({error}).") from error
+
+
+def _section_from(plain):
+    cls = getattr(configs, str(plain.get("kind")), None)
+    if not (isinstance(cls, type) and issubclass(cls, Section) and dataclasses.is_dataclass(cls)):
+        raise UserError(f"Unknown kind {plain.get('kind')!r} in a run configuration.")
+    hints = field_types(cls)
+    names = {public_name(field.name): field for field in dataclasses.fields(cls)}
+    unknown = set(plain) - set(names) - {"kind"}
+    if unknown:
+        raise UserError(f"Unknown field {sorted(unknown)[0]!r} in section {cls.label()} of a run configuration.")
+    arguments = {}
+    for name, field in names.items():
+        if name in plain:
+            arguments[field.name] = _value_from(plain[name], hints[field.name])
+        elif "neutral" in field.metadata:
+            arguments[field.name] = field.metadata["neutral"]
+        else:
+            raise UserError(f"Field {cls.label()}.{name} is missing from a run configuration.")
+    return cls(**arguments)
+
+
+def _value_from(value, expected):
+    if isinstance(value, dict):
+        return _section_from(value)
+    if isinstance(value, list):
+        for option in alternatives(expected):
+            if typing.get_origin(option) is tuple:
+                inner = typing.get_args(option)[0]
+                return tuple(_value_from(item, inner) for item in value)
+        return tuple(value)
+    return value
+

@@ -1,0 +1,122 @@
+"""Scales: how big a run is. The science of a cell is written once, in paper units, and scaled by rule here.
+
+Rules: what the paper counts in batches stays that many batches (queue size, initial size, slices); widths keep their ratio
+to the encoder's hidden size; `released_cosine` stretches with the run; the learning rate keeps its ratio to the paper's
+3e-5; a batch twice as large means half as many steps; development checks keep their number per run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.spec.base import PAPER_HIDDEN, PAPER_STEPS
+from core.spec.config import MomentumQueue, NegativeQueue, RunConfig
+from core.spec.errors import UserError
+from core.spec.vary import vary
+
+PAPER_BATCH = 64
+PAPER_RATE = 3e-5
+PAPER_CADENCE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What was found on this machine for a scale, by content: digests, counts and names (names are for labels only)."""
+
+    corpus_digest: str
+    corpus_rows: int
+    corpus_name: str
+    encoder_digest: str
+    encoder_hidden: int
+    encoder_name: str
+    evaluation_digest: str
+    evaluation_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How large a run is at this scale.
+
+    `steps` are optimiser steps at the paper's batch of 64 (None: one pass over the text); `checks` development checks a
+    run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5 (others keep their ratio);
+    `precision` None leaves the method's own. `tests` are the test sets and `dev` the development set, in table order.
+    """
+
+    name: str
+    seeds: int
+    steps: int | None
+    checks: int | None
+    batch_size: int
+    learning_rate: float | None
+    warmup_fraction: float
+    precision: str | None
+    dev: str
+    tests: tuple[str, ...]
+    watermark: str | None
+
+
+STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+
+DEMO = Scale(
+    name="demo", seeds=3, steps=300, checks=10, batch_size=64, learning_rate=3e-4, warmup_fraction=0.1,
+    precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), watermark="demo scale: made-up language",
+)
+MINI = Scale(
+    name="mini", seeds=3, steps=320, checks=8, batch_size=64, learning_rate=None, warmup_fraction=0.0,
+    precision="fp32", dev="STS-B dev", tests=STS_TESTS, watermark=None,
+)
+PAPER = Scale(
+    name="paper", seeds=5, steps=None, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0,
+    precision=None, dev="STS-B dev", tests=STS_TESTS, watermark=None,
+)
+SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
+
+
+def at_scale(run: RunConfig, scale: Scale, sources: Sources) -> RunConfig:
+    """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one."""
+    batches = scale.batch_size / PAPER_BATCH
+    width = sources.encoder_hidden / PAPER_HIDDEN
+    batch = _scaled(run.train.batch_size, batches)
+    rows = sources.corpus_rows if scale.steps is None else scale.steps * scale.batch_size
+    if rows > sources.corpus_rows:
+        raise UserError(
+            f"Scale {scale.name} trains on {rows} sentences but the training text has only {sources.corpus_rows}; "
+            "give a longer one with --data-dir."
+        )
+    steps = rows // batch if run.data.drop_last or scale.steps is not None else -(-rows // batch)
+    changes: dict[str, object] = {
+        "scale": scale.name,
+        "data.digest": sources.corpus_digest,
+        "data.rows": sources.corpus_rows,
+        "encoder.digest": sources.encoder_digest,
+        "eval.digest": sources.evaluation_digest,
+        "train.batch_size": batch,
+        "train.steps": steps,
+        "train.warmup_fraction": scale.warmup_fraction,
+    }
+    if scale.precision is not None:
+        changes["train.precision"] = scale.precision
+    if scale.learning_rate is not None:
+        changes["train.learning_rate"] = run.train.learning_rate * (scale.learning_rate / PAPER_RATE)
+    if scale.checks is not None:
+        cadence = PAPER_CADENCE if run.method == "mocose" else 125
+        changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / cadence))
+    if run.heads is not None:
+        changes["heads.out_size"] = _scaled(run.heads.out_size, width)
+        if run.heads.predictor_hidden is not None:
+            changes["heads.predictor_hidden"] = _scaled(run.heads.predictor_hidden, width)
+    if isinstance(run.queue, NegativeQueue):
+        changes["queue.size"] = _scaled(run.queue.size, batches)
+        changes["queue.init_size"] = _scaled(run.queue.init_size, batches) if run.queue.init_size > 1 else run.queue.init_size
+        if run.queue.slice is not None:
+            changes["queue.slice"] = tuple((round(a * batches), round(b * batches)) for a, b in run.queue.slice)
+    if isinstance(run.queue, MomentumQueue):
+        changes["queue.size"] = _scaled(run.queue.size, batches)
+    if run.ema is not None and run.ema.total_updates is not None:
+        paper_steps = steps * run.train.batch_size / PAPER_BATCH  # the schedule's period is fixed, whatever the batch (D2)
+        changes["ema.total_updates"] = max(1, round(run.ema.total_updates * paper_steps / PAPER_STEPS))
+    return vary(run, changes)
+
+
+def _scaled(count: int, factor: float) -> int:
+    return max(1, round(count * factor))

@@ -1,0 +1,95 @@
+"""Typed, frozen configuration sections: what a field may hold is checked when the object is made."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+
+from core.spec.errors import UserError
+
+
+class Section:
+    """Base of every configuration section: checks each field against its annotation.
+
+    An int where a float is declared becomes a float, since `1` and `1.0` would otherwise be two run ids.
+    Raises UserError for any other mismatch; subclasses add cross-field rules in `check()`.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self):
+        hints = field_types(type(self))
+        for field in dataclasses.fields(self):
+            value = checked(getattr(self, field.name), hints[field.name], f"{self.label()}.{public_name(field.name)}")
+            object.__setattr__(self, field.name, value)
+        self.check()
+
+    @classmethod
+    def label(cls) -> str:
+        """The name of the section in dotted paths, for messages."""
+        return cls.__name__.lower()
+
+    def check(self) -> None:
+        """Refuse contradictions between fields; overridden where there are any."""
+
+
+@functools.cache  # resolving annotations is most of what making a section costs
+def field_types(section: type) -> dict[str, typing.Any]:
+    """Resolved annotations of a section class, by field name."""
+    return typing.get_type_hints(section)
+
+
+def public_name(field_name: str) -> str:
+    """The field's name in paths and canonical form: `lambda_` is written `lambda`, a Python keyword."""
+    return field_name.rstrip("_")
+
+
+def checked(value, expected, path: str):
+    """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
+    if not fits(value, expected):
+        raise UserError(f"{path} is {value!r}, but it must be {describe(expected)}.")
+    if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
+        return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id for the same run
+    return value
+
+
+def fits(value, expected) -> bool:
+    """Whether a value may stand in a field of this annotation."""
+    origin = typing.get_origin(expected)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, option) for option in typing.get_args(expected))
+    if origin is typing.Literal:
+        return any(value == option and type(value) is type(option) for option in typing.get_args(expected))
+    if origin is tuple:
+        inner = typing.get_args(expected)
+        if not isinstance(value, tuple):
+            return False
+        if len(inner) == 2 and inner[1] is Ellipsis:
+            return all(fits(item, inner[0]) for item in value)
+        return len(value) == len(inner) and all(fits(v, t) for v, t in zip(value, inner))
+    if expected is float:
+        return type(value) in (int, float) and value == value and abs(value) != float("inf")
+    if expected in (int, str, bool, type(None)):
+        return type(value) is expected
+    return isinstance(value, expected)
+
+
+def alternatives(expected) -> tuple:
+    """The members of a union, or the annotation itself."""
+    if typing.get_origin(expected) in (typing.Union, types.UnionType):
+        return typing.get_args(expected)
+    return (expected,)
+
+
+def describe(expected) -> str:
+    """An annotation in words, for messages: `"on" or "off"`, `a whole number`, `none`."""
+    words = []
+    for option in alternatives(expected):
+        if typing.get_origin(option) is typing.Literal:
+            words += [repr(value) for value in typing.get_args(option)]
+        else:
+            names = {int: "a whole number", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
+            words.append(names.get(option, getattr(option, "__name__", str(option))))
+    return " or ".join(words)

@@ -1,0 +1,109 @@
+"""Changing a configuration by dotted path: `vary(run, {"queue.size": 256})`, and reading `FIELD=VALUE` from a user."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+from collections.abc import Mapping
+
+from core.spec.config import RunConfig
+from core.spec.errors import UserError
+from core.spec.section import Section, alternatives, field_types, public_name
+
+
+def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
+    """A copy of `run` with the fields at these paths set. A whole section may be given, or None to drop it.
+
+    Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made before the cross-field
+    rules are checked, so that fields which go together can be changed together.
+    """
+    grouped: dict[str, dict[str, object]] = {}
+    whole: dict[str, object] = {}
+    for path, value in changes.items():
+        head, _, tail = path.partition(".")
+        if tail:
+            grouped.setdefault(_field(run, head, path), {})[tail] = value
+        else:
+            whole[_field(run, head, path)] = value
+    for name, inner in grouped.items():
+        section = whole.get(name, getattr(run, name))
+        if not isinstance(section, Section):
+            raise UserError(f"{name}.{next(iter(inner))} cannot be set: this run has no section {name}.")
+        whole[name] = dataclasses.replace(
+            section, **{_field(section, tail, f"{name}.{tail}"): value for tail, value in inner.items()}
+        )
+    return dataclasses.replace(run, **whole)
+
+
+def read(run: RunConfig, path: str):
+    """The value at a dotted path. Raises UserError if there is none."""
+    value = run
+    for part in path.split("."):
+        if not isinstance(value, Section):
+            raise UserError(f"{path} does not exist: this run has no section {path.rpartition('.')[0]}.")
+        value = getattr(value, _field(value, part, path))
+    return value
+
+
+def paths(run: RunConfig) -> list[str]:
+    """Every path of the run's leaf fields, as `--set` takes them."""
+    found = []
+    for field in dataclasses.fields(run):
+        value = getattr(run, field.name)
+        if isinstance(value, Section):
+            found += [f"{field.name}.{public_name(inner.name)}" for inner in dataclasses.fields(value)]
+        else:
+            found.append(field.name)
+    return found
+
+
+def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
+    """Path and typed value of `FIELD=VALUE`, as `--set` takes it. Raises UserError with what would be right."""
+    path, equals, written = text.partition("=")
+    path, written = path.strip(), written.strip()
+    if not equals or not path or not written:
+        raise UserError(f"--set takes FIELD=VALUE, not {text!r}; for example --set loss.temperature=0.1.")
+    head, _, tail = path.partition(".")
+    name = _field(run, head, path)
+    owner = run
+    if tail:
+        owner = getattr(run, name)
+        if not isinstance(owner, Section):
+            raise UserError(f"--set {path}: this study's runs have no section {head}.")
+        name = _field(owner, tail, path)
+    return path, parse_value(written, field_types(type(owner))[name], path)
+
+
+def parse_value(written: str, expected, path: str):
+    """A value from its text, by the field's annotation: none, true/false, numbers, words, or JSON lists."""
+    options = alternatives(expected)
+    if written.lower() == "none" and type(None) in options:
+        return None
+    if written.lower() in ("true", "false") and bool in options:
+        return written.lower() == "true"
+    for kind in (int, float):
+        if kind in options:
+            try:
+                return kind(written)
+            except ValueError:
+                pass
+    if written.startswith("["):
+        try:
+            return _tuples(json.loads(written))
+        except ValueError as error:
+            raise UserError(f"{path}={written} is not a list like [[0,512]].") from error
+    return written
+
+
+def _tuples(value):
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def _field(section: Section, public: str, path: str) -> str:
+    names = {public_name(field.name): field.name for field in dataclasses.fields(section)}
+    if public in names:
+        return names[public]
+    near = difflib.get_close_matches(public, names, n=1)
+    hint = f"did you mean {path[: len(path) - len(public)]}{near[0]}?" if near else f"known: {', '.join(sorted(names))}."
+    raise UserError(f"There is no field {path}; {hint}")

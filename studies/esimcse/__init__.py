@@ -1,0 +1,1 @@
+"""Studies of ESimCSE: one file a table."""

@@ -1,0 +1,1 @@
+"""Studies of MoCoSE: one file a table."""

@@ -1,0 +1,81 @@
+"""A store in memory with made-up runs, for the report's tests: the same methods as the real one, nothing on disk."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from core.spec.identity import run_id
+from core.spec.scale import DEMO, Scale, Sources
+
+SOURCES = Sources(
+    corpus_digest="c" * 8, corpus_rows=40_000, corpus_name="demo text", encoder_digest="e" * 8, encoder_hidden=128,
+    encoder_name="demo_bert 2x128", evaluation_digest="v" * 8, evaluation_name="demo pairs",
+)
+
+
+@dataclass
+class FakeRun:
+    """What `Store.load` returns, as far as the report reads it."""
+
+    run_id: str
+    config: object
+    status: str
+    rows: pd.DataFrame
+    provenance: dict
+    source: str = "own"
+
+
+@dataclass
+class FakeStore:
+    """Runs by id. `used` keeps what was asked for."""
+
+    runs: dict[str, FakeRun] = field(default_factory=dict)
+    pairs: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def has(self, run_id: str, use_published: bool = True) -> bool:
+        return run_id in self.runs and (use_published or self.runs[run_id].source == "own")
+
+    def load(self, run_id: str) -> FakeRun:
+        return self.runs[run_id]
+
+    def load_pairs(self, run_id: str) -> pd.DataFrame | None:
+        return self.pairs.get(run_id)
+
+    def add(self, config, value: float, *, scale: Scale = DEMO, status: str = "ok", source: str = "own", provenance=None) -> FakeRun:
+        """Store a run whose average and dev score are `value` under every aggregate (NaN if diverged)."""
+        if status == "diverged":
+            value = float("nan")
+        rows = [
+            (checkpoint, task, f"spearman_{aggregate}", 300, value + offset - (checkpoint == "last"))
+            for checkpoint in ("selected", "last")
+            for task, offset in (*zip(scale.tests, np.linspace(-1, 1, len(scale.tests))), ("avg", 0.0), ("dev", 0.0))
+            for aggregate in ("all", "mean", "wmean")
+        ]
+        rows += [("curve", "dev", "spearman_all", step, value * step / 300) for step in (100, 200, 300)]
+        frame = pd.DataFrame(rows, columns=["checkpoint", "task", "metric", "step", "value"])
+        made = FakeRun(run_id(config), config, status, frame, provenance or {"device": "cpu", "torch": "2.9.0"}, source)
+        self.runs[made.run_id] = made
+        return made
+
+
+def config_of(study, labels, seed: int, profile: str = "clean", scale: Scale = DEMO):
+    """The configuration of a cell, by its labels."""
+    cell = next(cell for cell in study.cells if cell.labels == tuple(labels))
+    return study.config(cell, profile=profile, scale=scale, sources=SOURCES, seed=seed)
+
+
+def filled(study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scale: Scale = DEMO, skip=()) -> FakeStore:
+    """A store with every run of a study but those in `skip` ((labels, seed)): cells lie a point apart, seeds scatter by `spread`."""
+    store = FakeStore()
+    for place, cell in enumerate(study.cells):
+        for seed in range(seeds):
+            if (cell.labels, seed) in skip:
+                continue
+            config = study.config(cell, profile="clean", scale=scale, sources=SOURCES, seed=seed)
+            noise = int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32 - 0.5
+            store.add(config, level + (place * 7) % 5 + spread * noise, scale=scale)
+    return store

@@ -1,0 +1,217 @@
+"""Identity: the id of a run follows from its whole configuration, from nothing else, and is the same for ever."""
+
+import copy
+import dataclasses
+import json
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.spec import config as configs
+from core.spec import identity
+from core.spec.base import BASES, PROFILES, base
+from core.spec.errors import UserError
+from core.spec.identity import canonical_json, from_canonical_json, from_plain, run_id, to_plain
+from core.spec.section import Section, alternatives, field_types
+from core.spec.vary import vary
+
+# If one of these changes, every stored result is orphaned. That is right only together with NUMERICS or before a release.
+GOLDEN = {
+    ("mocose", "clean"): "d91868404b952ee8",
+    ("mocose", "released"): "86b5b249322907cf",
+    ("simcse", "clean"): "e02c4f8bce1665b5",
+    ("simcse", "released"): "16eeb8d5f0a2e4cd",
+    ("esimcse", "clean"): "bfc3a25af4b959c8",
+    ("esimcse", "released"): "18bd0d5b482c303e",
+}
+EVERYTHING = {  # runs that together have every section and every optional field
+    "mocose": vary(
+        BASES["mocose"],
+        {"queue.slice": ((0, 256), (256, 512)), "heads.predictor_hidden": 64, "aug.token_cutoff": 0.1,
+         "aug.token_cutoff_pool": "real_tokens", "aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
+    ),
+    "esimcse": BASES["esimcse"],
+}  # fmt: skip
+
+
+def other_value(value, expected):
+    """A value that the annotation allows and that differs from this one."""
+    options = alternatives(expected)
+    for option in options:
+        if typing.get_origin(option) is typing.Literal:
+            return next(word for word in typing.get_args(option) if word != value)
+    if type(value) is bool:
+        return not value
+    if type(value) is int:
+        return value + 1
+    if type(value) is float:
+        return float(np.nextafter(value, 1e9))  # the very next double
+    if type(value) is str:
+        return value + "x"
+    if type(value) is tuple:
+        return (*value[:-1], (value[-1][0], value[-1][1] - 1))
+    return {int: 1, float: 0.5, str: "x"}[next(option for option in options if option in (int, float, str))]
+
+
+def with_leaf(run, section_name, field_name, value):
+    """The run with one leaf changed, past all checks: identity must not depend on them."""
+    run, owner = copy.copy(run), None
+    if section_name is None:
+        owner = run
+    else:
+        owner = copy.copy(getattr(run, section_name))
+        object.__setattr__(run, section_name, owner)
+    object.__setattr__(owner, field_name, value)
+    return run
+
+
+def leaves():
+    for name, run in EVERYTHING.items():
+        for field in dataclasses.fields(run):
+            section = getattr(run, field.name)
+            if isinstance(section, Section):
+                hints = field_types(type(section))
+                yield from ((name, field.name, inner.name, hints[inner.name]) for inner in dataclasses.fields(section))
+            elif section is not None:
+                yield name, None, field.name, field_types(type(run))[field.name]
+
+
+@pytest.mark.parametrize("method, section, field, expected", list(leaves()), ids=lambda v: v if isinstance(v, str) else "")
+def test_perturbing_any_leaf_changes_the_id(method, section, field, expected):
+    run = EVERYTHING[method]
+    value = getattr(run if section is None else getattr(run, section), field)
+    changed = with_leaf(run, section, field, other_value(value, expected))
+    assert run_id(changed) != run_id(run)
+    if type(None) in alternatives(expected) and value is not None:
+        assert run_id(with_leaf(run, section, field, None)) != run_id(run)
+
+
+def test_the_walk_meets_every_section_and_field_there_is():
+    met = {(type(getattr(EVERYTHING[m], s)) if s else configs.RunConfig, f) for m, s, f, _ in leaves()}
+    kinds = [v for v in vars(configs).values() if isinstance(v, type) and issubclass(v, Section) and dataclasses.is_dataclass(v)]
+    wanted = {(kind, f.name) for kind in kinds for f in dataclasses.fields(kind)}
+    sections = {f.name for f in dataclasses.fields(configs.RunConfig)} - {"scale", "method"}
+    assert wanted - met == {(configs.RunConfig, name) for name in sections}
+
+
+@pytest.mark.parametrize("method, profile", GOLDEN)
+def test_golden_ids(method, profile):
+    assert run_id(base(method, profile)) == GOLDEN[method, profile]
+
+
+def test_ids_are_the_same_in_a_fresh_process_with_another_hash_seed():
+    code = "from core.spec.base import base; from core.spec.identity import run_id; print(run_id(base('mocose', 'clean')))"
+    root = Path(__file__).parent.parent
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, env={"PYTHONHASHSEED": "77"})
+    assert done.stdout.strip() == run_id(base("mocose", "clean"))
+
+
+def test_equal_runs_made_on_different_ways_have_one_id():
+    run = BASES["mocose"]
+    assert run_id(vary(run, {"ema.start": 0.5, "queue.size": 256})) == run_id(vary(vary(run, {"queue.size": 256}), {"ema.start": 0.5}))
+    assert run_id(vary(run, {"ema.end": 1})) == run_id(run)
+    assert run_id(vary(run, {"aug.token_cutoff": -0.0})) == run_id(run)
+
+
+def test_two_kinds_of_section_with_equal_fields_are_told_apart():
+    assert to_plain(configs.NegativeQueue())["kind"] != to_plain(configs.MomentumQueue())["kind"]
+    assert to_plain(BASES["esimcse"])["queue"]["kind"] == "MomentumQueue"
+
+
+def test_numerics_is_part_of_the_id(monkeypatch):
+    before = run_id(BASES["mocose"])
+    monkeypatch.setattr(identity, "NUMERICS", identity.NUMERICS + 1)
+    assert run_id(BASES["mocose"]) != before
+
+
+@pytest.mark.parametrize("method", BASES)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_round_trip_through_the_canonical_form(method, profile):
+    run = base(method, profile)
+    back, numerics = from_canonical_json(canonical_json(run))
+    assert back == run and run_id(back) == run_id(run) and numerics == identity.NUMERICS
+    assert all(from_canonical_json(canonical_json(one))[0] == one for one in EVERYTHING.values())
+
+
+def test_key_order_and_spacing_of_a_document_do_not_matter():
+    run = EVERYTHING["mocose"]
+    document = json.loads(canonical_json(run))
+    turned = json.dumps({key: turn(document[key]) for key in reversed(document)}, indent=3)
+    assert turned != canonical_json(run)
+    assert run_id(from_canonical_json(turned)[0]) == run_id(run)
+
+
+def turn(value):
+    return {key: turn(value[key]) for key in reversed(value)} if isinstance(value, dict) else value
+
+
+def test_the_canonical_form_is_ascii_sorted_and_without_blanks():
+    text = canonical_json(vary(BASES["mocose"], {"data.digest": "λ"}))
+    assert text.isascii() and " " not in text
+    assert text.index('"aug"') < text.index('"data"') < text.index('"train"')
+    assert '"lambda":0.995' in canonical_json(BASES["esimcse"])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Later(Section):
+    """A section as a later version might have it: one field more, neutral at 0."""
+
+    size: int
+    extra: int = dataclasses.field(default=0, metadata={"neutral": 0})
+
+
+def test_a_field_at_its_neutral_value_is_left_out_and_comes_back(monkeypatch):
+    monkeypatch.setattr(configs, "Later", Later, raising=False)
+    assert to_plain(Later(size=3)) == {"kind": "Later", "size": 3}
+    assert to_plain(Later(size=3, extra=1)) == {"kind": "Later", "size": 3, "extra": 1}
+    assert identity._section_from({"kind": "Later", "size": 3}) == Later(size=3, extra=0)
+    with pytest.raises(UserError, match="later.size is missing"):
+        identity._section_from({"kind": "Later"})
+
+
+@pytest.mark.parametrize("value", [np.int64(3), np.float64(0.5), np.bool_(True), Path("/x"), [1], {"a": 1}, b"x", 1 + 2j])
+def test_what_json_cannot_hold_exactly_is_refused(value):
+    run = with_leaf(BASES["mocose"], "train", "steps", value)
+    with pytest.raises(TypeError, match="cannot stand in a run configuration"):
+        run_id(run)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_not_a_number_has_no_identity(value):
+    with pytest.raises(ValueError):
+        run_id(with_leaf(BASES["mocose"], "ema", "start", value))
+
+
+@pytest.mark.parametrize(
+    "spoil, sentence",
+    [
+        (lambda run: run.update(kind="Nothing"), "Unknown kind 'Nothing'"),
+        (lambda run: run.update(kind="Section"), "Unknown kind 'Section'"),
+        (lambda run: run.update(kind="UserError"), "Unknown kind 'UserError'"),
+        (lambda run: run["loss"].update(extra=1), "Unknown field 'extra' in section loss"),
+        (lambda run: run["loss"].pop("temperature"), "Field loss.temperature is missing"),
+        (lambda run: run["loss"].update(temperature="hot"), "loss.temperature is 'hot'"),
+        (lambda run: run.update(loss=run["seed"]), "run.loss is Seed"),
+        (lambda run: run.update(run.pop("seed")), "missing|Unknown"),
+    ],
+)  # fmt: skip
+def test_a_spoilt_document_is_refused_with_a_sentence(spoil, sentence):
+    document = json.loads(canonical_json(BASES["mocose"]))
+    spoil(document["run"])
+    with pytest.raises(UserError, match=sentence):
+        from_canonical_json(json.dumps(document))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"run": 3, "numerics": 1}', '{"numerics": 1}', "not json"])
+def test_a_text_that_is_no_document_is_refused(text):
+    with pytest.raises(UserError, match="cannot be read"):
+        from_canonical_json(text)
+
+
+def test_a_part_of_a_run_is_no_run():
+    with pytest.raises(UserError, match="does not hold a run configuration"):
+        from_plain(to_plain(configs.Loss()))

@@ -1,0 +1,134 @@
+"""The studies: listed, named after their files, complete, true to the papers' numbers, and sharing the runs that they share."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from core.spec.base import PROFILES
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.scale import DEMO, MINI, PAPER, Sources
+from core.spec.vary import read
+from fake_store import SOURCES, config_of
+from studies import STUDIES, find
+
+ROOT = Path(__file__).parent.parent
+BY_NAME = {study.name: study for study in STUDIES}
+LARGE = Sources(
+    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
+    evaluation_digest="v", evaluation_name="sets",
+)
+
+
+def files():
+    return sorted(path for path in (ROOT / "studies").glob("*/*.py") if path.name != "__init__.py")
+
+
+def test_every_file_is_listed_and_named_as_its_study():
+    assert {f"{path.parent.name}-{path.stem}" for path in files()} == set(BY_NAME)
+    assert len(BY_NAME) == len(STUDIES)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+def test_a_study_is_data_over_core_spec_alone_and_short(path):
+    text = path.read_text()
+    modules = {n.module for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
+    assert modules and all(module.startswith("core.spec.") for module in modules)
+    assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Import, ast.FunctionDef, ast.For, ast.While))]
+    assert len(text.splitlines()) <= 120
+
+
+@pytest.mark.parametrize("name, full", [("table7", "mocose-table7"), ("mocose-table3", "mocose-table3"), ("esimcse-table11", "esimcse-table11")])
+def test_studies_are_found_by_name_and_mocose_by_its_short_name(name, full):
+    assert find(name).name == full
+
+
+@pytest.mark.parametrize(
+    "name, hint", [("tabel7", "did you mean table7"), ("esimcse-table1", "did you mean esimcse-table11"), ("Table3", "did you mean table3"),
+                   ("xyz", "choose one of mocose-table3, mocose-table7, esimcse-table11")]
+)  # fmt: skip
+def test_an_unknown_study_is_refused_with_the_nearest_name(name, hint):
+    with pytest.raises(UserError, match=hint):
+        find(name)
+
+
+def test_table_3_as_printed():
+    study = BY_NAME["mocose-table3"]
+    assert {cell.labels[0]: cell.published for cell in study.cells} == {
+        "0.5": 75.76, "0.8": 75.19, "0.85": 76.49, "0.9": 76.05, "0.95": 76.08, "0.99": 75.12,
+    }  # fmt: skip
+    assert [cell.changes for cell in study.cells] == [{"ema.start": v} for v in (0.5, 0.8, 0.85, 0.9, 0.95, 0.99)]
+    run = config_of(study, ("0.9",), 0, scale=DEMO)
+    assert (run.queue.size, run.queue.init_size, run.train.batch_size) == (512, 128, 64)
+
+
+def test_table_7_as_printed():
+    study = BY_NAME["mocose-table7"]
+    printed = {cell.labels: cell.published for cell in study.cells}
+    assert [study.axis(study.rows).labels, study.axis(study.columns).labels] == [
+        ("none", "quarter", "half", "all"), ("128", "256", "512", "1024", "4096"),
+    ]  # fmt: skip
+    assert [printed["none", k] for k in ("128", "256", "512", "1024", "4096")] == [76.40, 76.19, 75.38, 76.63, 50.17]
+    assert [printed[row, "512"] for row in ("none", "quarter", "half", "all")] == [75.38, 77.30, 76.94, 76.29]
+    assert [printed[row, "4096"] for row in ("none", "quarter", "half", "all")] == [50.17, 50.42, 38.74, 45.80]
+    assert sum(printed.values()) == pytest.approx(1406.97)  # of the twenty printed numbers
+    assert max(printed, key=printed.get) == study.reference
+    sizes = {cell.labels: (cell.changes["queue.size"], cell.changes["queue.init_size"]) for cell in study.cells}
+    assert [sizes[row, "1024"] for row in ("none", "quarter", "half", "all")] == [(1024, 1), (1024, 256), (1024, 512), (1024, 1024)]
+
+
+def test_table_11_as_printed():
+    study = BY_NAME["esimcse-table11"]
+    assert [(cell.labels[0], cell.changes["queue.size"], cell.published) for cell in study.cells] == [
+        ("1", 64, 83.83), ("1.5", 96, 83.81), ("2", 128, 83.03), ("2.5", 160, 84.85), ("3", 192, 82.66),
+    ]  # fmt: skip
+    assert study.metric.task == "dev"
+    run = config_of(study, ("2.5",), 0)
+    assert (run.momentum.lambda_, run.dup.rate, run.dup.unit, run.train.batch_size) == (0.995, 0.32, "subword", 64)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
+def test_single_runs_of_the_paper_average_to_what_it_prints(study):
+    known = [cell for cell in study.cells if cell.published_runs]
+    assert len(known) == {"mocose-table3": 5, "mocose-table7": 20, "esimcse-table11": 0}[study.name]
+    for cell in known:
+        read_to = 0.3 if cell.labels[-1] == "4096" else 0.02
+        assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(cell.published_runs)
+        assert sum(cell.published_runs) / 3 == pytest.approx(cell.published, abs=read_to)
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, LARGE)], ids=["demo", "mini", "paper"])
+def test_every_cell_is_a_run_of_its_own_under_each_seed(study, profile, scale, sources):
+    runs = [study.config(cell, profile=profile, scale=scale, sources=sources, seed=s) for cell in study.cells for s in range(3)]
+    assert len({run_id(run) for run in runs}) == 3 * len(study.cells)
+    assert {run.scale for run in runs} == {scale.name}
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
+def test_profiles_never_share_a_run_and_cells_keep_what_they_vary(study):
+    for cell in study.cells:
+        clean, released = (study.config(cell, profile=p, scale=PAPER, sources=LARGE, seed=42) for p in PROFILES)
+        assert run_id(clean) != run_id(released)
+        for path, value in {**study.base_changes, **cell.changes}.items():
+            assert read(clean, path) == read(released, path) == value
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("scale", [DEMO, MINI], ids=["demo", "mini"])
+def test_tables_3_and_7_share_one_run(profile, scale):
+    ids = {
+        study.name: {run_id(config_of(study, cell.labels, 1, profile, scale)): cell.labels for cell in study.cells} for study in STUDIES
+    }
+    shared = set(ids["mocose-table3"]) & set(ids["mocose-table7"])
+    assert [(ids["mocose-table3"][i], ids["mocose-table7"][i]) for i in shared] == [(("0.85",), ("quarter", "512"))]
+    assert not set(ids["esimcse-table11"]) & (set(ids["mocose-table3"]) | set(ids["mocose-table7"]))
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
+def test_guesses_are_said_in_footnotes_and_titles_are_the_papers(study):
+    assert study.title in {"Table 3", "Table 7", "Table 11"} and study.footnotes
+    assert all(note.endswith(".") for note in study.footnotes)
+    assert study.paper == "esimcse" or any("guess" in note for note in study.footnotes)

@@ -1,0 +1,377 @@
+"""From a store to cells, CSV, Markdown and LaTeX: what is counted, what is marked, and what is left out."""
+
+import io
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.report.cells import gather, score
+from core.report.frames import cell_frame, csv_text, run_frame
+from core.report.notes import footnotes, reading, setting
+from core.report.render import render
+from core.report.statistics import spearman
+from core.report.tables import Entry, grid, latex, markdown, number
+from core.spec.errors import UserError
+from core.spec.scale import DEMO, MINI
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from fake_store import SOURCES, FakeStore, config_of, filled
+from studies import STUDIES, find
+
+TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
+
+
+def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
+    return gather(study, profile="clean", scale=scale, sources=sources, seeds=seeds, store=store)
+
+
+def small(**changes):
+    """Two cells, a and b, of which a is the reference."""
+    fields = dict(
+        name="mocose-small", paper="mocose", title="Table 0", caption="Small", method="mocose",
+        axes=(Axis(name="size", title="Size", labels=("a", "b")),), rows=None, columns="size",
+        cells=(Cell(labels=("a",), changes={"queue.size": 256}, published=50.0), Cell(labels=("b",), changes={"queue.size": 512})),
+        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
+    )  # fmt: skip
+    return Study(**{**fields, **changes})
+
+
+def stored(study, **by_label):
+    """A store with these values by cell and seed; a tuple (value, status) sets the status."""
+    store = FakeStore()
+    for label, values in by_label.items():
+        for seed, value in enumerate(values):
+            if value is not None:
+                value, status = value if isinstance(value, tuple) else (value, "ok")
+                store.add(config_of(study, (label,), seed), value, status=status)
+    return store
+
+
+def test_a_cell_is_the_mean_over_seeds_of_the_studys_metric_beside_the_papers_number():
+    one = result(small(), stored(small(), a=[50.0, 52.0, 51.0], b=[60.0, 61.0, 62.0]))
+    a, b = one.cells
+    assert (a.estimate.mean, a.estimate.n, a.interval, a.status, a.difference) == (51.0, 3, "seeds", "ok", 1.0)
+    assert b.difference is None and b.comparison.difference == 10.0 and b.comparison.n == 3
+    assert a.is_reference and not b.is_reference
+    assert (one.missing, one.published, one.aggregate) == (0, 0, "all")
+
+
+def test_a_diverged_run_counts_in_no_mean_and_a_collapsed_one_does():
+    one = result(small(), stored(small(), a=[50.0, (0.0, "diverged"), 52.0], b=[60.0, (20.0, "collapsed"), 61.0]))
+    a, b = one.cells
+    assert (a.estimate.mean, a.estimate.n, a.status, a.count("diverged")) == (51.0, 2, "ok", 1)
+    assert (b.estimate.mean, b.estimate.n, b.status, b.count("collapsed")) == (47.0, 3, "collapsed", 1)
+    assert b.comparison.n == 2  # only seeds that both have
+
+
+def test_status_of_a_cell():
+    one = result(small(), stored(small(), a=[None, None, None], b=[(0, "diverged")] * 3))
+    assert [cell.status for cell in one.cells] == ["missing", "diverged"]
+    two = result(small(), stored(small(), a=[50.0, None, None], b=[50.0, (9.0, "collapsed"), None]))
+    assert [cell.status for cell in two.cells] == ["partial", "partial"] and two.missing == 3
+
+
+def test_a_collapsed_run_without_any_score_is_still_a_result():
+    nan = float("nan")
+    one = result(small(), stored(small(), a=[50.0, 51.0], b=[(nan, "collapsed"), (nan, "collapsed")]), seeds=2)
+    assert (one.cells[1].status, one.missing, one.cells[1].estimate.n) == ("collapsed", 0, 0)
+    assert texts(grid(one))[0][2] == "no score‡"
+    assert result(small(), stored(small(), a=[nan]), seeds=1).cells[0].status == "missing"  # an average of nothing, and no reason why
+
+
+def test_an_average_with_a_test_set_missing_is_no_average():
+    store = stored(small(), a=[50.0, 51.0], b=[50.0, 50.0])
+    run = store.runs[result(small(), store, seeds=2).cells[0].runs[0].run_id]
+    run.rows = run.rows[~((run.rows["task"] == "Roles") & (run.rows["metric"] == "spearman_all"))]
+    one = result(small(), store, seeds=2)
+    assert [r.status for r in one.cells[0].runs] == ["incomplete", "ok"]
+    assert one.cells[0].estimate.n == 1 and one.missing == 1
+    assert any("without a score on every test set" in note for note in footnotes(one))
+    assert score(run.rows, "avg", "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
+    assert score(run.rows, "avg", "all", DEMO) is None
+    assert score(run.rows, "dev", "all", DEMO) == 50.0
+
+
+def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
+    rows = pd.DataFrame(
+        [("selected", "dev", "spearman_all", 1, 70.0), ("last", "dev", "spearman_all", 9, 60.0), ("selected", "dev", "spearman_mean", 1, 50.0),
+         ("curve", "dev", "spearman_all", 3, 10.0)],
+        columns=["checkpoint", "task", "metric", "step", "value"],
+    )  # fmt: skip
+    assert score(rows, "dev", "all", DEMO) == 70.0
+    assert score(rows, "dev", "mean", DEMO) == 50.0
+    assert score(rows, "dev", "all", DEMO, checkpoint="last") == 60.0
+    assert score(rows, "dev", "wmean", DEMO) is None
+
+
+def test_another_aggregate_of_the_study_is_followed():
+    study = small(base_changes={"sts.aggregate": "wmean"})
+    store = stored(study, a=[50.0, 51.0])
+    for run in store.runs.values():
+        run.rows.loc[run.rows["metric"] == "spearman_wmean", "value"] += 7
+    one = result(study, store, seeds=2)
+    assert (one.aggregate, one.cells[0].estimate.mean) == ("wmean", 57.5)
+    assert "(wmean)" in reading(one)
+
+
+def pair_frame(tasks, seed=0):
+    rng = np.random.default_rng(seed)
+    frames = []
+    for task in tasks:
+        gold = rng.uniform(0, 5, 120)
+        frames.append(pd.DataFrame({"task": task, "subset": "all", "gold": gold, "cosine": gold / 5 + rng.normal(0, 0.5, 120)}))
+    return pd.concat(frames, ignore_index=True).assign(words_a=5, words_b=5)
+
+
+def single(value_offset=0.0, tasks=DEMO.tests):
+    frame = pair_frame(tasks)
+    value = np.mean([spearman(*(part[c].to_numpy() for c in ("gold", "cosine"))) for _, part in frame.groupby("task")])
+    study = small()
+    store = stored(study, a=[float(value) + value_offset])
+    store.pairs = {run: frame for run in store.runs}
+    return result(study, store, seeds=1).cells[0]
+
+
+def test_one_run_carries_the_interval_over_its_pairs():
+    cell = single()
+    assert cell.interval == "pairs" and cell.estimate.n == 1
+    assert cell.estimate.low < cell.estimate.mean < cell.estimate.high
+    assert single().estimate[:4] == cell.estimate[:4]  # its generator follows from the run
+
+
+def test_pairs_that_do_not_belong_to_the_score_give_no_interval():
+    assert single(value_offset=0.5).interval == "none"
+    assert single(tasks=DEMO.tests[:2]).interval == "none"
+    bare = result(small(), stored(small(), a=[50.0]), seeds=1).cells[0]
+    assert bare.interval == "none" and np.isnan(bare.estimate.low)
+
+
+def test_a_run_that_cannot_be_read_counts_as_missing_and_is_named():
+    class Damaged(FakeStore):
+        def load(self, run_id):
+            if run_id == bad:
+                raise UserError("runs/x.parquet is damaged; delete it.")
+            return super().load(run_id)
+
+    plain = stored(small(), a=[50.0, 51.0], b=[50.0, 51.0])
+    bad = result(small(), plain, seeds=2).cells[0].runs[1].run_id
+    one = result(small(), Damaged(plain.runs), seeds=2)
+    assert one.missing == 1 and one.cells[0].estimate.n == 1
+    assert any("runs/x.parquet is damaged" in note for note in footnotes(one))
+
+
+def test_cells_csv_reads_back_with_one_row_a_cell():
+    skip = {(("all", "4096"), seed) for seed in range(3)}
+    frame = cell_frame(result(TABLE7, filled(TABLE7, skip=skip)))
+    back = pd.read_csv(io.StringIO(csv_text(frame)))
+    assert list(back.columns[:9]) == ["initial_fill", "queue_size", "mean", "interval_low", "interval_high", "interval", "n", "sd", "published"]
+    assert [(r.initial_fill, str(r.queue_size)) for r in back.itertuples()] == [cell.labels for cell in TABLE7.cells]
+    gone = back[back["status"] == "missing"].iloc[0]
+    assert (gone["initial_fill"], gone["queue_size"], gone["n"], gone["missing"], gone["published"]) == ("all", 4096, 0, 3, 45.80)
+    assert np.isnan(gone["mean"]) and np.isnan(gone["difference"])
+    whole = back[back["status"] == "ok"]
+    assert len(whole) == 19 and (whole["n"] == 3).all() and (whole["interval"] == "seeds").all()
+    assert whole["difference"].to_numpy() == pytest.approx((whole["mean"] - whole["published"]).to_numpy(), abs=1e-5)
+    assert whole["run_ids"].str.split().map(len).eq(3).all()
+
+
+def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_missing():
+    store = filled(TABLE11, skip={(("3",), 2)})
+    for run in store.runs.values():
+        run.rows.loc[len(run.rows)] = ("selected", "dev", "singular_value_0", 300, 9.0)
+    back = pd.read_csv(io.StringIO(csv_text(run_frame(result(TABLE11, store)))))
+    missing = back[back["status"] == "missing"]
+    assert len(missing) == 1 and missing["value"].isna().all() and missing.iloc[0]["seed"] == 2
+    per_run = back[back["status"] == "ok"].groupby("run_id").size()
+    assert len(per_run) == 14 and set(per_run) == {2 * 3 * (len(DEMO.tests) + 2)}  # checkpoints x aggregates x (tests, avg, dev)
+    assert set(back["checkpoint"].dropna()) == {"selected", "last"}  # the curve stays in the run's own file
+    run = next(iter(store.runs.values()))
+    kept = run.rows[(run.rows["checkpoint"] == "last") & (run.rows["task"] == "avg") & (run.rows["metric"] == "spearman_mean")]["value"].iloc[0]
+    row = back[(back["run_id"] == run.run_id) & (back["checkpoint"] == "last") & (back["task"] == "avg") & (back["metric"] == "spearman_mean")]
+    assert row["value"].iloc[0] == pytest.approx(kept, rel=1e-7)
+
+
+def texts(table):
+    return [[entry.text for entry in row] for row in table.rows]
+
+
+def test_a_table_of_two_axes_has_the_papers_rows_and_columns():
+    table = grid(result(TABLE7, filled(TABLE7)))
+    assert table.headers == ("Initial fill", "Queue size", "128", "256", "512", "1024", "4096")
+    assert [row[:2] for row in texts(table)][:6] == [
+        ["none", "ours"], ["", "paper"], ["", "difference"], ["quarter", "ours"], ["", "paper"], ["", "difference"],
+    ]  # fmt: skip
+    assert texts(table)[4][2:] == ["75.92", "76.34", "77.30", "76.20", "50.42"]
+    assert table.breaks == (3, 6, 9) and len(table.rows) == 12
+
+
+def test_a_table_of_one_axis_across_or_down():
+    across = grid(result(TABLE3, filled(TABLE3)))
+    assert across.headers == ("EMA decay η", "0.5", "0.8", "0.85", "0.9", "0.95", "0.99")
+    assert [row[0] for row in texts(across)] == ["ours", "paper", "difference"]
+    study = small(rows="size", columns=None)
+    down = grid(result(study, stored(study, a=[50.0, 51.0], b=[60.0, 61.0]), seeds=2))
+    assert down.headers == ("Size", "ours", "paper", "difference")
+    assert [row[0] for row in texts(down)] == ["a", "b"] and texts(down)[0][2:] == ["50.00", "+0.50"] and texts(down)[1][2:] == ["", ""]
+
+
+def test_a_study_without_the_papers_numbers_shows_ours_alone():
+    sample = config_of(TABLE3, ("0.5",), 0)
+    own = TABLE3.with_settings(("loss.temperature=0.1",), sample)
+    table = grid(result(own, filled(own)))
+    assert [row[0] for row in texts(table)] == ["ours"]
+    assert "Table 3 with loss.temperature=0.1" in markdown(result(own, filled(own))).replace("\\_", "_")
+
+
+def ours(study, store, seeds=3):
+    return texts(grid(result(study, store, seeds)))[0][1:]
+
+
+def test_what_a_place_says():
+    assert ours(small(), stored(small(), a=[50.0, 52.0, 51.0], b=[None] * 3)) == ["51.00 ± 2.48†", "—"]
+    assert ours(small(), stored(small(), a=[50.0, 52.0, None], b=[(0, "diverged")] * 3)) == ["51.00 ± 12.71† (n=2)", "div."]
+    assert ours(small(), stored(small(), a=[50.0], b=[(-3.0, "collapsed")]), seeds=1) == ["50.00†§", "−3.00‡§"]
+    assert ours(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2]))[1].endswith("▲")
+    assert ours(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[40.0, 40.2, 40.2]))[1].endswith("▼")
+    assert number(-0.5, signed=True) == "−0.50" and number(0.5, signed=True) == "+0.50"
+
+
+def bold(study, store, seeds=3):
+    return [entry.bold for entry in grid(result(study, store, seeds)).rows[0][1:]]
+
+
+def test_nothing_is_bold_that_cannot_be_told_from_the_others():
+    assert bold(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])) == [False, True]
+    assert bold(small(), stored(small(), a=[50.0, 55.0, 51.0], b=[51.0, 54.0, 53.0])) == [False, False]
+    assert bold(small(), stored(small(), a=[50.0], b=[90.0]), seeds=1) == [False, False]
+    assert bold(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, None])) == [False, False]  # a run is still to come
+    assert "**60.13 ± 0.29 ▲**" in markdown(result(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])))
+
+
+def test_noise_over_twenty_cells_makes_nothing_bold_and_no_arrows():
+    rng = np.random.default_rng(1)
+    store = FakeStore()
+    for cell in TABLE7.cells:
+        for seed in range(3):
+            store.add(config_of(TABLE7, cell.labels, seed), 50 + rng.normal(0, 1))
+    text = markdown(result(TABLE7, store))
+    assert "▲" not in text and "▼" not in text and "± " in text
+    assert not any(entry.bold for row in grid(result(TABLE7, store)).rows for entry in row)
+
+
+def test_title_and_setting_name_scale_profile_encoder_and_data():
+    page = markdown(result(TABLE7, filled(TABLE7)))
+    assert page.startswith("# MoCoSE Table 7: Queue size and initial fill of the queue\n")
+    assert "scale demo · profile clean · encoder demo\\_bert 2x128 · text demo text · evaluation demo pairs" in page
+    assert "**demo scale: made-up language**" in page and "mean over Para, Length, Roles, Mixed" in page
+    mini = markdown(result(TABLE11, filled(TABLE11, scale=MINI), scale=MINI))
+    assert "made-up" not in mini and "on STS-B dev" in mini
+
+
+def test_mixed_environments_and_origins_are_footnoted():
+    study, store = small(), FakeStore()
+    for seed, (torch, source) in enumerate([("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]):
+        nested = {"versions": {"torch": torch, "numpy": "2.4"}, "device": "cpu", "seconds": 3.0 + seed}
+        store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
+    notes = footnotes(result(study, store))
+    assert "1 of the runs shown come from the project's published results, 2 from this machine." in notes
+    assert "The runs differ in torch: 2.10.0 (1), 2.9.0 (2)." in notes
+    assert not any("numpy" in note or "seconds" in note or "device" in note for note in notes)
+    assert cell_frame(result(study, store))["source"].tolist() == ["own+published", ""]
+
+
+def test_studys_own_footnotes_come_last_and_long_lists_are_cut():
+    notes = footnotes(result(TABLE7, FakeStore()))
+    assert notes[-len(TABLE7.footnotes):] == TABLE7.footnotes
+    assert notes[0].startswith("60 of 60 runs not run yet") and "; …" in notes[0] and notes[0].count(";") == 8
+
+
+def test_every_mark_in_a_table_is_explained_and_no_other():
+    page = markdown(result(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, (60.2, "collapsed"), 60.2])))
+    assert {line[2] for line in page.splitlines() if line.startswith("- ") and line[2] in "▲▼†‡§"} == set("▲†‡")
+    plain = markdown(result(small(), stored(small(), a=[50.0], b=[50.0]), seeds=1))
+    assert "no difference to it can be told from zero" in plain and "- § one run" in plain
+
+
+def test_latex_is_balanced_escaped_and_plain_ascii():
+    sources = replace(SOURCES, encoder_name=r"a_b&c%d#e$f{g}~h^i\j <k>", corpus_name="x|y")
+    for study in STUDIES:
+        text = latex(result(study, filled(study, skip={(study.cells[0].labels, 0)}), sources=sources))
+        assert text.isascii()
+        for name in ("table", "tabular", "minipage"):
+            assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
+        bare = re.sub(r"\\[\\{}$&%#_]", "", text)  # what is escaped is no syntax
+        assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
+        assert not re.search(r"[#~^]", re.sub(r"\$[^$]*\$", "", bare)) and bare.count("%") == 1
+        width = text.split(r"\begin{tabular}{")[1].split("}")[0]
+        rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+        assert {line.replace(r"\&", "").count("&") for line in rows} == {len(width) - 1}
+        assert r"a\_b\&c\%d\#e\$f\{g\}\textasciitilde{}h\textasciicircum{}i\textbackslash{}j $<$k$>$" in text
+        assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+
+
+def test_markdown_escapes_what_would_break_a_table():
+    sources = replace(SOURCES, encoder_name="a|b*c<d")
+    assert r"encoder a\|b\*c&lt;d" in markdown(result(TABLE3, filled(TABLE3), sources=sources))
+
+
+def test_an_entry_that_the_study_lacks_is_blank():
+    ragged = replace(TABLE7, cells=tuple(cell for cell in TABLE7.cells if cell.labels != ("all", "4096")))
+    table = grid(result(ragged, filled(ragged)))
+    assert table.rows[9][-1] == Entry() and table.rows[10][-1] == Entry()
+
+
+def draw(studies, store, folder, seeds=3):
+    return render(studies, "clean", DEMO, SOURCES, seeds, store, folder / "results", folder / "figures")
+
+
+def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
+    store = filled(TABLE3)
+    store.runs |= filled(TABLE7, skip={(("quarter", "512"), 0)}).runs
+    for run in (run for run in list(store.runs.values())[:4]):
+        run.source = "published"
+    store.runs.pop(result(TABLE3, store).at(ema_decay="0.85").runs[0].run_id)  # of both tables
+    summary = draw([TABLE3, TABLE7], store, tmp_path)
+    assert (summary.missing, summary.published) == (1, 4)
+    assert summary.lines[0].startswith("mocose-table3: 17 of 18 runs, 4 of them published, 1 missing; ")
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert names == {
+        f"{folder}/demo/clean/mocose-{table}{end}" for table in ("table3", "table7")
+        for folder, ends in (("results", (".csv", "_runs.csv", ".md", ".tex")), ("figures", (".png", ".pdf"))) for end in ends
+    }  # fmt: skip
+
+
+def test_render_twice_gives_the_same_bytes_and_touches_nothing(tmp_path):
+    store = filled(TABLE11)
+    draw([TABLE11], store, tmp_path)
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")}
+    draw([TABLE11], store, tmp_path)
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")} == before
+    draw([TABLE11], store, tmp_path / "again")
+    assert {p.name: p.read_bytes() for p in (tmp_path / "again").rglob("*.*")} == {p.name: b for p, (b, _) in before.items()}
+
+
+def test_a_study_without_runs_is_named_and_leaves_no_file(tmp_path):
+    summary = draw([TABLE3], FakeStore(), tmp_path)
+    assert summary.missing == 18 and summary.lines == ["mocose-table3: 0 of 18 runs, 18 missing; nothing to draw yet"]
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_study_whose_runs_all_diverged_has_a_table_and_no_empty_figure(tmp_path):
+    study = small()
+    summary = draw([study], stored(study, a=[(0, "diverged")] * 3, b=[(0, "diverged")] * 3), tmp_path)
+    assert "no score to draw" in summary.lines[0]
+    assert (tmp_path / "results/demo/clean/mocose-small.md").is_file() and not (tmp_path / "figures").exists()
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
+    draw([TABLE11], filled(TABLE11), tmp_path)
+    page = tmp_path / "results/demo/clean/esimcse-table11.md"
+    old = page.read_bytes()
+    monkeypatch.setattr("core.report.render.os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        draw([TABLE11], filled(TABLE11, level=10.0), tmp_path)
+    assert page.read_bytes() == old
+    assert not [path for path in tmp_path.rglob(".*")]

@@ -1,0 +1,134 @@
+"""The walls between the floors: who may import whom, and that reports need no torch."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.runner.store import Store
+from core.spec.result import PairBlock, Result, Row
+from core.spec.scale import DEMO
+from fake_store import SOURCES
+from studies import find
+
+ROOT = Path(__file__).parent.parent
+TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
+READING = {"numpy", "pandas", "scipy", "matplotlib", "tabulate"}
+
+
+def modules(folder):
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def imported(path):
+    """Every module that a file names in an import, at any depth, relative ones refused."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def tops(path):
+    return {name.partition(".")[0] for name in imported(path)}
+
+
+def within(names, *allowed):
+    return all(name in ("core", "studies") or name.startswith(allowed) for name in names if name.partition(".")[0] in ("core", "studies"))
+
+
+ABOVE = [path for folder in ("core/spec", "core/runner", "core/report", "studies") for path in modules(folder)]
+
+
+@pytest.mark.parametrize("path", ABOVE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_nothing_above_the_engine_imports_it_or_torch(path):
+    assert not tops(path) & TORCH
+    assert not [name for name in imported(path) if name.startswith("core.engine")]
+
+
+@pytest.mark.parametrize("path", modules("core/spec"), ids=lambda p: p.stem)
+def test_spec_imports_the_standard_library_and_itself(path):
+    assert tops(path) <= set(sys.stdlib_module_names) | {"core"}
+    assert within(imported(path), "core.spec")
+
+
+@pytest.mark.parametrize("path", modules("studies"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_studies_import_spec_alone(path):
+    assert tops(path) <= set(sys.stdlib_module_names) | {"core", "studies"}
+    assert within(imported(path), "core.spec", "studies.")
+
+
+@pytest.mark.parametrize("path", modules("core/report"), ids=lambda p: p.stem)
+def test_report_imports_spec_itself_and_what_reads_numbers(path):
+    assert tops(path) <= set(sys.stdlib_module_names) | {"core"} | READING
+    assert within(imported(path), "core.spec", "core.report")
+
+
+@pytest.mark.parametrize("path", modules("core/runner"), ids=lambda p: p.stem)
+def test_runner_imports_spec_and_itself(path):
+    assert within(imported(path), "core.spec", "core.runner")
+
+
+@pytest.mark.parametrize("path", modules("core/engine"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_engine_knows_no_study_and_no_report(path):
+    assert not [name for name in imported(path) if name.startswith(("core.report", "studies"))]
+
+
+def test_the_walk_sees_what_it_should(tmp_path):
+    assert len(ABOVE) > 20
+    sly = tmp_path / "sly.py"
+    sly.write_text("def f():\n    if True:\n        import torch.nn as n\n        from core import engine\n")
+    assert tops(sly) & TORCH and "core.engine" in imported(sly)
+    assert not within(imported(sly), "core.spec")
+
+
+def stored(folder):
+    """A real store with two seeds of each cell of a study, pairs for the first seed."""
+    store, study = Store(folder, None), find("esimcse-table11")
+    store.prepare()
+    for place, cell in enumerate(study.cells):
+        for seed in range(2):
+            config = study.config(cell, profile="clean", scale=DEMO, sources=SOURCES, seed=seed)
+            rows = tuple(
+                Row(checkpoint, task, f"spearman_{aggregate}", 300, 50.0 + place + seed / 10)
+                for checkpoint in ("selected", "last") for task in (*DEMO.tests, "avg", "dev") for aggregate in ("all", "mean", "wmean")
+            )  # fmt: skip
+            pairs = (PairBlock("DEV", "all", (1.0, 2.0, 3.0), (0.1, 0.3, 0.2), (4, 4, 4), (5, 5, 5)),)
+            store.save(config, Result(status="ok", rows=rows, pairs=pairs, provenance={"device": "cpu"}))
+
+
+CODE = """
+import sys
+from pathlib import Path
+from core.report.render import render
+from core.runner.store import Store
+from core.spec.scale import DEMO
+from fake_store import SOURCES
+from studies import STUDIES
+folder = Path(sys.argv[1])
+summary = render(STUDIES, "clean", DEMO, SOURCES, 2, Store(folder, None), folder / "results", folder / "figures")
+print(*summary.lines, sep="\\n")
+assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
+"""
+
+
+def test_rendering_works_with_a_poisoned_torch(tmp_path):
+    stored(tmp_path / "store")
+    for name in TORCH:
+        (tmp_path / "poison" / name).mkdir(parents=True)
+        (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned: imported ' + __name__)\n")
+    paths = os.pathsep.join([str(tmp_path / "poison"), str(ROOT), str(ROOT / "tests")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment)
+    assert "poisoned" in poisoned.stderr  # the poison works
+    done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
+    drawn = {path.name for path in (tmp_path / "store").rglob("demo/clean/*")}
+    assert drawn == {f"esimcse-table11{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
