@@ -1,0 +1,60 @@
+"""Training batches: which sentences make up each step, and what each method is given of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from core.engine.packing import Packed, pack
+from core.engine.repetition import repeat_tokens, repeat_words, stream_for
+from core.engine.streams import numpy_stream, python_stream
+from core.engine.tokens import TokenTable
+from core.spec.config import RunConfig
+
+
+def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
+    """Sentence indices of each step, (batch,) or less for a ragged last batch of an epoch (D37), without end.
+
+    Each epoch is a fresh permutation from the stream `order` of seed.data, so order never depends on anything else.
+    """
+    stream = numpy_stream(config.seed.data, "order")
+    size = config.train.batch_size
+    while True:
+        order = stream.permutation(rows)
+        stop = rows - rows % size if config.data.drop_last else rows
+        for start in range(0, stop, size):
+            yield order[start : start + size]
+
+
+def training_batches(
+    config: RunConfig, table: TokenTable, texts: list[str] | None, tokenizer, device: torch.device
+) -> Iterator[tuple[Packed | None, ...]]:
+    """The arguments of `model.loss` for each of `train.steps` steps.
+
+    MoCoSE gets the batch once and makes its views itself. SimCSE and ESimCSE get both views in one batch of 2B and, with a
+    queue, what goes through the momentum encoder. `texts` and `tokenizer` are needed for word repetition alone.
+    """
+    steps = batch_indices(config, len(table))
+    drawing = python_stream(config.seed.data, "augmentation")
+    for _ in range(config.train.steps):
+        indices = next(steps)
+        first = [table[i] for i in indices]
+        if config.method == "mocose":
+            yield (pack(first, device),)
+            continue
+        second = first
+        if config.dup is not None and config.dup.unit == "subword":
+            second = [
+                repeat_tokens(tokens, config.dup, config.data.max_length, stream_for(config.dup, drawing, int(i)))
+                for tokens, i in zip(first, indices)
+            ]
+        elif config.dup is not None:
+            repeated = [repeat_words(texts[i], config.dup, stream_for(config.dup, drawing, int(i))) for i in indices]
+            encoded = tokenizer(repeated, truncation=True, max_length=config.data.max_length)["input_ids"]
+            second = [np.array(ids, dtype=np.int32) for ids in encoded]
+        kept = None
+        if config.queue is not None:
+            kept = pack(second if config.queue.view == "repeated" else first, device)
+        yield pack(first + second, device), kept

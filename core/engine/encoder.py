@@ -1,0 +1,138 @@
+"""A BERT or RoBERTa encoder over packed batches: Hugging Face's parameters, our forward pass without padding.
+
+Only the tokens that are there are multiplied, and the last layer is computed for the rows that are wanted ([CLS] in all
+methods here). With dropout off it gives what `transformers` gives, to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.activations import ACT2FN
+
+from core.engine.packing import Packed
+
+
+class Embeddings(nn.Module):
+    """Word, position and token-type embeddings, LayerNorm, dropout."""
+
+    def __init__(self, source: nn.Module, *, dropout: float, position_offset: int):
+        super().__init__()
+        self.word = source.word_embeddings
+        self.position = source.position_embeddings
+        self.token_type = source.token_type_embeddings
+        self.norm = source.LayerNorm
+        self.dropout = dropout
+        self.position_offset = position_offset  # RoBERTa counts positions from padding_idx + 1
+
+    def lookup(self, packed: Packed) -> Tensor:
+        """Word embeddings (T, hidden): the input that FGSM and cut-off change."""
+        return F.embedding(packed.ids, self.word.weight)
+
+    def finish(self, words: Tensor, positions: Tensor) -> Tensor:
+        """Add position and type, normalise, drop out: (T, hidden) from words (T, hidden) and positions (T,)."""
+        x = words + F.embedding(positions + self.position_offset, self.position.weight) + self.token_type.weight[0]
+        return F.dropout(self.norm(x), self.dropout, self.training)
+
+    def forward(self, packed: Packed) -> Tensor:
+        """The plain embedding of a batch, (T, hidden)."""
+        return self.finish(self.lookup(packed), packed.slot)
+
+
+class Layer(nn.Module):
+    """One post-LayerNorm transformer layer over packed tokens."""
+
+    def __init__(self, source: nn.Module, *, heads: int, activation: str, hidden_dropout: float, attention_dropout: float,
+                 attention: str):
+        super().__init__()
+        self.query, self.key, self.value = source.attention.self.query, source.attention.self.key, source.attention.self.value
+        self.attention_out, self.attention_norm = source.attention.output.dense, source.attention.output.LayerNorm
+        self.up, self.down, self.norm = source.intermediate.dense, source.output.dense, source.output.LayerNorm
+        self.activation = ACT2FN[activation]
+        self.heads, self.attention = heads, attention
+        self.hidden_dropout, self.attention_dropout = hidden_dropout, attention_dropout
+
+    def forward(self, x: Tensor, packed: Packed, first_only: bool = False) -> Tensor:
+        """(T, hidden) to (T, hidden), or to (B, hidden) of the first tokens alone with `first_only`."""
+        wanted = x[packed.first] if first_only else x  # (Q, hidden)
+        key = self._grid(self.key(x), packed)  # (B, heads, L, d)
+        value = self._grid(self.value(x), packed)  # (B, heads, L, d)
+        if first_only:
+            query = self.query(wanted).view(packed.batch, self.heads, 1, -1)  # (B, heads, 1, d)
+        else:
+            query = self._grid(self.query(wanted), packed)  # (B, heads, L, d)
+        context = self._attend(query, key, value, packed.mask[:, None, None, :])  # (B, heads, 1 or L, d)
+        context = context.transpose(1, 2).reshape(-1, x.shape[1])  # (B or B * L, hidden)
+        if not first_only:
+            context = context[packed.cells]  # (T, hidden)
+        x = self.attention_norm(wanted + F.dropout(self.attention_out(context), self.hidden_dropout, self.training))
+        y = self.down(self.activation(self.up(x)))
+        return self.norm(x + F.dropout(y, self.hidden_dropout, self.training))
+
+    def _grid(self, x: Tensor, packed: Packed) -> Tensor:
+        """Packed (T, hidden) laid out as (B, heads, L, d), zeros at padding."""
+        grid = x.new_zeros(packed.batch * packed.width, x.shape[1]).index_copy(0, packed.cells, x)
+        return grid.view(packed.batch, packed.width, self.heads, -1).transpose(1, 2)
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+        dropout = self.attention_dropout if self.training else 0.0
+        if self.attention == "sdpa":
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])  # (B, heads, Q, L)
+        weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
+        return F.dropout(weights, dropout, self.training) @ value
+
+
+class Stack(nn.Module):
+    """The transformer layers above the embeddings."""
+
+    def __init__(self, layers: list[Layer]):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor, packed: Packed) -> Tensor:
+        """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
+        for layer in self.layers[:-1]:
+            x = layer(x, packed)
+        return self.layers[-1](x, packed, first_only=True)
+
+
+class Encoder(nn.Module):
+    """Embeddings and stack of one pretrained checkpoint. `forward` gives [CLS] of the last layer, (B, hidden)."""
+
+    def __init__(self, embeddings: Embeddings, stack: Stack, pooler: nn.Linear | None, hidden: int, norm_eps: float,
+                 max_positions: int):
+        super().__init__()
+        self.embeddings, self.stack = embeddings, stack
+        self.hidden, self.norm_eps, self.max_positions = hidden, norm_eps, max_positions
+        self.pretrained_pooler = [pooler]  # in a list: a source of initial weights, not a part of this module
+
+    def forward(self, packed: Packed) -> Tensor:
+        """[CLS] of the last layer, (B, hidden)."""
+        return self.stack(self.embeddings(packed), packed)
+
+
+def from_pretrained(model: nn.Module, *, hidden_dropout: float, attention_dropout: float, attention: str) -> Encoder:
+    """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not copied).
+
+    Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.
+    """
+    config = model.config
+    offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
+    layers = [
+        Layer(source, heads=config.num_attention_heads, activation=config.hidden_act, hidden_dropout=hidden_dropout,
+              attention_dropout=attention_dropout, attention=attention)
+        for source in model.encoder.layer
+    ]
+    pooler = getattr(model, "pooler", None)
+    return Encoder(
+        Embeddings(model.embeddings, dropout=hidden_dropout, position_offset=offset),
+        Stack(layers),
+        pooler.dense if pooler is not None else None,
+        config.hidden_size,
+        config.layer_norm_eps,
+        config.max_position_embeddings - offset,
+    )

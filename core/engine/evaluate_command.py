@@ -1,0 +1,134 @@
+"""`python run_study.py evaluate MODEL`: score any checkpoint on disk with the evaluator that scores the runs."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.engine.evaluation import Evaluation, average, evaluate
+from core.engine.sts import StsSet, load_demo, load_sts, load_stsb
+from core.spec.errors import UserError
+from core.spec.scale import DEMO, STS_TESTS
+
+POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
+_GEOMETRY = (
+    ("alignment", ("alignment_global", "alignment_batched64")),
+    ("alignment, all pairs", ("alignment_all_global", "alignment_all_batched64")),
+    ("uniformity", ("uniformity_global", "uniformity_batched64")),
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print one line a set, their average, alignment and uniformity; 0, or 2 with a sentence on standard error."""
+    options = _parse(argv)
+    try:
+        return _run(options)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    started = time.monotonic()
+    tests, dev, sets, geometry_of = _sets(options)
+    import torch  # after the data is known to be right
+
+    from core.engine.encoding import load_checkpoint, sentence_vectors
+
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("There is no CUDA device here; leave --device out.")
+    checkpoint = load_checkpoint(
+        options.model, pooling=options.pooling, device=options.device, allow_pickle=options.allow_pickle
+    )
+    evaluation = evaluate(
+        sets, lambda sentences: sentence_vectors(checkpoint, sentences, options.pooling, options.first_layer), geometry_of
+    )
+    for line in lines(evaluation, tests, dev, geometry_of[-1].name if len(geometry_of) == 1 else "STS-B, all splits"):
+        print(line)
+    print(f"{time.monotonic() - started:.1f} s, {torch.get_num_threads()} threads, pooling {options.pooling}")
+    if options.csv is not None:
+        _write_csv(options, evaluation, tests, geometry_of[-1].name)
+    return 0
+
+
+def lines(evaluation: Evaluation, tests: Sequence[str], dev: str, geometry_name: str) -> list[str]:
+    """The report: Spearman x 100 in three aggregations a set, the tests' average, alignment and uniformity in both modes."""
+    found = [f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}"]
+    for score in evaluation.scores.values():
+        note = "" if score.status == "ok" else f"  {_MEANING[score.status]}"
+        found.append(f"{score.name:<10} {score.pairs:>6} {score.all:>7.2f} {score.mean:>7.2f} {score.wmean:>7.2f}{note}")
+    means = [average(evaluation, tests, aggregate) for aggregate in ("all", "mean", "wmean")]
+    found.append(f"{'average':<10} {'':>6} {means[0]:>7.2f} {means[1]:>7.2f} {means[2]:>7.2f}  of the {len(tests)} tests, without {dev}")
+    for title, (whole, batched) in _GEOMETRY:
+        found.append(
+            f"{title} ({geometry_name}): {evaluation.geometry[whole]:.4f} global, {evaluation.geometry[batched]:.4f} in batches of 64"
+        )
+    return found
+
+
+_MEANING = {"constant": "all cosines are equal: no rank correlation", "non_finite": "some embedding is zero or not finite"}
+
+
+def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str, dict[str, StsSet], list[StsSet]]:
+    """Test names, development set, all sets to score, and those that give alignment and uniformity."""
+    if options.scale == "demo":
+        sets = load_demo()
+        return DEMO.tests, DEMO.dev, sets, [sets[DEMO.dev]]
+    if options.data_dir is None:
+        raise UserError(
+            "Give --data-dir with SentEval's data (STS/ and SICK/; senteval.tar of princeton-nlp/datasets-for-simcse holds "
+            "them), or --scale demo, which needs none."
+        )
+    sets = load_sts(options.data_dir)
+    return STS_TESTS, "STS-B dev", sets, [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
+
+
+def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Sequence[str], geometry_task: str) -> None:
+    """One row a number: model, pooling, task, metric, value, pairs; full precision."""
+    rows = []
+    for aggregate in ("all", "mean", "wmean"):
+        metric = f"spearman_{aggregate}"
+        rows += [(s.name, metric, getattr(s, aggregate), s.pairs) for s in evaluation.scores.values()]
+        rows.append(("avg", metric, average(evaluation, tests, aggregate), ""))
+    rows += [(geometry_task, metric, value, "") for metric, value in evaluation.geometry.items()]
+    try:
+        with open(options.csv, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(("model", "pooling", "task", "metric", "value", "pairs"))
+            writer.writerows((options.model.name, options.pooling, task, metric, repr(value), n) for task, metric, value, n in rows)
+    except OSError as error:
+        raise UserError(f"{options.csv} could not be written ({error.strerror}); give another --csv.") from error
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="run_study.py evaluate", description="Score a checkpoint folder on the STS tests (Spearman x 100, SentEval's 'all')."
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="folder with config.json, model.safetensors and a tokenizer")
+    parser.add_argument("--pooling", choices=POOLINGS, default="cls", help="how tokens become one vector (cls)")
+    parser.add_argument("--first-layer", type=int, choices=(0, 1), default=1,
+                        help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)")
+    parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
+    parser.add_argument("--scale", choices=("demo", "mini", "paper"), default="paper", help="demo scores on the generated pairs")
+    parser.add_argument("--threads", type=_positive, help="CPU threads (all)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--csv", type=Path, help="write every number to this file, too")
+    parser.add_argument("--allow-pickle", action="store_true", help="load pickled weights, if you trust where they came from")
+    return parser.parse_args(argv)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number

@@ -1,0 +1,193 @@
+"""One run from configuration to result: load, check digests, train, select, evaluate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from core.engine import evaluation, provenance
+from core.engine.batches import training_batches
+from core.engine.encoder import Encoder, from_pretrained
+from core.engine.encoding import load_checkpoint
+from core.engine.mocose import MoCoSE
+from core.engine.schedules import ema_decay, traceable_distance
+from core.engine.scores import mean_of_7, mean_of_8_rounded
+from core.engine.scoring import Scorer, singular_values, spread
+from core.engine.simcse import SimCSE
+from core.engine.streams import stream_seed
+from core.engine.sts import load_demo, load_sts, load_stsb
+from core.engine.text import training_text
+from core.engine.tokens import TokenTable, cached_table, tokenise
+from core.engine.trainer import Training, train
+from core.runner.sources import DEMO_ENCODER, encoder_digest
+from core.spec.config import RunConfig
+from core.spec.errors import UserError
+from core.spec.execution import Execution
+from core.spec.result import Result, Row
+from core.spec.scale import SCALES, Scale
+
+COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
+TRAINABLE = ("bert", "roberta")
+
+
+def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
+    """Train and evaluate one run. Raises UserError for data or an encoder that is not what the configuration names."""
+    started = time.monotonic()
+    device = torch.device(execution.device)
+    check_precision(config, device)
+    torch.set_num_threads(execution.threads)
+    progress({"phase": "load", "step": 0, "total": config.train.steps, "rate": None, "dev": None})
+    encoder, tokenizer = load_encoder(config, execution)
+    scale = SCALES[config.scale]
+    table, texts = training_table(config, execution, tokenizer)
+    scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
+    torch.manual_seed(stream_seed(config.seed.data, "dropout"))  # dropout layers draw from torch's own generator, and nothing else does
+    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
+    rows: list[Row] = development_rows(scorer, model, config, 0)
+    loaded = time.monotonic()
+    training = train(
+        config, model, training_batches(config, table, texts, tokenizer, device),
+        lambda step: check(scorer, model, config, step, rows), progress,
+    )
+    trained = time.monotonic()
+    rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
+    rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics().items() if value is not None]
+    progress({"phase": "evaluate", "step": config.train.steps, "total": config.train.steps, "rate": None, "dev": None})
+    status, pairs = "diverged", ()
+    if training.diverged_at is None:
+        status, pairs = final_evaluation(config, scorer, model, training, rows)
+    else:
+        rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
+    seconds = {"load": loaded - started, "train": trained - loaded, "evaluate": time.monotonic() - trained}
+    return Result(
+        status=status, rows=tuple(rows), pairs=pairs, provenance=provenance.gather(execution, device, seconds),
+    )
+
+
+def check_precision(config: RunConfig, device: torch.device) -> None:
+    """Refuse a precision that this device would silently run as another."""
+    if config.train.precision in ("tf32", "fp16") and device.type != "cuda":
+        raise UserError(
+            f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
+        )
+
+
+def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, object]:
+    """The pretrained encoder with the run's dropout, and its tokenizer."""
+    folder = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
+    checkpoint = load_checkpoint(folder, pooling="cls")
+    if encoder_digest(folder) != config.encoder.digest:
+        raise UserError(f"The encoder in {folder} is not the one that this run was planned with; plan it again.")
+    if checkpoint.model.config.model_type not in TRAINABLE:
+        raise UserError(
+            f"{folder} holds a {checkpoint.model.config.model_type} model; only {' and '.join(TRAINABLE)} encoders can be trained."
+        )
+    encoder = from_pretrained(
+        checkpoint.model, hidden_dropout=config.encoder.hidden_dropout, attention_dropout=config.encoder.attention_dropout,
+        attention=config.encoder.attention,
+    )
+    if config.data.max_length > encoder.max_positions:
+        raise UserError(
+            f"data.max_length is {config.data.max_length} but the encoder has only {encoder.max_positions} positions; lower it."
+        )
+    return encoder, checkpoint.tokenizer
+
+
+def training_table(config: RunConfig, execution: Execution, tokenizer) -> tuple[TokenTable, list[str] | None]:
+    """The training text as token ids, and as text where word repetition needs it."""
+    data = config.data
+    by_word = config.dup is not None and config.dup.unit == "word"
+    texts = training_text(data, execution.corpus_path) if by_word else None
+    table = cached_table(
+        Path(execution.cache_dir), ["training", data.digest, data.reader, data.max_length, config.encoder.digest],
+        lambda: tokenise(tokenizer, texts or training_text(data, execution.corpus_path), data.max_length),
+    )
+    return table, texts
+
+
+def scorer_for(
+    scale: Scale, config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device
+) -> Scorer:
+    """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
+    if execution.evaluation_path is None:
+        sets = load_demo()
+        geometry_sets = [sets[scale.dev]]
+    else:
+        root = Path(execution.evaluation_path)
+        sets = load_sts(root)
+        geometry_sets = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
+    wanted = [sets[name] for name in (*scale.tests, scale.dev)] + geometry_sets
+    sentences = list(dict.fromkeys(text for pairs in wanted for side in (pairs.a, pairs.b) for text in side))
+    table = cached_table(
+        Path(execution.cache_dir), ["evaluation", config.eval.digest, encoder.max_positions, config.encoder.digest],
+        lambda: tokenise(tokenizer, sentences, encoder.max_positions),
+    )
+    if len(table) != len(sentences):
+        raise UserError("The evaluation data is not the one that this run was planned with; plan it again.")
+    return Scorer(sets, scale.dev, scale.tests, geometry_sets, sentences, table, device)
+
+
+def check(scorer: Scorer, model, config: RunConfig, step: int, rows: list[Row]) -> float:
+    """One check during training: its rows are added, and the score by which the checkpoint is selected is returned (D40, D41)."""
+    rows += development_rows(scorer, model, config, step)
+    if config.select.metric != "sts_test_avg":
+        return rows[-1].value
+    found = scorer.test(model)
+    scores = [getattr(found.scores[name], config.sts.aggregate) for name in scorer.tests]
+    score = mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
+    rows.append(Row("curve", "avg", f"spearman_{config.sts.aggregate}", step, mean_of_7(scores)))
+    return score
+
+
+def development_rows(scorer: Scorer, model, config: RunConfig, step: int) -> list[Row]:
+    """The development set's Spearman in the run's aggregation, as a curve row."""
+    score = scorer.development(model).scores[scorer.dev]
+    return [Row("curve", "dev", f"spearman_{config.sts.aggregate}", step, getattr(score, config.sts.aggregate))]
+
+
+def final_evaluation(config: RunConfig, scorer: Scorer, model, training: Training, rows: list[Row]):
+    """Status and pairs; adds the rows of the last and of the selected checkpoint, geometry, spectrum and distances."""
+    last_is_selected = training.selected.step == config.train.steps
+    last = scorer.complete(model, geometry=last_is_selected)
+    rows += named_rows(last, scorer, "last", config.train.steps)
+    selected = last
+    if not last_is_selected:
+        model.scored_parts().load_state_dict(training.selected.state)
+        selected = scorer.complete(model, geometry=True)
+    rows += named_rows(selected, scorer, "selected", training.selected.step)
+    dev = scorer.sets[scorer.dev]
+    vectors = scorer.vectors(model, list(dict.fromkeys(dev.a + dev.b)))  # (sentences, dim)
+    step = training.selected.step
+    if not np.isfinite(vectors).all():
+        return "diverged", ()
+    rows.append(Row("selected", "dev", "spread", step, spread(vectors)))
+    rows += [Row("selected", "dev", f"singular_value_{i}", step, float(v)) for i, v in enumerate(singular_values(vectors))]
+    rows += distance_rows(config, step)
+    return ("collapsed" if spread(vectors) < COLLAPSED_SPREAD else "ok"), selected.pairs
+
+
+def named_rows(found: evaluation.Evaluation, scorer: Scorer, checkpoint: str, step: int) -> list[Row]:
+    """An evaluation as rows, with the development set under the task `dev`."""
+    task = "STS-B" if len(scorer.geometry_of) > 1 else "dev"
+    rows = evaluation.rows(found, scorer.tests, checkpoint, step, geometry_task=task)
+    return [row._replace(task="dev") if row.task == scorer.dev else row for row in rows]
+
+
+def distance_rows(config: RunConfig, selected_step: int) -> list[Row]:
+    """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the selected step (D3)."""
+    if config.method != "mocose":
+        return []
+    size, batch, steps = config.queue.size, config.train.batch_size, config.train.steps
+
+    def at(step: int) -> float:
+        return traceable_distance(ema_decay(config.ema, step, steps), size, batch)
+
+    values = [value for value in map(at, range(1, steps + 1)) if value != float("inf")]
+    rows = [Row("last", "train", "mtd_nominal", steps, traceable_distance(config.ema.start, size, batch))]
+    rows.append(Row("last", "train", "mtd_at_start", 1, at(1)))
+    rows.append(Row("last", "train", "mtd_mean_over_run", steps, float(np.mean(values)) if values else float("inf")))
+    return rows + [Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at(selected_step))]

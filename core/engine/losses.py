@@ -1,0 +1,30 @@
+"""Contrastive losses as pure functions of embeddings."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def info_nce(
+    query: Tensor, key: Tensor, negatives: Tensor | None, *, temperature: float, in_batch_negatives: bool = True
+) -> Tensor:
+    """Mean cross-entropy of each query against its key, the other keys and the queue; cosine similarity throughout.
+
+    query, key: (batch, dim); negatives: (width, dim) or None. Row i has the logits cos(q_i, k_1..k_B) / tau, then
+    cos(q_i, negatives) / tau, and the correct class is i. With `in_batch_negatives` False only k_i and the queue remain
+    (MoCoSE eq. 3, Algorithm 1; D1). Without a queue it is SimCSE's loss. Returns a scalar.
+    """
+    query = F.normalize(query.float(), dim=-1)  # (B, d)
+    key = F.normalize(key.float(), dim=-1)  # (B, d)
+    if in_batch_negatives:
+        logits = query @ key.T  # (B, B)
+        target = torch.arange(len(query), device=query.device)
+    else:
+        logits = (query * key).sum(-1, keepdim=True)  # (B, 1)
+        target = torch.zeros(len(query), dtype=torch.long, device=query.device)
+    if negatives is not None and len(negatives):
+        queue = F.normalize(negatives.float(), dim=-1)  # (W, d)
+        logits = torch.cat([logits, query @ queue.T], dim=1)  # (B, 1 or B, + W)
+    return F.cross_entropy(logits / temperature, target)

@@ -1,0 +1,160 @@
+"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (dossier 1.2 - 1.9)."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from core.engine import ema
+from core.engine.augmentation import cutoff_mask, shuffled_positions
+from core.engine.encoder import Encoder
+from core.engine.heads import pooler, predictor, projection
+from core.engine.losses import info_nce
+from core.engine.packing import Packed
+from core.engine.perturbation import StaleGradient
+from core.engine.queue import KeyQueue
+from core.engine.schedules import ema_decay
+from core.engine.streams import torch_stream
+from core.spec.config import RunConfig
+
+
+class MoCoSE(nn.Module):
+    """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
+
+    def __init__(self, config: RunConfig, encoder: Encoder, device: torch.device):
+        super().__init__()
+        self.config = config
+        weights = torch_stream(config.seed.model, "heads")
+        self.encoder = encoder
+        self.pooler = pooler(encoder, weights)
+        self.projection = projection(config.heads, encoder, weights)
+        self.predictor = predictor(config.heads, encoder, weights)
+        self.target_embeddings = copy.deepcopy(encoder.embeddings) if config.target.embeddings == "ema" else None
+        self.target_stack = copy.deepcopy(encoder.stack)
+        self.target_pooler = copy.deepcopy(self.pooler)
+        self.target_projection = copy.deepcopy(self.projection)
+        averaged = [self.target_embeddings, self.target_stack, self.target_pooler]
+        for module in filter(None, averaged):
+            module.requires_grad_(False)
+        self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
+        self.to(device)
+        self.averaged = ema.averaged_pairs(
+            [m for m in (*averaged, self.target_projection) if m is not None],
+            [m for m in (self.embeddings_source(), encoder.stack, self.pooler, self.projection) if m is not None],
+        )
+        self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
+        self.augmenting = torch_stream(config.seed.data, "augmentation")
+        self.augmenting_tests = torch_stream(config.seed.data, "augmentation of tests")
+        self.stale = StaleGradient(config.fgsm.epsilon)
+        self.updates = 0
+
+    def embeddings_source(self) -> nn.Module | None:
+        """What an averaged target embedding follows; None while the embedding layer is shared (D8)."""
+        return self.encoder.embeddings if self.target_embeddings is not None else None
+
+    def train(self, mode: bool = True) -> "MoCoSE":
+        """Training mode, with dropout in the target branch as target.dropout says (D9)."""
+        super().train(mode)
+        if self.config.target.dropout == "off":
+            for module in (self.target_embeddings, self.target_stack, self.target_pooler, self.target_projection):
+                if module is not None:
+                    module.eval()
+        return self
+
+    def loss(self, batch: Packed) -> Tensor:
+        """The loss of one training step against the queue as it was before this batch; then the batch's keys are pushed."""
+        if self.config.ema.when == "before_forward":
+            self._average()  # the first call changes nothing: the copies are still equal
+        fgsm = self.config.fgsm
+        sign = None  # (T, hidden)
+        if fgsm.gradient == "stale_online":
+            sign = self.stale.sign_for(batch)
+        elif fgsm.gradient == "current":
+            sign = self._current_sign(batch)
+        loss, words, keys = self._contrast(batch, sign)
+        if fgsm.gradient == "stale_online":
+            self.stale.measure(words, batch)
+            words.retain_grad()
+            self.stale.watch(words, batch)
+        self.queue.push(keys)
+        return loss
+
+    def after_step(self) -> None:
+        """What follows the optimiser step."""
+        if self.config.fgsm.gradient == "stale_online":
+            self.stale.keep()
+        if self.config.ema.when == "after_optimizer_step":
+            if self.updates == 0:
+                self.updates = 1  # the update before the first forward is a no-op; it counts, so both timings agree (D5)
+            self._average()
+
+    def sentence_vectors(self, batch: Packed) -> Tensor:
+        """Vectors to be scored, (B, hidden) or (B, out_size), in whatever mode the model is in (D10, D20, D21)."""
+        words = self.encoder.embeddings.lookup(batch)
+        if self.config.fgsm.at_eval:
+            words = words + self.config.fgsm.epsilon * self.stale.sign_for(batch)
+        if self.config.eval.apply_augmentation and self.config.aug.active():
+            x = self._augmented(words, batch, self.augmenting_tests, padded=batch.width)
+        else:
+            x = self.encoder.embeddings.finish(words, batch.slot)
+        cls = self.encoder.stack(x, batch)
+        if self.config.eval.vector == "cls_before_pooler":
+            return cls
+        pooled = self.pooler(cls)
+        return pooled if self.config.eval.vector == "pooler" else self.projection(pooled)
+
+    def scored_parts(self) -> nn.ModuleDict:
+        """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
+        return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
+
+    def diagnostics(self) -> dict[str, float]:
+        """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed (D19)."""
+        if self.config.fgsm.gradient != "stale_online":
+            return {}
+        return {"fgsm_changed_fraction": self.stale.changed_fraction}
+
+    def _average(self) -> None:
+        self.updates += 1
+        ema.update(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
+
+    def _contrast(self, batch: Packed, sign: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss, the online view's word embeddings (T, hidden), and the keys (B, out_size)."""
+        embeddings = self.encoder.embeddings
+        words = embeddings.lookup(batch)
+        perturbed = words if sign is None else words + self.config.fgsm.epsilon * sign
+        cls = self.encoder.stack(self._augmented(perturbed, batch, self.augmenting), batch)
+        query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
+        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
+            key = self._target(batch, sign if self.config.fgsm.views == "both_same" else None)  # (B, out_size)
+        loss = info_nce(
+            query, key, self.queue.visible(),
+            temperature=self.config.loss.temperature, in_batch_negatives=self.config.loss.in_batch_negatives,
+        )
+        return loss, words, key
+
+    def _target(self, batch: Packed, sign: Tensor | None) -> Tensor:
+        embeddings = self.target_embeddings if self.target_embeddings is not None else self.encoder.embeddings
+        words = embeddings.lookup(batch)
+        if sign is not None:
+            words = words + self.config.fgsm.epsilon * sign
+        x = self._augmented(words, batch, self.augmenting, embeddings=embeddings)
+        return self.target_projection(self.target_pooler(self.target_stack(x, batch)))
+
+    def _augmented(self, words, batch, generator, *, padded: int | None = None, embeddings=None) -> Tensor:
+        """Embeddings (T, hidden) with the run's embedding-level augmentations drawn afresh."""
+        embeddings = embeddings if embeddings is not None else self.encoder.embeddings
+        aug, padded = self.config.aug, padded or self._padded_width(batch)
+        mask = cutoff_mask(aug, batch, padded, self.encoder.hidden, generator)
+        words = words if mask is None else words * mask
+        return embeddings.finish(words, shuffled_positions(aug, batch, padded, generator))
+
+    def _padded_width(self, batch: Packed) -> int:
+        """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""
+        return self.config.data.max_length if self.config.data.padding == "static" else batch.width
+
+    def _current_sign(self, batch: Packed) -> Tensor:
+        """Sign of the gradient at the current input, by a forward and backward of its own (D18)."""
+        loss, words, _ = self._contrast(batch, None)
+        return torch.autograd.grad(loss, words)[0].sign()

@@ -1,0 +1,49 @@
+"""FGSM as released: the sign of the previous step's gradient, applied slot by slot to the next batch (D18, D19)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.engine.packing import Packed
+
+
+class StaleGradient:
+    """The online view's gradient of the loss with respect to its word embeddings, kept by batch slot and token slot.
+
+    Padding slots have no gradient, so a token that stands where the previous batch had padding is not changed.
+    """
+
+    def __init__(self, epsilon: float):
+        self.epsilon = epsilon
+        self.signs: Tensor | None = None  # (B, L, hidden)
+        self.changed_fraction: float | None = None
+        self._watched: tuple[Tensor, Packed] | None = None
+
+    def sign_for(self, batch: Packed) -> Tensor | None:
+        """Signs for the tokens of this batch, (T, hidden); None before the first backward. Slots beyond the stored ones get 0."""
+        if self.signs is None:
+            return None
+        rows, width, _ = self.signs.shape
+        inside = (batch.row < rows) & (batch.slot < width)  # (T,)
+        picked = self.signs[batch.row.clamp(max=rows - 1), batch.slot.clamp(max=width - 1)]  # (T, hidden)
+        return picked * inside.unsqueeze(1)
+
+    def watch(self, words: Tensor, batch: Packed) -> None:
+        """Remember the looked-up embeddings (T, hidden) whose gradient the coming backward fills."""
+        self._watched = (words, batch)
+
+    def keep(self) -> None:
+        """Store the signs of the gradient that the backward left, and forget the batch."""
+        words, batch = self._watched
+        self._watched = None
+        grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
+        grid[batch.cells] = words.grad.sign()
+        self.signs = grid.view(batch.batch, batch.width, -1)
+
+    @torch.no_grad()
+    def measure(self, words: Tensor, batch: Packed) -> None:
+        """Note, once, which share of these word embeddings (T, hidden) the perturbation changes in this precision (D19)."""
+        sign = self.sign_for(batch)
+        if sign is not None and self.changed_fraction is None:
+            self.changed_fraction = float((words + self.epsilon * sign != words).float().mean())

@@ -1,0 +1,51 @@
+"""What a result records beside its numbers: versions, device, places' names, seconds, memory. None of it is hashed."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import socket
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+from core.spec.execution import Execution
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
+
+
+def gather(execution: Execution, device: torch.device, seconds: dict[str, float]) -> dict[str, object]:
+    """Provenance of the run that just ended in this process."""
+    if device.type == "cuda":
+        name, memory = torch.cuda.get_device_name(device), torch.cuda.max_memory_allocated(device)
+    else:
+        name, memory = platform.machine(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
+        "versions": {library: metadata.version(library) for library in LIBRARIES},
+        "python": platform.python_version(),
+        "device": f"{device.type}: {name}",
+        "threads": execution.threads,
+        "host": socket.gethostname(),
+        "commit": commit(),
+        "encoder": execution.encoder_name,
+        "corpus": execution.corpus_name,
+        "evaluation": execution.evaluation_name,
+        "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
+        "peak_memory_bytes": memory,
+    }
+
+
+def commit() -> str:
+    """The commit of the code, with `+` if files differ from it; `unknown` outside a checkout."""
+    folder = Path(__file__).parent
+    try:
+        head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
+        dirty = subprocess.run(
+            ["git", "status", "--porcelain", "--untracked-files=no", "--", folder.parent],
+            cwd=folder, capture_output=True, text=True, check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")

@@ -1,0 +1,85 @@
+"""Scoring a model in training: the sets' sentences are tokenised once, encoded once each, sorted by length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from core.engine.evaluation import Evaluation, evaluate
+from core.engine.packing import pack
+from core.engine.sts import StsSet
+from core.engine.tokens import TokenTable
+
+TOKENS_PER_BATCH = 16_384
+
+
+class Scorer:
+    """Development check and final evaluation of one run's model, by test-set names of its scale."""
+
+    def __init__(self, sets: dict[str, StsSet], dev: str, tests: Sequence[str], geometry_of: Sequence[StsSet],
+                 sentences: Sequence[str], table: TokenTable, device: torch.device):
+        self.sets, self.dev, self.tests, self.geometry_of = sets, dev, tuple(tests), tuple(geometry_of)
+        self.index = {text: i for i, text in enumerate(sentences)}
+        self.table, self.device = table, device
+
+    def development(self, model: torch.nn.Module) -> Evaluation:
+        """Scores on the development set."""
+        return evaluate({self.dev: self.sets[self.dev]}, self._encoder(model))
+
+    def test(self, model: torch.nn.Module) -> Evaluation:
+        """Scores on all test sets."""
+        return evaluate({name: self.sets[name] for name in self.tests}, self._encoder(model))
+
+    def complete(self, model: torch.nn.Module, geometry: bool) -> Evaluation:
+        """Scores on tests and development set, with alignment and uniformity over `geometry_of` if asked for."""
+        sets = {name: self.sets[name] for name in (*self.tests, self.dev)}
+        return evaluate(sets, self._encoder(model), self.geometry_of if geometry else ())
+
+    def vectors(self, model: torch.nn.Module, sentences: Sequence[str]) -> np.ndarray:
+        """The model's sentence vectors in evaluation mode, (sentences, dim) float32.
+
+        The model is put into evaluation mode here, whatever it was in: with dropout the scores would be others (D53).
+        """
+        was_training = model.training
+        model.eval()
+        places = np.array([self.index[text] for text in sentences])
+        lengths = self.table.offsets[places + 1] - self.table.offsets[places]
+        order = np.argsort(lengths, kind="stable")
+        pieces = []
+        with torch.inference_mode():
+            for batch in token_batches(lengths[order]):
+                packed = pack([self.table[places[i]] for i in order[batch]], self.device)
+                pieces.append(model.sentence_vectors(packed).float())
+        model.train(was_training)
+        sorted_vectors = torch.cat(pieces).cpu().numpy()  # (sentences, dim)
+        vectors = np.empty_like(sorted_vectors)
+        vectors[order] = sorted_vectors
+        return vectors
+
+    def _encoder(self, model):
+        return lambda sentences: self.vectors(model, sentences)
+
+
+def token_batches(lengths: np.ndarray) -> list[slice]:
+    """Slices of an array of ascending lengths, each of at most TOKENS_PER_BATCH tokens (or one sentence)."""
+    batches, start, total = [], 0, 0
+    for place, length in enumerate(lengths):
+        if total and total + length > TOKENS_PER_BATCH:
+            batches.append(slice(start, place))
+            start, total = place, 0
+        total += int(length)
+    return batches + [slice(start, len(lengths))]
+
+
+def spread(vectors: np.ndarray) -> float:
+    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all sentences have one direction. vectors (n, dim)."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return float(1.0 - (unit.mean(0, dtype=np.float64) ** 2).sum())
+
+
+def singular_values(vectors: np.ndarray) -> np.ndarray:
+    """Singular values of the sentence-vector matrix (n, dim), not centred, descending (MoCoSE, Figure 7)."""
+    gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
+    return np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None))

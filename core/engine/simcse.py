@@ -1,0 +1,107 @@
+"""SimCSE and ESimCSE: two views in one pass, repetition, and the momentum queue (ESimCSE dossier, sections 1 and 2)."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from core.engine import ema
+from core.engine.encoder import Encoder
+from core.engine.heads import INITIAL_SPREAD, TrainingHead
+from core.engine.losses import info_nce
+from core.engine.packing import Packed
+from core.engine.queue import VectorQueue
+from core.engine.streams import torch_stream
+from core.spec.config import RunConfig
+
+
+class SimCSE(nn.Module):
+    """The model of one run; ESimCSE where the run has a queue. Without one it is SimCSE's loss on whatever views it gets."""
+
+    def __init__(self, config: RunConfig, encoder: Encoder, device: torch.device):
+        super().__init__()
+        self.config = config
+        self.encoder = encoder
+        self.head = TrainingHead(encoder, torch_stream(config.seed.model, "heads"))
+        self.momentum_encoder = self.momentum_head = self.queue = None
+        self._waiting: Packed | None = None  # what after_step is to push (D69)
+        if config.momentum is not None:
+            self.momentum_encoder = copy.deepcopy(encoder).requires_grad_(False)
+            if config.momentum.init == "random":
+                randomise(self.momentum_encoder, torch_stream(config.seed.model, "momentum encoder"))  # D60
+            if config.momentum.head == "ema":
+                self.momentum_head = copy.deepcopy(self.head).requires_grad_(False)  # D68
+            self.queue = VectorQueue(config.queue)
+        self.to(device)
+        self.averaged = ema.averaged_pairs(
+            [m for m in (self.momentum_encoder, self.momentum_head) if m is not None],
+            [encoder] * (self.momentum_encoder is not None) + [self.head] * (self.momentum_head is not None),
+        )
+
+    def train(self, mode: bool = True) -> "SimCSE":
+        """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
+        super().train(mode)
+        if self.config.momentum is not None and self.config.momentum.dropout == "off":
+            self.momentum_encoder.eval()
+        return self
+
+    def loss(self, views: Packed, kept: Packed | None) -> Tensor:
+        """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences; `kept` is what
+        goes through the momentum encoder (queue.view), B sentences, or None without a queue.
+
+        Order (dossier 2.2): encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
+        momentum.when=after_optimizer the last two wait for `after_step`, so what is pushed lags one step less (D69).
+        """
+        vectors = self.head(self.encoder(views))  # (2B, hidden)
+        anchor, positive = vectors.chunk(2)  # (B, hidden) each
+        if self.queue is None:
+            return info_nce(anchor, positive, None, temperature=self.config.loss.temperature)
+        loss = info_nce(anchor, positive, self.queue.visible(), temperature=self.config.loss.temperature)
+        if self.config.momentum.when == "after_forward":
+            self._enqueue(kept)
+        else:
+            self._waiting = kept
+        return loss
+
+    def after_step(self) -> None:
+        """What follows the optimiser step (D69)."""
+        if self._waiting is not None:
+            self._enqueue(self._waiting)
+            self._waiting = None
+
+    def sentence_vectors(self, batch: Packed) -> Tensor:
+        """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on (D65)."""
+        cls = self.encoder(batch)
+        return self.head(cls) if self.config.eval.head == "on" else cls
+
+    def scored_parts(self) -> nn.ModuleDict:
+        """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
+        return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
+
+    def diagnostics(self) -> dict[str, float]:
+        """Numbers about the method that a run keeps; none here."""
+        return {}
+
+    @torch.no_grad()
+    def _enqueue(self, kept: Packed) -> None:
+        """Move the momentum weights, then push this batch's vectors from them."""
+        ema.update(*self.averaged, self.config.momentum.lambda_)
+        head = self.momentum_head if self.momentum_head is not None else self.head
+        self.queue.push(head(self.momentum_encoder(kept)))
+
+
+@torch.no_grad()
+def randomise(encoder: Encoder, generator: torch.Generator) -> None:
+    """New BERT weights in place: N(0, 0.02) for matrices, 1 and 0 for LayerNorm, 0 for biases (D60)."""
+    for module in encoder.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.weight.fill_(1.0)
+            module.bias.zero_()
+        elif isinstance(module, (nn.Linear, nn.Embedding)):
+            module.weight.copy_(torch.randn(module.weight.shape, generator=generator) * INITIAL_SPREAD)
+            if isinstance(module, nn.Linear):
+                module.bias.zero_()
+            elif module.padding_idx is not None:
+                module.weight[module.padding_idx].zero_()

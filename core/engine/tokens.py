@@ -1,0 +1,85 @@
+"""Token tables: texts tokenised once, kept on disk memory-mapped, shared by all runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
+
+
+class TokenTable:
+    """Token ids of many sentences. `ids` is one flat int32 array, sentence i is ids[offsets[i]:offsets[i + 1]]."""
+
+    def __init__(self, ids: np.ndarray, offsets: np.ndarray):
+        self.ids, self.offsets = ids, offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+
+def tokenise(tokenizer, texts: Sequence[str], max_length: int) -> TokenTable:
+    """Tokenise with special tokens, cut at `max_length` tokens."""
+    pieces, lengths = [], []
+    for start in range(0, len(texts), CHUNK):
+        encoded = tokenizer(list(texts[start : start + CHUNK]), truncation=True, max_length=max_length)["input_ids"]
+        lengths += [len(ids) for ids in encoded]
+        pieces.append(np.fromiter((token for ids in encoded for token in ids), dtype=np.int32))
+    return TokenTable(np.concatenate(pieces), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+
+
+def cached_table(cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable]) -> TokenTable:
+    """The table kept under this key, or the one that `build` makes, which is then kept.
+
+    `key` names everything that the ids depend on, by content. A damaged file is not used: the table is built again.
+    """
+    name = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:24]
+    folder = Path(cache_dir) / "tokens" / name
+    table = _load(folder)
+    if table is None:
+        table = build()
+        _save(folder, table)
+    return table
+
+
+def _load(folder: Path) -> TokenTable | None:
+    try:
+        checksums = json.loads((folder / "checksums.json").read_text())
+        ids = np.load(folder / "ids.npy", mmap_mode="r", allow_pickle=False)
+        offsets = np.load(folder / "offsets.npy", mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    if checksums != _checksums(ids, offsets):
+        return None
+    return TokenTable(ids, offsets)
+
+
+def _save(folder: Path, table: TokenTable) -> None:
+    """Write beside the final place, then rename: another process sees the whole table or none."""
+    part = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")
+    try:
+        part.mkdir(parents=True)
+        np.save(part / "ids.npy", table.ids)
+        np.save(part / "offsets.npy", table.offsets)
+        (part / "checksums.json").write_text(json.dumps(_checksums(table.ids, table.offsets)))
+        if folder.exists() and _load(folder) is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        os.rename(part, folder)
+    except OSError:
+        # A full or read-only disk, or another process was first: the cache is a convenience, the table is in memory.
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _checksums(ids: np.ndarray, offsets: np.ndarray) -> list[int]:
+    return [zlib.crc32(np.ascontiguousarray(array)) for array in (ids, offsets)]

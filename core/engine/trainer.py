@@ -1,0 +1,114 @@
+"""The training loop: AdamW, linear decay, clipping, development checks, divergence."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from core.engine.schedules import learning_rate
+from core.spec.config import RunConfig, Train
+
+REPORT_SECONDS = 0.5  # least time between two progress reports
+
+
+class Checkpoint(NamedTuple):
+    """A kept state: the optimiser step, the score that selected it, and the weights that scoring reads."""
+
+    step: int
+    score: float
+    state: dict
+
+
+class Training(NamedTuple):
+    """What the loop leaves. `losses` are (step, mean training loss since the previous entry); `diverged_at` is the step whose
+    loss or gradient was not finite, before which nothing was changed, or None."""
+
+    selected: Checkpoint | None
+    losses: list[tuple[int, float]]
+    diverged_at: int | None
+
+
+def train(
+    config: RunConfig,
+    model: nn.Module,
+    batches: Iterable[tuple],
+    check: Callable[[int], float],
+    progress: Callable[[dict], None],
+) -> Training:
+    """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model as it is.
+
+    Checks come every `eval.every` steps and after the last one. The best score is kept, the earlier one of equals; with
+    select.metric=last the last. A check must leave no trace in the training: it draws from no stream of it.
+    """
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    device = parameters[0].device
+    optimiser = adamw(config.train, model)
+    scaler = torch.amp.GradScaler(device.type, enabled=config.train.precision == "fp16")
+    selected: Checkpoint | None = None
+    losses: list[tuple[int, float]] = []
+    pending: list[torch.Tensor] = []
+    started = reported = time.monotonic()
+    score = None
+    model.train()
+    for step, batch in enumerate(batches, start=1):
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate(config.train, step)
+        with precision(config.train, device):
+            loss = model.loss(*batch)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimiser)
+        norm = nn.utils.clip_grad_norm_(parameters, config.train.clip_norm)
+        if config.train.precision != "fp16" and not bool(torch.isfinite(loss.detach() + norm)):
+            return Training(selected, losses, step)
+        scaler.step(optimiser)
+        scaler.update()
+        optimiser.zero_grad(set_to_none=True)
+        model.after_step()
+        pending.append(loss.detach())
+        if step % config.eval.every == 0 or step == config.train.steps:
+            mean_loss = float(torch.stack(pending).mean())
+            if not math.isfinite(mean_loss):
+                return Training(selected, losses, step)
+            losses.append((step, mean_loss))
+            pending.clear()
+            score = check(step)
+            if selected is None or config.select.metric == "last" or score > selected.score or selected.score != selected.score:
+                selected = Checkpoint(step, score, kept_state(model))
+            model.train()
+        now = time.monotonic()
+        if now - reported > REPORT_SECONDS or step == config.train.steps:
+            reported = now
+            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": step / (now - started), "dev": score})
+    return Training(selected, losses, None)
+
+
+def kept_state(model: nn.Module) -> dict:
+    """A copy of the weights that scoring reads."""
+    return {name: value.detach().clone() for name, value in model.scored_parts().state_dict().items()}
+
+
+def adamw(train: Train, model: nn.Module) -> torch.optim.AdamW:
+    """AdamW over what is trained; biases and LayerNorm weights are not decayed (D31)."""
+    plain = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters(recurse=False)}
+    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    spared = [p for name, p in trained if id(p) in plain or name.endswith("bias")]
+    decayed = [p for name, p in trained if not (id(p) in plain or name.endswith("bias"))]
+    return torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": train.weight_decay}, {"params": spared, "weight_decay": 0.0}],
+        lr=train.learning_rate, betas=(train.beta1, train.beta2), eps=train.epsilon, fused=True,
+    )
+
+
+def precision(train: Train, device: torch.device) -> contextlib.AbstractContextManager:
+    """The arithmetic of the forward pass: float32 (with TF32 products or not), or autocast to a half type (D34)."""
+    if device.type == "cuda":
+        torch.backends.cuda.matmul.allow_tf32 = train.precision == "tf32"
+    if train.precision in ("fp16", "bf16"):
+        return torch.autocast(device.type, dtype=torch.float16 if train.precision == "fp16" else torch.bfloat16)
+    return contextlib.nullcontext()

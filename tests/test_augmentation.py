@@ -1,0 +1,94 @@
+"""Embedding-level augmentations: counts, pools and scopes (D22 - D24), and FGSM's stale signs (D18, D19)."""
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from core.engine.augmentation import cutoff_mask, shuffled_positions
+from core.engine.packing import pack
+from core.engine.perturbation import StaleGradient
+from core.spec.config import Augmentation
+
+LENGTHS = (4, 9, 6)
+PACKED = pack([np.arange(n) + 5 for n in LENGTHS])
+
+
+def stream(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_token_cutoff_cuts_a_tenth_of_all_slots_padding_included():
+    aug = Augmentation(token_cutoff=0.1, token_cutoff_pool="padded_all")
+    cut = sum(int((cutoff_mask(aug, PACKED, 32, 8, stream(s)) == 0).sum()) for s in range(400))
+    # 3 of 32 slots a sentence; a sentence of n tokens loses 3 n / 32 of them on average.
+    assert cut / 400 == pytest.approx(3 * sum(LENGTHS) / 32, rel=0.1)
+
+
+def test_token_cutoff_of_real_tokens_spares_the_special_ones_if_told():
+    aug = Augmentation(token_cutoff=0.1, token_cutoff_pool="real_tokens_no_special")
+    special = torch.tensor([slot in (0, LENGTHS[row] - 1) for row, slot in zip(PACKED.row.tolist(), PACKED.slot.tolist())])
+    for seed in range(50):
+        mask = cutoff_mask(aug, PACKED, 32, 8, stream(seed))[:, 0]
+        assert mask[special].min() == 1
+        assert [int((mask[PACKED.row == row] == 0).sum()) for row in range(3)] == [1, 1, 1]
+    everything = Augmentation(token_cutoff=0.3, token_cutoff_pool="real_tokens")
+    mask = cutoff_mask(everything, PACKED, 32, 8, stream())[:, 0]
+    assert [int((mask[PACKED.row == row] == 0).sum()) for row in range(3)] == [1, 2, 1]
+
+
+def test_feature_cutoff_takes_the_same_columns_at_all_slots_of_a_sentence():
+    mask = cutoff_mask(Augmentation(feature_cutoff=0.1), PACKED, 32, 76, stream())
+    for row in range(3):
+        rows = mask[PACKED.row == row]
+        assert torch.equal(rows, rows[:1].expand_as(rows))
+        assert int((rows[0] == 0).sum()) == 7
+    assert not torch.equal(mask[0], mask[5])
+
+
+def test_no_cutoff_is_no_mask():
+    assert cutoff_mask(Augmentation(), PACKED, 32, 8, stream()) is None
+    assert shuffled_positions(Augmentation(), PACKED, 32, stream()) is PACKED.slot
+
+
+def test_position_shuffle_per_batch_is_one_permutation_over_the_padded_range():
+    aug = Augmentation(position_shuffle="per_batch", position_shuffle_range="padded")
+    places = shuffled_positions(aug, PACKED, 32, stream())
+    first = {slot: place for slot, place in zip(PACKED.slot.tolist(), places.tolist())}
+    assert all(first[slot] == place for slot, place in zip(PACKED.slot.tolist(), places.tolist()))
+    assert len(set(first.values())) == 9 and max(first.values()) > 9
+
+
+def test_position_shuffle_per_sentence_of_real_tokens_stays_within_each():
+    aug = Augmentation(position_shuffle="per_sentence", position_shuffle_range="real_tokens")
+    places = shuffled_positions(aug, PACKED, 32, stream())
+    orders = [places[PACKED.row == row].tolist() for row in range(3)]
+    assert [sorted(order) for order in orders] == [list(range(n)) for n in LENGTHS]
+    assert orders[1][:4] != orders[0]
+
+
+def test_stale_signs_follow_slots_and_are_zero_where_padding_was():
+    stale, first = StaleGradient(0.1), pack([np.arange(2), np.arange(3)])
+    words = torch.zeros(5, 2, requires_grad=True) * 1.0
+    words.retain_grad()
+    (words * torch.tensor([[1.0, -1.0]] * 5)).sum().backward()
+    assert stale.sign_for(first) is None
+    stale.watch(words, first)
+    stale.keep()
+    signs = stale.sign_for(pack([np.arange(4), np.arange(3), np.arange(2)]))
+    assert signs[:, 0].tolist() == [1, 1, 0, 0, 1, 1, 1, 0, 0]
+    assert signs[:, 1].tolist() == [-1, -1, 0, 0, -1, -1, -1, 0, 0]
+
+
+@pytest.mark.parametrize("epsilon,expected", [(1e-9, 0.566), (5e-9, 0.998), (1e-8, 1.0)])
+def test_share_of_entries_that_an_epsilon_changes(epsilon, expected):
+    # D19: float32 draws from N(0, 0.04^2) and random signs.
+    stale, packed = StaleGradient(epsilon), pack([np.arange(500)])
+    words = torch.randn(500, 400, generator=stream(1)) * 0.04
+    stale.signs = torch.randn(1, 500, 400, generator=stream(2)).sign()
+    stale.measure(words, packed)
+    assert stale.changed_fraction == pytest.approx(expected, abs=0.01)
+
+
+def test_tiny_encoder_is_not_degenerate():
+    assert float(tiny.encoder(tiny.bert())(PACKED).detach().std()) > 0.1

@@ -1,0 +1,56 @@
+"""The packed encoder gives what transformers gives, values and gradients."""
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from core.engine.packing import pack
+
+
+def hugging_face_cls(model, arrays, width, pad):
+    ids, mask = tiny.padded(arrays, width, pad)
+    return model(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
+
+
+@pytest.mark.parametrize("make,pad", [(tiny.bert, 0), (tiny.roberta, 1)])
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_values_equal_transformers_on_padded_input(make, pad, attention):
+    model, arrays = make(), tiny.sentences(5)
+    ours = tiny.encoder(model, attention=attention)(pack(arrays))
+    theirs = hugging_face_cls(model, arrays, 12, pad)
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    assert ours.abs().max() > 0.1
+
+
+def test_gradients_equal_transformers():
+    model, arrays = tiny.bert(), tiny.sentences(5)
+    weights = torch.randn(5, tiny.HIDDEN, generator=torch.Generator().manual_seed(1))
+    (hugging_face_cls(model, arrays, 12, 0) * weights).sum().backward()
+    theirs = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    (tiny.encoder(model)(pack(arrays)) * weights).sum().backward()
+    for name, p in model.named_parameters():
+        if name in theirs:
+            assert torch.allclose(p.grad, theirs[name], atol=1e-4), name
+    assert len(theirs) > 30
+
+
+def test_packing_layout_by_hand():
+    packed = pack([np.array([7, 8]), np.array([9, 4, 5])])
+    assert packed.ids.tolist() == [7, 8, 9, 4, 5]
+    assert packed.row.tolist() == [0, 0, 1, 1, 1]
+    assert packed.slot.tolist() == [0, 1, 0, 1, 2]
+    assert packed.first.tolist() == [0, 2]
+    assert packed.cells.tolist() == [0, 1, 3, 4, 5]
+    assert packed.lengths.tolist() == [2, 3]
+    assert packed.mask.tolist() == [[True, True, False], [True, True, True]]
+
+
+def test_dropout_acts_in_training_mode_only():
+    model = tiny.bert()
+    encoder, packed = tiny.encoder(model, dropout=0.3), pack(tiny.sentences(3))
+    encoder.eval()
+    assert torch.equal(encoder(packed), encoder(packed))
+    encoder.train()
+    assert not torch.allclose(encoder(packed), encoder(packed))

@@ -1,0 +1,78 @@
+"""The queues' contents step by step, against the traces in the dossier."""
+
+import numpy as np
+import pytest
+import torch
+
+from core.engine.queue import KeyQueue, VectorQueue
+from core.spec.config import MomentumQueue, NegativeQueue
+
+
+def trace(size, init_size, batch, steps, init):
+    """(used, random among them) before each step; keys are marked by a value of 100."""
+    queue = KeyQueue(NegativeQueue(size=size, init=init, init_size=init_size), 3, torch.Generator().manual_seed(0), torch.device("cpu"))
+    found = []
+    for _ in range(steps):
+        seen = queue.visible()
+        found.append((len(seen), int((seen[:, 0] != 100).sum())))
+        queue.push(torch.full((batch, 3), 100.0))
+    return found
+
+
+def test_released_2022_trace_of_the_dossier():
+    assert trace(512, 128, 64, 9, "released_2022") == [
+        (256, 256), (320, 256), (384, 256), (448, 256), (768, 512), (832, 512), (896, 512), (512, 64), (512, 0)
+    ]
+
+
+def test_2021_trace_of_the_dossier():
+    assert trace(512, 128, 64, 9, "paper_grow") == [
+        (128, 128), (192, 128), (256, 128), (320, 128), (384, 128), (448, 128), (512, 128), (512, 64), (512, 0)
+    ]
+
+
+def test_released_2022_overshoot_of_the_dossier():
+    assert trace(1024, 128, 256, 5, "released_2022")[3:] == [(1792, 1024), (1024, 0)]
+
+
+@pytest.mark.parametrize("init", ["paper_grow", "released_2022"])
+@pytest.mark.parametrize("size,init_size,batch", [(512, 512, 64), (128, 1, 64), (64, 16, 256), (4096, 1024, 64)])
+def test_random_vectors_are_gone_after_a_queue_of_batches(init, size, init_size, batch):
+    steps = -(-size // batch) + 2
+    assert trace(size, init_size, batch, steps, init)[-1] == (size, 0)
+
+
+def test_newest_first_and_unit_random_vectors():
+    queue = KeyQueue(NegativeQueue(size=6, init_size=2), 3, torch.Generator().manual_seed(0), torch.device("cpu"))
+    assert queue.visible().norm(dim=1).tolist() == pytest.approx([1.0, 1.0])
+    for step in range(4):
+        queue.push(torch.full((2, 3), float(step), requires_grad=True))
+    assert queue.visible()[:, 0].tolist() == [3, 3, 2, 2, 1, 1]
+    assert not queue.visible().requires_grad
+
+
+@pytest.mark.parametrize("init", ["paper_grow", "released_2022"])
+def test_slice_applies_once_the_queue_is_full(init):
+    config = NegativeQueue(size=8, init=init, init_size=1, slice=((0, 2), (6, 8)))
+    queue = KeyQueue(config, 3, torch.Generator().manual_seed(0), torch.device("cpu"))
+    assert len(queue.visible()) == (1 if init == "paper_grow" else 2)
+    for step in range(6):
+        queue.push(torch.full((2, 3), float(step)))
+    assert queue.visible()[:, 0].tolist() == [5, 5, 2, 2]
+
+
+def test_momentum_queue_keeps_the_newest_with_part_of_a_batch():
+    queue = VectorQueue(MomentumQueue(size=5))
+    assert queue.visible() is None
+    for step in range(3):
+        queue.push(torch.full((2, 1), float(step)))
+    assert queue.visible()[:, 0].tolist() == [0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("cut,expected", [(True, 3), (False, 5)])
+def test_first_batch_is_cut_or_not(cut, expected):
+    queue = VectorQueue(MomentumQueue(size=3, cut_first_batch=cut))
+    queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
+    assert len(queue.visible()) == expected
+    queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
+    assert len(queue.visible()) == 3

@@ -1,0 +1,85 @@
+"""Repetition: ranges against the table in the dossier, places, lengths, and who draws."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from core.engine.repetition import largest_count, positions, repeat_tokens, repeat_words, stream_for
+from core.spec.config import Repetition
+
+PAPER = Repetition(rate=0.32, cap=None)
+RELEASED = Repetition(rate=0.32, range="released")
+
+
+@pytest.mark.parametrize("length,released,paper", [(6, 0, 2), (8, 1, 2), (16, 4, 5), (24, 6, 7), (32, 9, 10)])
+def test_largest_count_of_the_dossier(length, released, paper):
+    assert largest_count(RELEASED, length) == released
+    assert largest_count(PAPER, length) == paper
+
+
+def test_released_rates_coincide_at_32_tokens_and_small_rates_are_nearly_off():
+    assert largest_count(RELEASED, 32) == largest_count(Repetition(rate=0.36, range="released"), 32) == 9
+    small = Repetition(rate=0.08, range="released")
+    assert [largest_count(small, n) for n in (24, 25, 32)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("length,expected", [(6, 1.0), (8, 0.5), (16, 0.2), (24, 1 / 7), (32, 0.1)])
+def test_chance_of_no_repetition_as_released(length, expected):
+    stream = random.Random(1)
+    draws = Counter(len(positions(RELEASED, length, stream)) for _ in range(4000))
+    assert draws[0] / 4000 == pytest.approx(expected, abs=0.03)
+
+
+def test_word_range_as_released():
+    word = Repetition(rate=0.32, range="released", unit="word")
+    assert [largest_count(word, n) for n in (2, 6, 12, 40)] == [1, 1, 2, 9]
+
+
+def test_special_tokens_are_protected_or_not():
+    tokens = np.arange(8)
+    stream = random.Random(0)
+    ends = [set(positions(PAPER, 8, stream)) & {0, 7} for _ in range(300)]
+    assert not any(ends)
+    free = Repetition(rate=0.32, cap=None, protect_special=False)
+    assert any(set(positions(free, 8, stream)) & {0, 7} for _ in range(300))
+    doubled = repeat_tokens(tokens, PAPER, 32, random.Random(3))
+    assert sorted(set(doubled)) == list(tokens)
+
+
+def test_doubled_tokens_stand_beside_their_originals():
+    tokens = np.arange(20)
+    for seed in range(50):
+        doubled = repeat_tokens(tokens, PAPER, 32, random.Random(seed))
+        assert list(doubled) == sorted(doubled)
+        assert 20 <= len(doubled) <= 26
+        assert max(Counter(doubled.tolist()).values()) <= 2
+
+
+def test_cut_again_keeps_the_last_token():
+    tokens = np.arange(32)
+    longest = max(len(repeat_tokens(tokens, PAPER, 32, random.Random(s))) for s in range(60))
+    assert longest > 32  # up to 41 tokens without recut
+    recut = Repetition(rate=0.32, recut=True)
+    for seed in range(60):
+        again = repeat_tokens(tokens, recut, 32, random.Random(seed))
+        assert len(again) == 32 and again[-1] == 31
+
+
+def test_words_are_doubled_but_never_the_last():
+    word = Repetition(rate=0.9, unit="word")
+    for seed in range(100):
+        words = repeat_words("a b c d e", word, random.Random(seed)).split()
+        assert words[-1] == "e" and words.count("e") == 1
+        assert sorted(set(words)) == list("abcde")
+    assert repeat_words("alone", word, random.Random(0)) == "alone"
+
+
+def test_static_repetition_is_the_sentence_s_own():
+    static = Repetition(resample="static")
+    drawing = random.Random(5)
+    first = [stream_for(static, drawing, i).random() for i in range(3)]
+    assert first == [stream_for(static, random.Random(9), i).random() for i in range(3)]
+    assert len(set(first)) == 3
+    assert stream_for(Repetition(), drawing, 0) is drawing

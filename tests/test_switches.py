@@ -1,0 +1,214 @@
+"""Every switch changes the arithmetic, not only the run id: a few tiny steps under each value must end elsewhere."""
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from core.engine.batches import training_batches
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.simcse import SimCSE
+from core.engine.streams import stream_seed
+from core.engine.tokens import TokenTable
+from core.engine.trainer import train
+from core.spec.identity import run_id
+from core.spec.vary import vary
+
+CPU = torch.device("cpu")
+TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in range(23)]
+
+
+class WordTokenizer:
+    """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens."""
+
+    def __call__(self, texts, truncation, max_length):
+        ids = [[2, *(5 + int(word[1:]) for word in text.split()), 3] for text in texts]
+        return {"input_ids": [row if len(row) <= max_length else row[: max_length - 1] + [3] for row in ids]}
+
+
+def outcome(config, rows=23):
+    """Everything that a run leaves after its steps, as one vector: losses, weights that score, scored vectors."""
+    ids = WordTokenizer()(TEXTS[:rows], True, config.data.max_length)["input_ids"]
+    table = TokenTable(np.concatenate(ids).astype(np.int32), np.cumsum([0, *map(len, ids)]))
+    torch.manual_seed(stream_seed(config.seed.data, "dropout"))
+    model = (MoCoSE if config.method == "mocose" else SimCSE)(
+        config, tiny.encoder(tiny.bert(), dropout=config.encoder.hidden_dropout), CPU
+    )
+    batches = training_batches(config, table, TEXTS[:rows], WordTokenizer(), CPU)
+    training = train(config, model, batches, lambda step: float(step), lambda report: None)
+    model.eval()
+    with torch.no_grad():
+        scored = model.sentence_vectors(pack([table[i] for i in range(6)]))
+    parts = [torch.tensor([loss for _, loss in training.losses]), scored.flatten()]
+    parts += [value.flatten() for value in training.selected.state.values()]
+    return torch.cat(parts)
+
+
+def moved(a, b):
+    return a.shape != b.shape or not torch.equal(a, b)
+
+
+MOCOSE = [
+    {"loss.in_batch_negatives": False},  # D1
+    {"ema.schedule": "constant", "ema.end": None, "ema.total_updates": None},  # D2
+    {"ema.schedule": "cosine_to_end", "ema.end": 0.95, "ema.total_updates": None},
+    {"ema.total_updates": 5},
+    {"ema.start": 0.5},
+    {"target.stop_gradient": False},  # D6
+    {"target.embeddings": "ema"},  # D8
+    {"target.dropout": "off"},  # D9
+    {"eval.vector": "pooler"},  # D10
+    {"eval.vector": "projection"},
+    {"heads.projection_tail": "linear_ln"},  # D11
+    {"heads.projection_tail": "linear"},
+    {"heads.projection_layers": 0},  # D12
+    {"heads.projection_layers": 2},
+    {"heads.projection_layers": 3},
+    {"heads.predictor_layers": 0},
+    {"heads.predictor_layers": 1},
+    {"heads.predictor_layers": 3},
+    {"heads.out_size": 8},  # D13
+    {"heads.predictor_hidden": 8},
+    {"heads.dropout": 0.3},
+    {"queue.init": "released_2022"},  # D14, D15
+    {"queue.init_size": 3},
+    {"queue.size": 6, "queue.init_size": 6},
+    {"queue.slice": ((0, 4),)},  # D17, D44
+    {"fgsm.gradient": "current"},  # D18
+    {"fgsm.gradient": "none", "fgsm.epsilon": 0.0},
+    {"fgsm.views": "online_only"},
+    {"fgsm.epsilon": 0.05},  # D19
+    {"fgsm.at_eval": True},  # D20
+    {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
+    {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "padded_all"},
+    {"aug.feature_cutoff": 0.2},
+    {"train.batch_size": 3},  # D30
+    {"train.weight_decay": 0.1},  # D31
+    {"train.learning_rate": 2e-3},
+    {"train.warmup_fraction": 0.5},
+    {"train.clip_norm": 0.01},
+    {"train.beta1": 0.5},
+    {"train.beta2": 0.9},
+    {"train.epsilon": 1e-2},
+    {"train.steps": 5},
+    {"loss.temperature": 0.1},  # D32
+    {"data.max_length": 6},  # D33
+    {"train.precision": "bf16"},  # D34
+    {"seed.data": 1},  # D35
+    {"seed.model": 1},
+    {"eval.every": 2, "select.metric": "last"},
+    {"encoder.hidden_dropout": 0.2},
+]
+
+
+@pytest.mark.parametrize("changes", MOCOSE, ids=str)
+def test_mocose_switch(changes):
+    start = {"heads.dropout": 0.1, "encoder.hidden_dropout": 0.1, "fgsm.epsilon": 0.01, "ema.total_updates": 15}
+    config = vary(tiny.config("mocose"), start)
+    other = vary(config, changes)
+    assert run_id(config) != run_id(other)
+    assert moved(outcome(config), outcome(other))
+
+
+def test_freeze_projection_switch():  # D7
+    config = tiny.config("mocose", target__stop_gradient=False)
+    assert moved(outcome(config), outcome(vary(config, {"target.freeze_projection": False})))
+
+
+def test_drop_last_switch():  # D37: 23 rows in batches of 4 leave 3 over, from the sixth step on
+    config = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
+    assert moved(outcome(config), outcome(vary(config, {"data.drop_last": False})))
+
+
+def test_ema_timing_is_equivalent_without_accumulation():  # D5
+    config = tiny.config("mocose", heads__dropout=0.1, encoder__hidden_dropout=0.1, ema__total_updates=5)
+    assert torch.equal(outcome(config), outcome(vary(config, {"ema.when": "before_forward"})))
+
+
+def test_ema_timing_leaves_the_last_update_out():  # D5
+    targets = []
+    for when in ("after_optimizer_step", "before_forward"):
+        config = tiny.config("mocose", ema__when=when, ema__total_updates=5)
+        model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
+        optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+        for step in range(2):
+            model.loss(pack(tiny.sentences(4, seed=step))).backward()
+            optimiser.step()
+            optimiser.zero_grad()
+            model.after_step()
+        targets.append(model.target_pooler.weight.clone())
+        if when == "before_forward":
+            model.loss(pack(tiny.sentences(4)))
+            targets.append(model.target_pooler.weight.clone())
+    assert not torch.equal(targets[0], targets[1])
+    assert torch.equal(targets[0], targets[2])
+
+
+ESIMCSE = [
+    {"momentum.init": "random"},  # D60
+    {"dup.range": "released"},  # D61
+    {"dup.cap": 1},  # D62
+    {"dup.recut": True},
+    {"dup.protect_special": False},  # D63
+    {"dup.resample": "static"},  # D64
+    {"dup.unit": "word"},
+    {"dup.rate": 0.9},  # D67
+    {"dup": None},
+    {"eval.head": "on"},  # D65
+    {"encoder.hidden_dropout": 0.15},  # D66
+    {"momentum.head": "ema"},  # D68
+    {"momentum.dropout": "on"},
+    {"momentum.when": "after_optimizer"},  # D69
+    {"queue.view": "repeated"},  # D70
+    {"queue.size": 6},
+    {"queue.size": 3},
+    {"train.precision": "bf16"},  # D71
+    {"momentum.lambda": 0.5},  # D73
+    {"data.drop_last": False},  # D78
+    {"seed.data": 1},
+    {"seed.model": 1},
+    {"queue": None, "momentum": None},
+]
+
+
+@pytest.mark.parametrize("changes", ESIMCSE, ids=str)
+def test_esimcse_switch(changes):
+    config = tiny.config("esimcse", encoder__hidden_dropout=0.1, dup__rate=0.6, data__max_length=9, momentum__lambda=0.9)
+    other = vary(config, changes)
+    assert run_id(config) != run_id(other)
+    assert moved(outcome(config), outcome(other))
+
+
+def test_first_batch_of_the_momentum_queue():  # D70
+    config = tiny.config("esimcse", queue__size=2)
+    assert moved(outcome(config), outcome(vary(config, {"queue.cut_first_batch": False})))
+
+
+def test_esimcse_without_queue_and_repetition_is_simcse():
+    simcse = tiny.config("simcse", encoder__hidden_dropout=0.1)
+    rate = tiny.config("esimcse", encoder__hidden_dropout=0.1, queue=None, momentum=None, dup__range="released", dup__cap=1)
+    assert torch.equal(outcome(simcse), outcome(rate))  # cap 1 under the released range draws from 0..0: never repeats
+
+
+@pytest.mark.parametrize("method", ["mocose", "simcse", "esimcse"])
+def test_same_configuration_gives_the_same_bytes(method):
+    config = tiny.config(method, encoder__hidden_dropout=0.1)
+    assert torch.equal(outcome(config), outcome(config))
+
+
+def test_zero_depth_predictor_is_the_identity():  # D12
+    model = MoCoSE(tiny.config("mocose", heads__predictor_layers=0), tiny.encoder(tiny.bert()), CPU)
+    x = torch.randn(3, tiny.HIDDEN)
+    assert torch.equal(model.predictor(x), x)
+    model = MoCoSE(tiny.config("mocose", heads__projection_layers=0), tiny.encoder(tiny.bert()), CPU)
+    assert torch.equal(model.projection(x), x)
+
+
+@pytest.mark.parametrize("depth,linears", [(1, 1), (2, 2), (3, 3)])
+def test_head_depths(depth, linears):  # D12
+    model = MoCoSE(tiny.config("mocose", heads__projection_layers=depth, heads__predictor_layers=depth), tiny.encoder(tiny.bert()), CPU)
+    for head in (model.projection, model.predictor):
+        assert sum(isinstance(m, torch.nn.Linear) for m in head) == linears
+    assert isinstance(model.predictor[-1], torch.nn.Tanh)
+    assert isinstance(model.projection[-1], torch.nn.Dropout)

@@ -1,0 +1,73 @@
+"""Training text and token tables: readers, digests, the cache and its damage."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from core.engine.text import read_csv_quoted, read_lines, training_text
+from core.engine.tokens import TokenTable, cached_table, tokenise
+from core.spec.config import Data
+from core.spec.errors import UserError
+
+
+def test_lines_keep_quotes_and_drop_blanks():
+    assert read_lines('one\n\n"two\n  three"  \n') == ["one", '"two', 'three"']
+
+
+def test_csv_quoted_swallows_lines_after_an_opening_quote():
+    text = 'one\n"two\nthree" four\nfive\n\nsix'
+    assert read_csv_quoted(text) == ["one", "two three four", "five", "six"]
+    assert len(read_csv_quoted(text)) < len(read_lines(text))
+
+
+def test_wrong_digest_missing_file_and_bad_encoding_are_named(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"fine\nnot \xff utf\n")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    with pytest.raises(UserError, match="line 2: not UTF-8"):
+        training_text(Data(digest=digest, rows=2), str(path))
+    with pytest.raises(UserError, match="not the one that this run was planned with"):
+        training_text(Data(digest="0", rows=2), str(path))
+    with pytest.raises(UserError, match="cannot be read"):
+        training_text(Data(digest="0", rows=2), str(tmp_path / "none.txt"))
+
+
+class Tokenizer:
+    calls = 0
+
+    def __call__(self, texts, truncation, max_length):
+        self.calls += 1
+        return {"input_ids": [list(range(min(len(text), max_length))) for text in texts]}
+
+
+def test_token_table_by_hand():
+    table = tokenise(Tokenizer(), ["abc", "a", "abcdefgh"], 5)
+    assert [table[i].tolist() for i in range(len(table))] == [[0, 1, 2], [0], [0, 1, 2, 3, 4]]
+
+
+def test_table_is_built_once_and_rebuilt_when_damaged(tmp_path):
+    tokenizer = Tokenizer()
+
+    def build():
+        return tokenise(tokenizer, ["abc", "ab"], 5)
+
+    for _ in range(3):
+        table = cached_table(tmp_path, ["key", 1], build)
+    assert tokenizer.calls == 1 and isinstance(table.ids, np.memmap)
+    cached_table(tmp_path, ["key", 2], build)
+    assert tokenizer.calls == 2
+    for name in ("ids.npy", "offsets.npy", "checksums.json"):
+        path = next(tmp_path.glob(f"tokens/*/{name}"))
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        before = tokenizer.calls
+        for key in (1, 2):
+            assert cached_table(tmp_path, ["key", key], build)[0].tolist() == [0, 1, 2]
+        assert tokenizer.calls == before + 1
+
+
+def test_unwritable_cache_is_no_obstacle(tmp_path):
+    (tmp_path / "tokens").write_text("a file where the folder should be")
+    table = cached_table(tmp_path, ["key"], lambda: TokenTable(np.array([1, 2], dtype=np.int32), np.array([0, 2])))
+    assert table[0].tolist() == [1, 2]

@@ -1,0 +1,64 @@
+"""A tiny random BERT and RoBERTa for tests, in memory: nothing is downloaded."""
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+
+from core.engine.encoder import from_pretrained
+from core.spec.base import base
+from core.spec.vary import vary
+
+HIDDEN = 16
+
+
+def bert(seed=0):
+    torch.manual_seed(seed)
+    return BertModel(BertConfig(
+        vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=40, initializer_range=0.3, attn_implementation="eager",
+    )).eval()
+
+
+def roberta(seed=0):
+    torch.manual_seed(seed)
+    return RobertaModel(RobertaConfig(
+        vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=42, initializer_range=0.3, pad_token_id=1, type_vocab_size=1, attn_implementation="eager",
+    )).eval()
+
+
+def encoder(model, dropout=0.0, attention="eager"):
+    return from_pretrained(model, hidden_dropout=dropout, attention_dropout=dropout, attention=attention)
+
+
+def sentences(count, seed=0, shortest=3, longest=9):
+    """Random token-id arrays, first and last token special."""
+    draw = np.random.default_rng(seed)
+    return [
+        np.concatenate([[2], draw.integers(5, 50, draw.integers(shortest, longest + 1) - 2), [3]]).astype(np.int32)
+        for _ in range(count)
+    ]
+
+
+def padded(arrays, width, pad=0):
+    """ids and attention mask, (B, width), as a tokenizer with static padding gives them."""
+    ids = np.full((len(arrays), width), pad, dtype=np.int64)
+    mask = np.zeros((len(arrays), width), dtype=np.int64)
+    for row, array in enumerate(arrays):
+        ids[row, : len(array)], mask[row, : len(array)] = array, 1
+    return torch.from_numpy(ids), torch.from_numpy(mask)
+
+
+def config(method, profile="clean", **changes):
+    """A tiny run of a method. Double underscores in the keywords stand for dots."""
+    small = {
+        "data.digest": "d", "encoder.digest": "e", "eval.digest": "v", "train.batch_size": 4, "train.steps": 6, "data.rows": 100,
+        "data.max_length": 10, "encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0, "train.precision": "fp32",
+        "train.learning_rate": 1e-3,
+    }
+    run = vary(base(method, profile), small)
+    if run.heads is not None:
+        run = vary(run, {"heads.out_size": HIDDEN, "heads.dropout": 0.0, "queue.size": 12, "queue.init_size": 6})
+    elif run.queue is not None:
+        run = vary(run, {"queue.size": 10})
+    return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
