@@ -100,7 +100,8 @@ def unpack(archive: Path) -> Path:
             os.rename(part, target)  # whole or not at all
         except (tarfile.TarError, OSError, EOFError) as error:
             if not target.is_dir():  # else another process was first
-                raise UserError(f"{archive} cannot be unpacked ({error}); delete it and fetch it again ({WITHOUT}).") from error
+                reason = str(error).splitlines()[0].rstrip(":")
+                raise UserError(f"{archive} cannot be unpacked ({reason}); delete it and fetch it again ({WITHOUT}).") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return senteval_root(target)

@@ -70,6 +70,7 @@ class Nursery:
     def serve(self) -> None:
         signal.set_wakeup_fd(self.waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a scheduler warns every process; the driver decides, and needs our reports
         while self.driver_there or self.numbers:
             listening = [self.wake] + ([self.sock] if self.driver_there else [])
             ready, _, _ = select.select(listening, [], [])

@@ -1,0 +1,117 @@
+"""The command line: what may be asked, checked, in one frozen object."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.spec.base import PROFILES
+from core.spec.errors import UserError
+from core.spec.scale import SCALES
+
+DESCRIPTION = "Train what is missing of the named studies and render their tables and figures."
+EPILOG = "`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One command, as asked. None stands for what the command chooses by itself."""
+
+    studies: tuple[str, ...]
+    all: bool
+    scale: str | None
+    profile: str
+    seeds: int | None
+    jobs: int | None
+    device: str
+    settings: tuple[str, ...]
+    mode: str  # train, plan, list, status or render
+    use_published: bool
+    publish: bool
+    force: bool
+    data_dir: Path | None
+    encoder: Path | None
+    results_dir: Path | None
+    time_limit: float | None
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str):
+        raise UserError(f"{message[:1].upper()}{message[1:]}; see run_study.py --help.")
+
+
+def parse(argv: list[str]) -> Options:
+    """The options of a command line. Raises UserError for anything that cannot be meant."""
+    given = _parser().parse_intermixed_args(argv)
+    if given.all and given.study:
+        raise UserError("--all is every study; leave out the names or leave out --all.")
+    if not given.all and not given.study and given.mode != "list":
+        raise UserError("No study is named; give one (see --list) or --all.")
+    if given.all and given.set:
+        raise UserError("--set changes one study's runs; name that study instead of --all.")
+    if given.mode != "train":
+        for wrong, name in ((given.force, "--force"), (given.publish, "--publish")):
+            if wrong:
+                raise UserError(f"{name} goes with training, which --{given.mode.replace('render', 'regenerate-figures')} does not do; leave one out.")
+    return Options(
+        studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
+        jobs=given.jobs, device=given.device, settings=tuple(given.set), mode=given.mode,
+        use_published=given.use_published, publish=given.publish, force=given.force,
+        data_dir=_absolute(given.data_dir), encoder=_absolute(given.encoder), results_dir=_absolute(given.results_dir),
+        time_limit=given.time_limit,
+    )  # fmt: skip
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="run_study.py", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    parser.add_argument("study", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
+    parser.add_argument("--all", action="store_true", help="every study")
+    parser.add_argument("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
+    parser.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help="the paper as described, or what its code did")
+    parser.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
+    parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; at scale demo one a core)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run")
+    parser.add_argument("--use-published", action="store_true", help="count published runs as done")
+    parser.add_argument("--publish", action="store_true", help="copy the finished runs into results/published")
+    parser.add_argument("--force", action="store_true", help="train again what is there")
+    parser.add_argument("--data-dir", metavar="DIR", help="SentEval's data and the training text")
+    parser.add_argument("--encoder", metavar="DIR", help="the pretrained encoder")
+    parser.add_argument("--results-dir", metavar="DIR", help="where results go (default: results)")
+    parser.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
+    mode = parser.add_mutually_exclusive_group()
+    for name, value, text in (
+        ("--plan", "plan", "say what would be trained, and train nothing"),
+        ("--list", "list", "list the studies"),
+        ("--status", "status", "say what is done, running, failed and missing"),
+        ("--regenerate-figures", "render", "redraw from what is stored, and train nothing"),
+    ):
+        mode.add_argument(name, dest="mode", action="store_const", const=value, help=text)
+    parser.set_defaults(mode="train")
+    return parser
+
+
+def _absolute(path: str | None) -> Path | None:
+    """Children work elsewhere, so places must not depend on the current folder."""
+    return None if path is None else Path(path).expanduser().absolute()
+
+
+def _count(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value

@@ -1,0 +1,39 @@
+"""SHA-256 digests of what a run reads: files, evaluation sets, encoders. Standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from core.runner.senteval import senteval_root, used_files
+from core.spec.errors import UserError
+
+_CHUNK = 1 << 20
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, 64 hex digits. Raises UserError if it cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check --data-dir and --encoder.") from error
+    return digest.hexdigest()
+
+
+def evaluation_digest(evaluation_path: Path) -> str:
+    """SHA-256 over the evaluation files that a run uses (`core.runner.senteval.used_files`), by name and content.
+
+    Places, and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for a missing file.
+    """
+    root = senteval_root(evaluation_path)
+    return named_digest((name, root / name) for name in used_files())
+
+
+def named_digest(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 over the lines `name sha256` of these files, in order of name."""
+    lines = sorted(f"{name} {file_digest(path)}\n" for name, path in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,0 +1,72 @@
+"""Writing a file so that readers see all of it or nothing, whatever dies in between."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import threading
+import uuid
+from pathlib import Path
+
+from core.spec.errors import UserError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put `content` at `path`: a temporary file beside it, synced, renamed, and the folder synced.
+
+    Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
+    """
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise UserError(trouble(path, error)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # only there if something went wrong
+
+
+def temporary_name(name: str) -> str:
+    """A name that no other process, thread or host is using, hidden from readers, that begins with what it is for."""
+    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:40]
+    return f".{name}.{host}-{os.getpid()}-{threading.get_ident()}-{uuid.uuid4().hex}.tmp"
+
+
+def sweep(folder: Path, name: str) -> None:
+    """Remove what killed writers of `folder/name` left. Only for who holds the claim: then nobody else is writing it."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+
+
+def trouble(path: Path, error: OSError) -> str:
+    """The sentence for a failed write."""
+    if error.errno in _FULL:
+        return f"{path} could not be written because the disk is full; make space and give the same command again."
+    if error.errno in _FORBIDDEN:
+        return f"{path} may not be written ({error.strerror}); choose a folder of yours with --results-dir."
+    return f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # some file systems cannot sync a folder; the rename stands all the same
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,77 @@
+"""Kernel file locks: claims on runs and slots on a machine.
+
+A lock is held for as long as a descriptor of its open file lives, in whichever process; so it dies with its holder, and
+it outlives a killed driver while the training that inherited it goes on. Nothing here knows what a run is.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+from core.spec.errors import UserError
+
+# A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+def hold(path: Path) -> int | None:
+    """A descriptor that holds the lock at `path`, or None if somebody else holds it. Raises UserError if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            os.close(descriptor)
+            raise
+    return descriptor
+
+
+def held(path: Path) -> bool:
+    """Whether somebody holds the lock at `path` just now; leaves no file behind."""
+    if not path.exists():
+        return False
+    try:
+        descriptor = hold(path)
+    except UserError:
+        return False  # a folder that we may only read: nobody of ours can be running there
+    if descriptor is None:
+        return True
+    release(descriptor)
+    return False
+
+
+def release(descriptor: int) -> None:
+    """Let this process's share of the lock go; copies in other processes go on holding it."""
+    os.close(descriptor)
+
+
+def slot_folder() -> Path:
+    """This user's slots on this host. Not under the results: slots belong to the machine, whatever folder is written."""
+    folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made ({error.strerror}); set TMPDIR to a folder of yours.") from error
+    if folder.stat().st_uid != os.getuid():
+        raise UserError(f"{folder} belongs to another user; set TMPDIR to a folder of yours.")
+    return folder
+
+
+def take_slot(names: tuple[str, ...], folder: Path) -> tuple[str, int] | None:
+    """The first free slot of these and the descriptor that holds it, or None if all are taken."""
+    for name in names:
+        descriptor = hold(folder / f"{name}.lock")
+        if descriptor is not None:
+            return name, descriptor
+    return None

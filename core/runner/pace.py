@@ -1,0 +1,86 @@
+"""How far a table is and how long it will still take, from what its runs have taken so far."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from core.runner.plan import PlannedRun, cost
+
+
+@dataclass(slots=True)
+class Going:
+    """A running run, as it last reported."""
+
+    run: PlannedRun
+    since: float
+    phase: str = "start"
+    step: int = 0
+    total: int = 0
+    rate: float | None = None
+    dev: float | None = None
+
+    @property
+    def fraction(self) -> float:
+        """How much of its steps is done."""
+        return self.step / self.total if self.total else 0.0
+
+
+@dataclass(slots=True)
+class Pace:
+    """The count and the clock of one command: `total` runs of `total_cost` estimated seconds, `jobs` at once."""
+
+    total: int
+    total_cost: float
+    jobs: int
+    began: float = field(default_factory=time.monotonic)
+    ended: int = 0
+    ended_cost: float = 0.0
+    trained_cost: float = 0.0
+    trained_seconds: float = 0.0
+    going: dict[str, Going] = field(default_factory=dict)
+
+    def start(self, run: PlannedRun) -> None:
+        """Count a run as running."""
+        self.going[run.run_id] = Going(run, time.monotonic(), total=run.config.train.steps)
+
+    def report(self, run: PlannedRun, message: dict) -> None:
+        """Take in what a running run says of itself; a development score stays until the next one."""
+        going = self.going.get(run.run_id)
+        if going is None:
+            return
+        going.phase = str(message["phase"])
+        going.step = int(message.get("step") or 0)
+        going.total = int(message.get("total") or going.total)
+        going.rate = message.get("rate") if message.get("rate") is not None else going.rate
+        going.dev = message.get("dev") if message.get("dev") is not None else going.dev
+
+    def end(self, run: PlannedRun, seconds: float | None) -> None:
+        """Count a run as ended; `seconds` is None if it says nothing about how long runs take."""
+        self.going.pop(run.run_id, None)
+        self.ended += 1
+        self.ended_cost += cost(run.config)
+        if seconds is not None:
+            self.trained_cost += cost(run.config)
+            self.trained_seconds += seconds
+
+    def seconds_left(self, going: Going) -> float | None:
+        """What a running run still needs, by its own rate; None before it has one."""
+        if not going.rate or not going.total:
+            return None
+        return max(0, going.total - going.step) / going.rate
+
+    def left(self) -> float:
+        """What all runs still need: the estimate, corrected by how long the runs so far really took."""
+        speed = self.trained_seconds / self.trained_cost if self.trained_cost else 1.0
+        open_cost = self.total_cost - self.ended_cost - sum(cost(g.run.config) * g.fraction for g in self.going.values())
+        return max(0.0, open_cost) * speed / max(1, min(self.jobs, self.total - self.ended))
+
+
+def spoken(seconds: float) -> str:
+    """Seconds in the words of a person: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

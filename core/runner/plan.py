@@ -1,0 +1,87 @@
+"""What is to be run: the distinct runs behind the wanted studies, and which of them are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.runner.store import Store
+from core.spec.config import RunConfig
+from core.spec.identity import run_id
+from core.spec.scale import Scale, Sources
+from core.spec.study import Study
+
+# Seconds that a sentence's training takes, by scale, on the machine that the scale is meant for. Only their order of
+# magnitude matters before the first run has ended; from then on the runs themselves say how long they take.
+SECONDS_PER_SENTENCE = {"demo": 5e-4, "mini": 1.5e-2, "paper": 3e-3}
+EVALUATION_SENTENCES = 1_500  # a development check costs about as much as training on so many sentences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """A run and the cells that need it, as `study label/label`, first study first."""
+
+    run_id: str
+    config: RunConfig
+    cells: tuple[str, ...]
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """The run in a few words, for progress lines."""
+        more = f" (+{len(self.cells) - 1})" if len(self.cells) > 1 else ""
+        return f"{self.cells[0]}{more} seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds."""
+
+    runs: tuple[PlannedRun, ...]
+    missing: tuple[PlannedRun, ...]
+    entries: int
+
+    @property
+    def cost(self) -> float:
+        """Estimated seconds of all missing runs, one after the other."""
+        return sum(cost(run.config) for run in self.missing)
+
+
+def cost(config: RunConfig) -> float:
+    """Estimated seconds of a run on one slot."""
+    checks = config.train.steps // config.eval.every + 2
+    sentences = config.train.steps * config.train.batch_size + checks * EVALUATION_SENTENCES
+    return sentences * SECONDS_PER_SENTENCE.get(config.scale, SECONDS_PER_SENTENCE["paper"])
+
+
+def plan(
+    studies: Sequence[Study], *, profile: str, scale: Scale, sources: Sources, seeds: int, store: Store,
+    use_published: bool = False, force: bool = False,
+) -> Plan:  # fmt: skip
+    """The distinct runs of these studies under seeds 0 … seeds-1; a run that several cells need is counted once.
+
+    Missing are those that the store has not, or all with `force`. A damaged run of one's own is set aside and missing;
+    published runs count as done only with `use_published`.
+    """
+    cells: dict[str, list[str]] = {}
+    found: dict[str, tuple[RunConfig, int]] = {}
+    entries = 0
+    for study in studies:
+        for cell in study.cells:
+            for seed in range(seeds):
+                config = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+                identity = run_id(config)
+                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
+                found.setdefault(identity, (config, seed))
+                entries += 1
+    runs = tuple(
+        PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
+        for identity, (config, seed) in found.items()
+    )
+    absent = [run for run in runs if force or not _done(store, run.run_id, use_published)]
+    absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
+    return Plan(runs=runs, missing=tuple(absent), entries=entries)
+
+
+def _done(store: Store, identity: str, use_published: bool) -> bool:
+    return store.verified(identity) or (use_published and store.has(identity, use_published=True))

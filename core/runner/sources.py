@@ -1,0 +1,193 @@
+"""What a scale is made of on this machine: training text, evaluation sets and encoder, by content. No torch here."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.runner.digests import evaluation_digest, named_digest
+from core.runner.files import write_whole
+from core.runner.senteval import senteval_root
+from core.runner.store import Store
+from core.spec import pins
+from core.spec.errors import UserError
+from core.spec.scale import Scale, Sources
+
+DEMO_ENCODER = Path(__file__).resolve().parents[1] / "engine" / "demo" / "encoder"
+CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
+# Everything in an encoder's folder that can move a number; what is not there does not count.
+ENCODER_FILES = (
+    "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
+)  # fmt: skip
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the parts of a scale lie; all None at scale demo, whose parts belong to the project. Names are for labels."""
+
+    corpus: Path | None = None
+    evaluation: Path | None = None
+    encoder: Path | None = None
+    corpus_name: str = ""
+    evaluation_name: str = "SentEval"
+    encoder_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The sources of a scale and their places. The names in `sources` are for labels only."""
+
+    sources: Sources
+    places: Places
+
+    def provenance(self) -> dict[str, object]:
+        """What a result records so that its table can be drawn where the data is not at hand."""
+        return {
+            "encoder_hidden": self.sources.encoder_hidden,
+            "encoder": self.sources.encoder_name,
+            "corpus": self.sources.corpus_name,
+            "evaluation": self.sources.evaluation_name,
+        }
+
+
+def encoder_digest(folder: Path) -> str:
+    """SHA-256 over an encoder's weights, configuration and tokenizer files, by name and content."""
+    return named_digest((name, Path(folder) / name) for name in ENCODER_FILES if (Path(folder) / name).is_file())
+
+
+def demo_sources() -> Found:
+    """Scale demo: everything is shipped or generated."""
+    sources = Sources(
+        corpus_digest=pins.DEMO_CORPUS_DIGEST, corpus_rows=pins.DEMO_CORPUS_ROWS, corpus_name="generated sentences",
+        encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=hidden_size(DEMO_ENCODER), encoder_name="demo encoder",
+        evaluation_digest=pins.DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
+    )  # fmt: skip
+    return Found(sources=sources, places=Places())
+
+
+def local_places(data_dir: Path | None, encoder: Path | None) -> Places:
+    """The places that the user named; parts not named stay None. Raises UserError for a part that should be there and is not."""
+    corpus = evaluation = None
+    if data_dir is not None:
+        if not data_dir.is_dir():
+            raise UserError(f"--data-dir {data_dir} is no folder; give one with SentEval's data and a text file.")
+        evaluation = senteval_root(data_dir)
+        corpus = corpus_file(data_dir)
+    if encoder is not None and not (encoder / "config.json").is_file():
+        raise UserError(f"--encoder {encoder} holds no config.json; give a folder saved by transformers.")
+    return Places(
+        corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",
+        encoder_name=_folder_name(encoder) if encoder else "",
+    )  # fmt: skip
+
+
+def corpus_file(data_dir: Path) -> Path:
+    """The training text in a data folder: one of the known names, or the only text file but for a README."""
+    for name in CORPUS_NAMES:
+        if (data_dir / name).is_file():
+            return data_dir / name
+    texts = sorted(p for p in data_dir.glob("*.txt") if p.is_file() and not p.stem.lower().startswith(("readme", "license")))
+    if len(texts) == 1:
+        return texts[0]
+    problem = f"has {len(texts)} text files" if texts else "has no training text"
+    raise UserError(
+        f"{data_dir} {problem}; put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo, which needs none."
+    )
+
+
+def local_sources(places: Places, cache_dir: Path) -> Found:
+    """Scales mini and paper: hash what lies at these places."""
+    cache = DigestCache(cache_dir / "digests.json")
+    digest, rows = cache.text(places.corpus)
+    sources = Sources(
+        corpus_digest=digest, corpus_rows=rows, corpus_name=places.corpus_name,
+        encoder_digest=encoder_digest(places.encoder), encoder_hidden=hidden_size(places.encoder), encoder_name=places.encoder_name,
+        evaluation_digest=evaluation_digest(places.evaluation), evaluation_name=places.evaluation_name,
+    )  # fmt: skip
+    return Found(sources=sources, places=places)
+
+
+def recorded_sources(scale: Scale, store: Store) -> Found | None:
+    """The sources that most of the stored runs of a scale were made with, or None: for drawing where the data is not at hand."""
+    counted: Counter[Sources] = Counter()
+    for identity in store.runs():
+        with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
+            stored = store.load(identity)
+            if stored.config.scale == scale.name and "encoder_hidden" in stored.provenance:
+                counted[_sources_of(stored)] += 1
+    return Found(sources=counted.most_common(1)[0][0], places=Places()) if counted else None
+
+
+def _sources_of(stored) -> Sources:
+    config, recorded = stored.config, stored.provenance
+    return Sources(
+        corpus_digest=config.data.digest, corpus_rows=config.data.rows, corpus_name=str(recorded.get("corpus", "")),
+        encoder_digest=config.encoder.digest, encoder_hidden=int(recorded["encoder_hidden"]),
+        encoder_name=str(recorded.get("encoder", "")),
+        evaluation_digest=config.eval.digest, evaluation_name=str(recorded.get("evaluation", "")),
+    )  # fmt: skip
+
+
+def hidden_size(folder: Path) -> int:
+    """The width of an encoder, from its configuration. Raises UserError if it says none."""
+    try:
+        width = json.loads((folder / "config.json").read_text())["hidden_size"]
+    except FileNotFoundError as error:
+        raise UserError(f"{folder} holds no encoder: config.json is missing; give another --encoder or mend the checkout.") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder}/config.json names no hidden_size; give a BERT or RoBERTa encoder.") from error
+    if type(width) is not int or width < 1:
+        raise UserError(f"{folder}/config.json has hidden_size {width!r}; give a BERT or RoBERTa encoder.")
+    return width
+
+
+def _folder_name(folder: Path) -> str:
+    """What to call an encoder: its folder's name, with the one above where that says nothing."""
+    folder = folder.resolve()
+    return f"{folder.parent.name}/{folder.name}" if folder.name == "model" else folder.name
+
+
+class DigestCache:
+    """Digest and rows of large texts, kept by path, size and time of change; a cache that cannot be read is begun anew."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def text(self, file: Path) -> tuple[str, int]:
+        """SHA-256 of a text file and its number of lines that are not blank. Raises UserError if it cannot be read."""
+        try:
+            state = os.stat(file)
+            key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ino}"
+            known = self._read()
+            if key in known:
+                return known[key][0], known[key][1]
+            digest, rows = _digest_and_rows(file)
+        except OSError as error:
+            raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
+        with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
+            write_whole(self._path, json.dumps({**known, key: [digest, rows]}, indent=1, sort_keys=True).encode())
+        return digest, rows
+
+    def _read(self) -> dict[str, list]:
+        try:
+            known = json.loads(self._path.read_text())
+            return {k: v for k, v in known.items() if len(v) == 2 and type(v[0]) is str and type(v[1]) is int}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}
+
+
+def _digest_and_rows(file: Path) -> tuple[str, int]:
+    digest, rows, pending = hashlib.sha256(), 0, b""
+    with open(file, "rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+            *lines, pending = (pending + chunk).split(b"\n")
+            rows += sum(1 for line in lines if line.strip())
+    return digest.hexdigest(), rows + bool(pending.strip())

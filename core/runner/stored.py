@@ -1,0 +1,48 @@
+"""What the store gives back: a finished run, how an attempt failed, and why a file is not believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from core.spec.config import RunConfig
+from core.spec.errors import UserError
+from core.spec.result import Status
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class MissingRun(UserError):
+    """The run is not in the store."""
+
+
+class CorruptRun(UserError):
+    """A run file that cannot be believed; the sentence names it and what to do."""
+
+
+class OtherVersion(UserError):
+    """A sound run file written under another NUMERICS: not damaged, but not for this version of the code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """One finished run, as read back and verified. `rows` has the columns of `core.spec.result.Row`."""
+
+    run_id: str
+    config: RunConfig
+    status: Status
+    rows: DataFrame
+    provenance: dict[str, object]
+    source: Literal["own", "published"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """How an attempt at a run failed: for people, never a result. `cause` is a few words, `detail` a sentence or nothing."""
+
+    cause: str
+    detail: str = ""
+    log_tail: tuple[str, ...] = ()
+    log: str = ""
+    exit_status: int | None = None

@@ -1,0 +1,242 @@
+"""Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help` says what there is."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.runner import cli, devices, fetch, pace, plan as planning, run, sources as finding
+from core.runner.cli import Options
+from core.runner.launch import Launcher
+from core.runner.plan import Plan
+from core.runner.progress import display
+from core.runner.store import Store
+from core.spec.errors import UserError
+from core.spec.execution import Execution
+from core.spec.scale import SCALES, Scale
+from core.spec.study import Study
+
+HOME = Path(__file__).resolve().parent
+# Imported before the first fork, since transformers loads its parts only when they are used.
+WARM = (
+    "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta", "pyarrow.parquet",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the command works with; tests put in studies and jobs of their own."""
+
+    studies: Sequence[Study]
+    find: Callable[[str], Study]
+    job: str = "core.engine.job:run"
+    warm: tuple[str, ...] = WARM
+    home: Path = HOME
+
+
+def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
+    """Do what the command line asks; the exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
+    try:
+        if argv[:1] == ["evaluate"]:
+            return importlib.import_module("core.engine.evaluate_command").main(argv[1:]) or 0
+        options = cli.parse(argv)
+        return Command(options, argv, surroundings or _shipped()).do()
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped before any training; the same command starts again.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has had enough
+        return 141
+
+
+def _shipped() -> Surroundings:
+    studies = importlib.import_module("studies")
+    return Surroundings(studies=studies.STUDIES, find=studies.find)
+
+
+class Command:
+    """One command: its options, and the store, scale and studies that they amount to."""
+
+    def __init__(self, options: Options, argv: list[str], surroundings: Surroundings):
+        self.options = options
+        self.argv = argv
+        self.around = surroundings
+        self.results = options.results_dir or surroundings.home / "results"
+        self.figures = (options.results_dir or surroundings.home) / "figures"
+        self.published = surroundings.home / "results" / "published"
+        self.store = Store(self.results, self.published)
+
+    def do(self) -> int:
+        """Do it; the exit status."""
+        if self.options.mode == "list":
+            return self.list()
+        chosen = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
+        studies = list({study.name: study for study in chosen}.values())
+        scale = self.scale()
+        seeds = self.options.seeds or scale.seeds
+        found = self.sources(scale)
+        if self.options.settings:
+            studies = [self.varied(study, scale, found) for study in studies]
+        plan = planning.plan(
+            studies, profile=self.options.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
+            use_published=self.options.use_published, force=self.options.force,
+        )  # fmt: skip
+        match self.options.mode:
+            case "plan":
+                return self.plan(plan, scale)
+            case "status":
+                return self.status(plan)
+            case "render":
+                return self.render(studies, scale, found, seeds)
+        status = self.train(plan, scale, found)
+        if status > 128:
+            return status  # stopped: the user wants out, and what is stored can be drawn later
+        if self.options.publish:
+            self.publish(plan)
+        self.render(studies, scale, found, seeds)
+        return status
+
+    def scale(self) -> Scale:
+        """The scale that was asked for or that fits the machine, said in the first line."""
+        name = self.options.scale
+        if name is not None:
+            print(f"Scale {name}, as asked.")
+        elif self.options.device == "cpu":
+            name = "demo"
+            print("Scale demo, since --device cpu leaves the GPUs out; choose another with --scale.")
+        elif gpus := devices.visible_gpus():
+            name = "paper"
+            print(f"Scale paper, since {len(gpus)} GPU{'s are' if len(gpus) > 1 else ' is'} visible; choose another with --scale.")
+        else:
+            name = "demo"
+            print("Scale demo, since no GPU is visible; choose another with --scale.")
+        return SCALES[name]
+
+    def sources(self, scale: Scale) -> finding.Found:
+        """Training text, evaluation sets and encoder of the scale: shipped, local, recorded with stored runs, or fetched."""
+        options = self.options
+        if scale.name == "demo":
+            if options.data_dir or options.encoder:
+                raise UserError("Scale demo has its own text and encoder; leave out --data-dir and --encoder, or add --scale mini.")
+            return finding.demo_sources()
+        places = finding.local_places(options.data_dir, options.encoder)
+        if options.mode in ("render", "status") and not (options.data_dir and options.encoder):
+            recorded = finding.recorded_sources(scale, self.store)  # what is drawn needs no data, only to know which it was
+            if recorded is None:
+                raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
+            return recorded
+        if options.data_dir and options.encoder:
+            return finding.local_sources(places, cache_folder())
+        return finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places), cache_folder())
+
+    def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
+        """The study under the user's --set, with a name of its own."""
+        sample = study.config(study.cells[0], profile=self.options.profile, scale=scale, sources=found.sources, seed=0)
+        return study.with_settings(self.options.settings, sample)
+
+    def list(self) -> int:
+        """Print every study."""
+        for study in self.around.studies:
+            print(f"{study.name:20} {study.paper}, {study.title}: {study.caption} ({len(study.cells)} cells)")
+        return 0
+
+    def plan(self, plan: Plan, scale: Scale) -> int:
+        """Print what would be trained and what it would cost."""
+        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
+        longest = planning.cost(plan.missing[0].config) if plan.missing else 0.0
+        left = max(longest, plan.cost / min(resources.jobs, max(1, len(plan.missing))))
+        print(f"{plan.entries} cells x seeds, {len(plan.runs)} distinct runs, {plan.entries - len(plan.runs)} shared.")
+        print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
+        print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} (a rough guess before the first run).")
+        return 0
+
+    def status(self, plan: Plan) -> int:
+        """Print what is done, running, failed and missing, with the causes of failures."""
+        missing = [run.run_id for run in plan.missing]
+        running = [r for r in missing if self.store.claimed(r)]
+        failed = {r: failure for r in missing if r not in running and (failure := self.store.failure(r)) is not None}
+        print(
+            f"{len(plan.runs)} runs: {len(plan.runs) - len(missing)} done, {len(running)} running, {len(failed)} failed, "
+            f"{len(missing) - len(running) - len(failed)} missing."
+        )
+        labels = {run.run_id: run.label for run in plan.runs}
+        for identity in running:
+            print(f"running {identity} {labels[identity]}")
+        for identity, failure in failed.items():
+            print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
+        return 0
+
+    def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
+        """Train what is missing; the exit status."""
+        done = len(plan.runs) - len(plan.missing)
+        shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
+        print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
+        if not plan.missing:
+            return 0
+        self.store.prepare()
+        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
+        with display(pace.Pace(len(plan.missing), plan.cost, resources.jobs)) as shown:
+            launcher = Launcher(
+                store=self.store, execution=self.execution(resources, found), slots=devices.Slots(resources), display=shown,
+                job=self.around.job, warm=self.around.warm, time_limit=self.options.time_limit,
+                provenance=found.provenance(), use_published=self.options.use_published, force=self.options.force,
+            )  # fmt: skip
+            try:
+                summary = run.train(plan.missing, launcher, shown, resources.jobs, run.on_threads)
+            finally:
+                launcher.close()
+        again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
+        print("\n".join(summary.lines(shlex.join(["python", "run_study.py", *again]))), flush=True)
+        return summary.exit_status
+
+    def execution(self, resources: devices.Resources, found: finding.Found) -> Execution:
+        """Where and with what a run is executed; none of it is part of its identity."""
+        places, sources = found.places, found.sources
+        return Execution(
+            results_dir=str(self.results), cache_dir=str(cache_folder()),
+            corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
+            corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
+            device=resources.device, threads=resources.threads,
+        )  # fmt: skip
+
+    def publish(self, plan: Plan) -> None:
+        """Copy one's own finished runs into the published folder."""
+        own = [run.run_id for run in plan.runs if self.store.has(run.run_id)]
+        for identity in own:
+            self.store.publish(identity, self.published)
+        print(f"Published {len(own)} runs to {self.published / 'runs'}.")
+
+    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+        """Draw tables and figures from what is stored; the exit status."""
+        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
+        summary = report.render(
+            studies, self.options.profile, scale, found.sources, seeds, self.store, self.results, self.figures
+        )
+        print("\n".join(summary.lines))
+        if summary.missing:
+            print(f"{summary.missing} runs are missing; their cells are left open.")
+        if summary.published:
+            print(f"{summary.published} runs come from the project's published results, not from this machine.")
+        return 0
+
+
+def cache_folder() -> Path:
+    """Where downloads and other things that can be made again are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "run_study"
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

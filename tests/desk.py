@@ -1,0 +1,92 @@
+"""A place for the runner's tests: made-up data and encoder, a home, and the command line as a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.runner.senteval import used_files
+from core.runner.sources import Found, local_places, local_sources
+from core.runner.store import Store
+
+DRIVER = Path(__file__).with_name("driver.py")
+
+
+@dataclass
+class Desk:
+    """Folders under one temporary one."""
+
+    folder: Path
+
+    def __post_init__(self):
+        for name in ("home", "tmp", "cache/run_study", "data/STS", "data/SICK", "encoder"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        for name in used_files():
+            (self.folder / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / "data" / name).write_text(f"{name}\n")
+        (self.folder / "data" / "wiki_sentences.txt").write_text("a sentence\n\n" * 21_000)
+        (self.folder / "encoder" / "config.json").write_text('{"hidden_size": 384}')
+
+    @property
+    def cache(self) -> Path:
+        return self.folder / "cache" / "run_study"
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "home" / "results"
+
+    @property
+    def store(self) -> Store:
+        return Store(self.results, self.results / "published")
+
+    def found(self) -> Found:
+        return local_sources(local_places(self.folder / "data", self.folder / "encoder"), self.cache)
+
+    def behave(self, **by_id: str) -> None:
+        (self.cache / "behaviour.json").write_text(json.dumps(by_id))
+
+    def behave_all(self, what: str) -> None:
+        (self.cache / "behaviour.json").write_text(json.dumps({"*": what}))
+
+    def started(self) -> list[str]:
+        """Ids in the order in which the fake job started them."""
+        file = self.cache / "started"
+        return [line.split()[0] for line in file.read_text().splitlines()] if file.exists() else []
+
+    def pids(self) -> list[int]:
+        file = self.cache / "started"
+        return [int(line.split()[1]) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {
+            **os.environ, "FAKE_HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp"),
+            "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "", **more,
+        }  # fmt: skip
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen:
+        """The command line as a process of its own, at scale mini on made-up data."""
+        command = [sys.executable, str(DRIVER), *arguments]
+        if "evaluate" not in arguments:
+            command += ["--scale", "mini", "--data-dir", str(self.folder / "data"), "--encoder", str(self.folder / "encoder")]
+        return subprocess.Popen(
+            command, env=self.environment(**environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def do(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        """The same, to its end."""
+        process = self.start(*arguments, **environment)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def until(condition, seconds: float = 20.0) -> None:
+    """Wait for something that another process does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)

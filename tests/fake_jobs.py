@@ -1,0 +1,69 @@
+"""A job without torch, whose behaviour a test chooses: `<cache_dir>/behaviour.json` maps run ids (or "*") to what to do.
+
+Each start is noted in `<cache_dir>/started`, so that tests can count trainings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.result import PairBlock, Result, Row
+from core.spec.scale import SCALES
+
+
+def run(config, execution, progress) -> Result:
+    """Do what the test asked for, then leave numbers that follow from the configuration alone."""
+    folder = Path(execution.cache_dir)
+    identity = run_id(config)
+    with open(folder / "started", "a") as file:
+        file.write(f"{identity} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
+    progress({"phase": "train", "step": 0, "total": 10, "rate": 5.0, "dev": None})
+    asked = json.loads((folder / "behaviour.json").read_text()) if (folder / "behaviour.json").exists() else {}
+    behave(asked.get(identity, asked.get("*", "")))
+    progress({"phase": "train", "step": 10, "total": 10, "rate": 5.0, "dev": 50.0})
+    return made_result(config)
+
+
+def behave(asked: str) -> None:
+    """sleep S, hold FILE (until it is there), raise, refuse, memory, exit N, kill N (a signal to itself), flood (a long log), or nothing."""
+    word, _, argument = asked.partition(" ")
+    match word:
+        case "sleep":
+            time.sleep(float(argument))
+        case "hold":
+            while not os.path.exists(argument):
+                time.sleep(0.02)
+        case "raise":
+            raise ValueError("the job broke on purpose")
+        case "refuse":
+            raise UserError("This run was refused; give it another try.")
+        case "memory":
+            raise MemoryError("made up")
+        case "exit":
+            os._exit(int(argument))
+        case "kill":
+            os.kill(os.getpid(), int(argument))
+            signal.pause()
+        case "flood":
+            for i in range(int(argument)):
+                print("x" * 1000)
+            raise ValueError("after a long log")
+
+
+def made_result(config) -> Result:
+    """Rows and pairs as a real run would leave them."""
+    scale = SCALES[config.scale]
+    value = int(run_id(config)[:4], 16) / 1000 + 0.1
+    rows = [
+        Row("selected", task, f"spearman_{aggregate}", config.train.steps, value)
+        for task in (*scale.tests, "avg", "dev")
+        for aggregate in ("all", "mean", "wmean")
+    ]
+    pairs = tuple(PairBlock(task, "part", [0.0, 2.5, 5.0], [0.1, 0.2, 0.9], [5, 6, 40_000], [7, 8, 9]) for task in scale.tests)
+    return Result(status="ok", rows=tuple(rows), pairs=pairs, provenance={"made": "up"})

@@ -1,0 +1,197 @@
+"""The command line: what it says, and one sentence with status 2 for what cannot be meant."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from desk import Desk
+
+import run_study
+import studies
+from core.runner import cli, fetch, sources
+from core.spec.errors import UserError
+from core.spec.scale import MINI
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path)
+
+
+def answer(capsys, *arguments: str) -> str:
+    """The one sentence on standard error of a refused command."""
+    assert run_study.main(list(arguments)) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "Traceback" not in error
+    return error
+
+
+MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}")
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ((), "No study is named"),
+        (("--all", "table3"), "--all is every study"),
+        (("--all", "--set", "loss.temperature=0.1"), "--set changes one study's runs"),
+        (("tabel3",), "did you mean table3?"),
+        (("table3", "--seeds", "0"), "no whole number of at least 1"),
+        (("table3", "--jobs", "none"), "no whole number of at least 1"),
+        (("table3", "--time-limit", "-3"), "no number of seconds above 0"),
+        (("table3", "--scale", "huge"), "invalid choice: 'huge'"),
+        (("table3", "--profile", "dirty"), "invalid choice: 'dirty'"),
+        (("table3", "--sede", "3"), "Unrecognized arguments"),
+        (("table3", "--plan", "--status"), "not allowed with argument"),
+        (("table3", "--plan", "--force"), "--force goes with training"),
+        (("table3", "--regenerate-figures", "--publish"), "--regenerate-figures does not do"),
+        (("table3", "--scale", "demo", "--data-dir", "{data}"), "Scale demo has its own text"),
+        (("table3", *MINI_HERE, "--set", "ema.start=0.5"), "is what mocose-table3 varies"),
+        (("table3", *MINI_HERE, "--set", "loss.temprature=0.5"), "did you mean loss.temperature"),
+        (("table3", *MINI_HERE, "--set", "loss.temperature=hot"), "must be a finite number"),
+        (("table3", *MINI_HERE, "--set", "loss.temperature"), "--set takes FIELD=VALUE"),
+        (("table3", *MINI_HERE, "--device", "cuda"), "no GPU is visible"),
+        (("table3", "--scale", "paper", "--regenerate-figures"), "No run of scale paper is stored here"),
+        (("table3", "--scale", "mini", "--data-dir", "{nowhere}", "--encoder", "{encoder}"), "is no folder"),
+        (("table3", "--scale", "mini", "--data-dir", "{encoder}", "--encoder", "{encoder}"), "holds no SentEval data"),
+        (("table3", "--scale", "mini", "--data-dir", "{data}", "--encoder", "{data}"), "holds no config.json"),
+    ],
+)
+def test_what_cannot_be_meant_is_answered_in_a_sentence(arguments, sentence, desk, capsys, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(desk.folder / "cache"))
+    here = {"data": desk.folder / "data", "encoder": desk.folder / "encoder", "nowhere": desk.folder / "nowhere"}
+    given = [argument.format(**here) for argument in arguments] + ["--results-dir", str(desk.results)]
+    assert sentence in answer(capsys, *given)
+
+
+def test_options_may_stand_before_between_and_after_studies():
+    options = cli.parse(["--seeds", "2", "table3", "--jobs", "3", "table7", "--set", "loss.temperature=0.1"])
+    assert options.studies == ("table3", "table7") and (options.seeds, options.jobs) == (2, 3)
+    assert options.settings == ("loss.temperature=0.1",) and options.mode == "train"
+
+
+def test_the_list_names_every_study(capsys):
+    assert run_study.main(["--list"]) == 0
+    out = capsys.readouterr().out
+    assert all(study.name in out for study in studies.STUDIES)
+
+
+def test_the_first_line_says_which_scale_and_why(monkeypatch, capsys, desk):
+    def first_line(*arguments: str) -> str:
+        command = run_study.Command(cli.parse(["table3", *arguments]), [], run_study._shipped())
+        command.scale()
+        return capsys.readouterr().out
+
+    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ())
+    assert first_line().startswith("Scale demo, since no GPU is visible")
+    assert first_line("--scale", "mini").startswith("Scale mini, as asked")
+    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ("0", "1"))
+    assert first_line().startswith("Scale paper, since 2 GPUs are visible")
+    assert first_line("--device", "cpu").startswith("Scale demo, since --device cpu")
+
+
+def test_the_plan_trains_nothing_and_writes_nothing(desk):
+    done = desk.do("table3", "table7", "--seeds", "2", "--plan")
+    assert done.returncode == 0 and "52 cells x seeds" in done.stdout and "missing" in done.stdout and "About" in done.stdout
+    assert not desk.results.exists() and not desk.started()
+
+
+def test_settings_render_under_their_own_name(desk):
+    done = desk.do("esimcse-table11", "--seeds", "1", "--jobs", "2", "--set", "loss.temperature=0.1")
+    assert done.returncode == 0 and "esimcse-table11@loss.temperature=0.1" in done.stdout
+    assert all(desk.store.load(run).config.loss.temperature == 0.1 for run in desk.store.runs())
+
+
+def test_published_runs_are_used_only_when_asked_and_drawn_without_data(desk):
+    assert "Published 5 runs" in desk.do("esimcse-table11", "--seeds", "1", "--publish").stdout
+    for folder in ("runs", "pairs"):
+        for file in (desk.results / folder).iterdir():
+            file.unlink()
+    assert "0 done, 5 missing" in desk.do("esimcse-table11", "--seeds", "1", "--plan").stdout
+    assert "5 done, 0 missing" in desk.do("esimcse-table11", "--seeds", "1", "--plan", "--use-published").stdout
+    recorded = sources.recorded_sources(MINI, desk.store)
+    assert recorded is not None and recorded.sources == desk.found().sources
+
+
+def test_evaluate_is_another_command(monkeypatch):
+    class Module:
+        @staticmethod
+        def main(argv):
+            assert argv == ["model", "--pooling", "mean"]
+            return 0
+
+    monkeypatch.setitem(sys.modules, "core.engine.evaluate_command", Module)
+    assert run_study.main(["evaluate", "model", "--pooling", "mean"]) == 0
+
+
+def test_sources_are_known_by_content(desk, tmp_path):
+    found = desk.found().sources
+    assert found.corpus_rows == 21_000 and found.encoder_hidden == 384  # blank lines are no sentences
+    moved = Desk(tmp_path / "moved")
+    assert moved.found().sources == found
+    (moved.folder / "encoder" / "vocab.txt").write_text("word\n")
+    (moved.folder / "data" / "STS" / "STSBenchmark" / "sts-dev.csv").write_text("other\n")
+    (moved.folder / "data" / "wiki_sentences.txt").write_text("a\n \nb")
+    changed = moved.found().sources
+    assert changed.encoder_digest != found.encoder_digest and changed.evaluation_digest != found.evaluation_digest
+    assert changed.corpus_digest != found.corpus_digest and changed.corpus_rows == 2
+
+
+def test_a_damaged_digest_cache_is_begun_anew(desk):
+    before = desk.found().sources
+    cache = desk.cache / "digests.json"
+    assert list(json.loads(cache.read_text()).values()) == [[before.corpus_digest, 21_000]]
+    cache.write_text('{"x": 3, ')
+    assert desk.found().sources == before and len(json.loads(cache.read_text())) == 1
+
+
+@pytest.mark.parametrize(
+    "names, chosen", [(("other.txt", "README.txt"), "other.txt"), (("a.txt", "wiki1m_for_simcse.txt"), "wiki1m_for_simcse.txt")]
+)
+def test_the_training_text_is_found_by_name_or_alone(tmp_path, names, chosen):
+    for name in names:
+        (tmp_path / name).write_text("x")
+    assert sources.corpus_file(tmp_path).name == chosen
+
+
+def test_an_ambiguous_training_text_is_a_sentence(tmp_path):
+    with pytest.raises(UserError, match="has no training text.*--scale demo"):
+        sources.corpus_file(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("x")
+    with pytest.raises(UserError, match="has 2 text files"):
+        sources.corpus_file(tmp_path)
+
+
+def test_the_hub_is_asked_in_one_process_and_its_sentence_is_shown(monkeypatch, tmp_path):
+    said = {}
+
+    def answered(command, **_):
+        said["command"] = command[1:]
+        return subprocess.CompletedProcess(command, said["status"], said["out"], "noise\nThe hub cannot be reached; try again.\n")
+
+    monkeypatch.setattr(subprocess, "run", answered)
+    said |= {"status": 1, "out": ""}
+    with pytest.raises(UserError, match="^The hub cannot be reached; try again.$"):
+        fetch.prefetch("mini", tmp_path, sources.Places())
+    said |= {"status": 0, "out": json.dumps({f"{p}_{k}": f"/{p}" for p in ("corpus", "evaluation", "encoder") for k in ("path", "name")})}
+    places = fetch.prefetch("mini", tmp_path, sources.Places(encoder=tmp_path, encoder_name="mine"))
+    assert (places.corpus, places.encoder) == (Path("/corpus"), tmp_path)
+    assert (places.corpus_name, places.encoder_name) == ("/corpus", "mine")
+    assert said["command"] == ["-m", "core.engine.hub", "prefetch", "--scale", "mini", "--cache-dir", str(tmp_path)]
+
+
+def test_the_runner_imports_neither_torch_nor_the_engine():
+    for file in [ROOT / "run_study.py", *(ROOT / "core" / "runner").glob("*.py"), *(ROOT / "core" / "spec").glob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [n for n in names if n.split(".")[0] in ("torch", "transformers") or n.startswith("core.engine")], file

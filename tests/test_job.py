@@ -1,0 +1,108 @@
+"""A whole run at scale demo, a few steps long: rows, selection, determinism, collapse, divergence."""
+
+import math
+
+import pytest
+
+from core.engine import job
+from core.runner.sources import demo_sources
+from core.spec.base import base
+from core.spec.errors import UserError
+from core.spec.execution import Execution
+from core.spec.scale import DEMO, at_scale
+from core.spec.vary import vary
+
+
+@pytest.fixture(scope="module")
+def execution(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    return Execution(results_dir=str(folder), cache_dir=str(folder / "cache"), encoder_name="demo encoder")
+
+
+def small(method="mocose", profile="clean", **changes):
+    run = at_scale(base(method, profile), DEMO, demo_sources().sources)
+    run = vary(run, {"train.steps": 4, "train.batch_size": 16, "eval.every": 2})
+    return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
+
+
+def run(config, execution):
+    return job.run(config, execution, lambda report: None)
+
+
+def values(result, checkpoint, task, metric):
+    return [row.value for row in result.rows if (row.checkpoint, row.task, row.metric) == (checkpoint, task, metric)]
+
+
+def test_rows_and_pairs_of_a_run(execution):
+    result = run(small(), execution)
+    assert result.status == "ok"
+    for checkpoint in ("selected", "last"):
+        tests = [values(result, checkpoint, task, "spearman_all")[0] for task in DEMO.tests]
+        assert values(result, checkpoint, "avg", "spearman_all") == [pytest.approx(sum(tests) / len(tests))]
+        assert len(values(result, checkpoint, "dev", "spearman_wmean")) == 1
+    curve = [row for row in result.rows if (row.checkpoint, row.task) == ("curve", "dev")]
+    assert [row.step for row in curve] == [0, 2, 4]
+    best = max(curve[1:], key=lambda row: row.value)
+    assert values(result, "selected", "dev", "spearman_all") == [pytest.approx(best.value, abs=1e-9)]
+    assert {block.task for block in result.pairs} == {*DEMO.tests, "DEV"}
+    assert all(len(block.gold) == len(block.cosine) == len(block.words_a) for block in result.pairs)
+    singular = [row.value for row in result.rows if row.metric.startswith("singular_value_")]
+    assert singular == sorted(singular, reverse=True) and singular[0] > 0
+    assert values(result, "last", "train", "mtd_nominal") == [pytest.approx(1 / 0.15 + 512 / 16)]
+    assert 0 < values(result, "last", "train", "fgsm_changed_fraction")[0] <= 1
+    assert result.provenance["versions"]["torch"] and result.provenance["seconds"]["train"] > 0
+
+
+def test_same_run_twice_gives_the_same_numbers(execution):
+    assert run(small(), execution).rows == run(small(), execution).rows
+
+
+def test_an_extra_check_does_not_move_the_training(execution):
+    one, many = (run(small(eval__every=n, select__metric="last"), execution) for n in (4, 1))
+    assert values(one, "last", "Para", "spearman_all") == values(many, "last", "Para", "spearman_all")
+
+
+def test_released_selection_reads_the_tests(execution):
+    result = run(small(profile="released"), execution)
+    curve = values(result, "curve", "avg", "spearman_all")
+    assert len(curve) == 2
+    assert values(result, "selected", "avg", "spearman_all") == [pytest.approx(max(curve), abs=1e-9)]
+
+
+@pytest.mark.parametrize("method", ["simcse", "esimcse"])
+@pytest.mark.parametrize("profile", ["clean", "released"])
+def test_the_other_methods_run(method, profile, execution):
+    result = run(small(method, profile), execution)
+    assert result.status == "ok" and math.isfinite(values(result, "selected", "avg", "spearman_all")[0])
+
+
+def test_augmented_evaluation_is_another_score(execution):  # D21
+    shuffle = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded", "select__metric": "last"}
+    clean = run(small(**shuffle), execution)
+    released = run(small(**shuffle, eval__apply_augmentation=True), execution)
+    assert values(clean, "curve", "train", "loss") == values(released, "curve", "train", "loss")
+    assert values(clean, "last", "avg", "spearman_all") != values(released, "last", "avg", "spearman_all")
+
+
+def test_divergence_is_a_result(execution):
+    result = run(small(train__learning_rate=1e30, train__warmup_fraction=0.0, train__clip_norm=1e30), execution)
+    assert result.status == "diverged" and not result.pairs
+    assert len(values(result, "last", "train", "diverged_at")) == 1
+    assert not values(result, "selected", "avg", "spearman_all")
+
+
+def test_collapse_is_a_result(execution, monkeypatch):
+    monkeypatch.setattr(job, "COLLAPSED_SPREAD", 2.0)  # every embedding counts as collapsed: the status must say so
+    result = run(small(), execution)
+    assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
+
+
+def test_wrong_digests_and_impossible_precision_are_refused(execution):
+    with pytest.raises(UserError, match="planned with"):
+        run(small(encoder__digest="0"), execution)
+    with pytest.raises(UserError, match="planned with"):
+        run(small(data__digest="0"), execution)
+    with pytest.raises(UserError, match="needs a GPU"):
+        run(small(train__precision="tf32"), execution)
+    with pytest.raises(UserError, match="positions"):
+        run(small(data__max_length=100_000), execution)

@@ -1,0 +1,96 @@
+"""Claims and slots: held by one, free when the last holder's process is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from core.runner import locks
+from core.runner.devices import Resources, Slots, resources, visible_gpus
+from core.spec.errors import UserError
+
+
+def test_one_holds_and_the_others_do_not(tmp_path):
+    first = locks.hold(tmp_path / "a.lock")
+    assert first is not None and locks.hold(tmp_path / "a.lock") is None and locks.held(tmp_path / "a.lock")
+    other = locks.hold(tmp_path / "b.lock")
+    assert other is not None
+    locks.release(first)
+    assert not locks.held(tmp_path / "a.lock")
+    again = locks.hold(tmp_path / "a.lock")
+    assert again is not None
+    locks.release(again)
+    locks.release(other)
+
+
+def test_asking_leaves_no_file(tmp_path):
+    assert not locks.held(tmp_path / "never.lock") and not list(tmp_path.iterdir())
+
+
+def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
+    lock = tmp_path / "a.lock"
+    code = (
+        "import os, subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from core.runner import locks\n"
+        "fd = locks.hold(Path(sys.argv[1])); child = subprocess.Popen(['sleep', '60'], pass_fds=[fd]); print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    driver = subprocess.Popen([sys.executable, "-c", code, lock, root], stdout=subprocess.PIPE, text=True)
+    child = int(driver.stdout.readline())
+    driver.kill()
+    driver.wait()
+    assert locks.held(lock)
+    os.kill(child, signal.SIGKILL)
+    for _ in range(1000):
+        if not locks.held(lock):
+            break
+    assert not locks.held(lock)
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be made"):
+        locks.hold(tmp_path / "file" / "a.lock")
+
+
+def test_slots_are_shared_and_given_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    two = Resources(device="cpu", jobs=2, threads=1, gpus=())
+    mine, theirs = Slots(two), Slots(two)
+    a, b = mine.take(), theirs.take()
+    assert {a.name, b.name} == {"cpu.0", "cpu.1"} and mine.take() is None and theirs.take() is None
+    locks.release(a.descriptor)
+    assert theirs.take().name == a.name
+
+
+def test_gpu_slots_show_a_run_one_device(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    three = Resources(device="cuda", jobs=3, threads=1, gpus=("0", "3"))
+    assert three.names == ("gpu0.0", "gpu3.0", "gpu0.1")
+    slots = Slots(three)
+    assert [slots.take().environment["CUDA_VISIBLE_DEVICES"] for _ in range(3)] == ["0", "3", "0"]
+
+
+@pytest.mark.parametrize(
+    "setting, present, seen",
+    [(None, 2, ("0", "1")), ("", 2, ()), ("1", 2, ("1",)), ("0,-1,1", 2, ("0",)), ("GPU-ab, 1", 2, ("GPU-ab", "1")), ("0", 0, ())],
+)
+def test_visible_gpus_follow_the_environment(setting, present, seen, monkeypatch):
+    monkeypatch.setattr("core.runner.devices._present", lambda: present)
+    assert visible_gpus({} if setting is None else {"CUDA_VISIBLE_DEVICES": setting}) == seen
+
+
+def test_jobs_and_threads_fill_the_cores(monkeypatch):
+    monkeypatch.setattr("core.runner.devices.cores", lambda: 8)
+    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ())
+    assert (resources("demo", "auto", None).jobs, resources("demo", "auto", None).threads) == (8, 1)
+    assert (resources("mini", "auto", None).jobs, resources("mini", "auto", None).threads) == (1, 8)
+    assert (resources("mini", "cpu", 3).jobs, resources("mini", "cpu", 3).threads) == (3, 2)
+    with pytest.raises(UserError, match="no GPU is visible"):
+        resources("demo", "cuda", None)
+    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ("0", "1"))
+    assert (resources("paper", "auto", None).jobs, resources("paper", "auto", None).threads) == (2, 4)

@@ -1,0 +1,206 @@
+"""Plan, schedule and survive: with real processes, the real command line and a job without torch."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import time
+from collections import Counter
+
+import pytest
+from desk import Desk, until
+
+import studies
+from core.runner.pace import Pace, spoken
+from core.runner.plan import cost, plan
+from core.runner.progress import Display
+from core.runner.store import Failure
+from core.spec.scale import MINI
+from core.spec.vary import vary
+
+SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path)
+
+
+def planned(desk: Desk, *names: str, seeds: int = 1, force: bool = False, use_published: bool = False):
+    return plan(
+        [studies.find(name) for name in names], profile="clean", scale=MINI, sources=desk.found().sources, seeds=seeds,
+        store=desk.store, force=force, use_published=use_published,
+    )  # fmt: skip
+
+
+def test_a_run_that_studies_share_is_planned_once(desk):
+    table3, table7, both = planned(desk, "table3"), planned(desk, "table7"), planned(desk, "table3", "table7")
+    shared = {run.run_id for run in table3.runs} & {run.run_id for run in table7.runs}
+    assert both.entries == table3.entries + table7.entries and len(both.runs) == both.entries - len(shared)
+    twice = planned(desk, "table3", "table3")
+    assert len(twice.runs) == len(table3.runs) and twice.entries == 2 * table3.entries
+
+
+def test_the_longest_run_goes_first(desk):
+    costs = [cost(run.config) for run in planned(desk, "table3", "esimcse-table11").missing]
+    assert costs == sorted(costs, reverse=True)
+    config = planned(desk, "table3").runs[0].config
+    assert cost(vary(config, {"train.steps": 2 * config.train.steps})) > 1.5 * cost(config)
+
+
+def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
+    from fake_jobs import made_result
+
+    runs = planned(desk, "table3").runs
+    for run in runs[:2]:
+        desk.store.save(run.config, made_result(run.config))
+    assert len(planned(desk, "table3").missing) == 4 and len(planned(desk, "table3", force=True).missing) == 6
+    file = desk.results / "runs" / f"{runs[0].run_id}.parquet"
+    file.write_bytes(file.read_bytes()[:-20])
+    assert len(planned(desk, "table3").missing) == 5
+    assert str(file) in capsys.readouterr().out and (desk.results / "damaged" / f"{runs[0].run_id}.0.parquet").exists()
+    desk.store.publish(runs[1].run_id, desk.results / "published")
+    (desk.results / "runs" / f"{runs[1].run_id}.parquet").unlink()
+    assert len(planned(desk, "table3").missing) == 6 and len(planned(desk, "table3", use_published=True).missing) == 5
+
+
+def test_a_table_is_trained_once_and_a_deleted_run_again(desk):
+    first = desk.do(*SIX)
+    assert first.returncode == 0 and "Trained 6 of 6" in first.stdout, first.stderr
+    assert "6 done, 0 to train" in desk.do(*SIX).stdout and len(desk.started()) == 6
+    victim = desk.started()[3]
+    (desk.results / "runs" / f"{victim}.parquet").unlink()
+    assert "Trained 1 of 1" in desk.do(*SIX).stdout and desk.started()[6:] == [victim]
+
+
+def test_force_trains_again_what_is_there(desk):
+    from fake_jobs import made_result
+
+    for run in planned(desk, "table3").runs:
+        desk.store.save(run.config, made_result(run.config))
+    done = desk.do(*SIX, "--force")
+    assert done.returncode == 0 and "Trained 6 of 6" in done.stdout and len(desk.started()) == 6
+
+
+def test_one_failure_leaves_the_others_and_is_told_at_the_end(desk):
+    runs = planned(desk, "table3").runs
+    desk.behave(**{runs[1].run_id: "raise", runs[2].run_id: "kill 9"})
+    done = desk.do(*SIX)
+    assert done.returncode == 1 and "Trained 4 of 6 runs." in done.stdout
+    for text in (
+        f"FAILED {runs[1].run_id}: exception. ValueError: the job broke on purpose", f"cells: {runs[1].cells[0]}; seed 0",
+        f"FAILED {runs[2].run_id}: killed by signal 9 (out of memory?)", f"logs/{runs[1].run_id}.log",
+        "python run_study.py mocose-table3 --seeds 1 --jobs 2",
+    ):  # fmt: skip
+        assert text in done.stdout
+    status = desk.do(*SIX, "--status").stdout
+    assert "4 done, 0 running, 2 failed, 0 missing" in status and "killed by signal 9" in status
+
+
+def test_two_drivers_share_the_work_and_train_nothing_twice(desk):
+    desk.behave_all("sleep 0.1")
+    drivers = [desk.start("table7", "--seeds", "1", "--jobs", "2") for _ in range(2)]
+    ends = [driver.communicate(timeout=60) for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0, 0], ends
+    counted = Counter(desk.started())
+    assert len(counted) == 20 and set(counted.values()) == {1}
+    assert len(desk.store.runs()) == 20
+
+
+def test_a_killed_driver_leaves_its_children_to_finish(desk):
+    gate = desk.folder / "gate"
+    desk.behave_all(f"hold {gate}")
+    driver = desk.start(*SIX)
+    until(lambda: len(desk.started()) == 2)
+    driver.kill()
+    driver.communicate()
+    orphans = desk.started()
+    assert all(desk.store.claimed(run) for run in orphans)
+    desk.behave_all("")
+    again = desk.start("mocose-table3", "--seeds", "1", "--jobs", "3")  # the orphans keep two slots
+    until(lambda: len(desk.store.runs()) == 4)
+    gate.touch()
+    out, err = again.communicate(timeout=60)
+    assert again.returncode == 0 and "2 were trained by another command" in out, out + err
+    assert len(desk.store.runs()) == 6 and set(Counter(desk.started()).values()) == {1}
+
+
+def test_killing_everything_at_once_leaves_nothing_torn(desk):
+    desk.behave_all("sleep 0.05")
+    for started in (1, 4):
+        driver = desk.start("table7", "--seeds", "1", "--jobs", "2")
+        until(lambda started=started: len(desk.started()) >= started)
+        driver.kill()
+        for pid in desk.pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        driver.communicate()
+    last = desk.do("table7", "--seeds", "1", "--jobs", "2")
+    assert last.returncode == 0, last.stdout + last.stderr
+    assert len(desk.store.runs()) == 20 and all(desk.store.load(run).status == "ok" for run in desk.store.runs())
+    assert not [p for p in (desk.results / "runs").iterdir() if p.name.startswith(".")]
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_command_says_how_to_go_on(desk, number, status):
+    runs = planned(desk, "table3").runs
+    desk.behave(**{run.run_id: "sleep 60" for run in runs[2:]})
+    driver = desk.start(*SIX)
+    until(lambda: len(desk.started()) == 4)
+    driver.send_signal(number)
+    out, err = driver.communicate(timeout=20)
+    assert driver.returncode == status and "4 runs are still to be trained" in out, out + err
+    assert "python run_study.py mocose-table3 --seeds 1 --jobs 2" in out and "FAILED" not in out
+    assert not any(desk.store.claimed(run.run_id) for run in runs) and len(desk.store.runs()) == 2
+    assert not any(desk.store.failure(run.run_id) for run in runs)
+
+
+def test_lines_tell_count_score_and_time_left(desk):
+    out = io.StringIO()
+    first, second, *_ = planned(desk, "table3").missing
+    shown = Display(Pace(2, cost(first.config) + cost(second.config), 1), out, heartbeat=0.05)
+    shown.started(first)
+    shown.progress(first, {"phase": "train", "step": 5, "total": 20, "rate": 2.5, "dev": 61.0})
+    shown.progress(first, {"phase": "train", "step": 6, "total": 20, "rate": None, "dev": None})
+    assert shown.pace.seconds_left(shown.pace.going[first.run_id]) == 14 / 2.5
+    time.sleep(0.1)
+    shown.tick()
+    shown.finished(first, 100.0, "61.20")
+    shown.started(second)
+    shown.failed(second, 3.0, Failure(cause="exception", detail="ValueError: x"))
+    beat, done, failed = out.getvalue().splitlines()
+    assert "train 6/20, 2.5 steps/s, dev 61.00" in beat
+    assert done.startswith(f"[1/2] {first.run_id} mocose-table3") and "61.20, 100.0 s, about 2 min left" in done
+    assert "FAILED, exception: ValueError: x" in failed
+    assert [spoken(s) for s in (40, 600, 9000)] == ["40 s", "10 min", "2.5 h"]
+
+
+def test_the_live_display_shows_every_running_run(desk, capsys):
+    from rich.console import Console
+
+    from core.runner.progress import LiveDisplay
+
+    run = planned(desk, "table3").missing[0]
+    with LiveDisplay(Pace(1, cost(run.config), 1)) as shown:
+        shown.started(run)
+        shown.progress(run, {"phase": "train", "step": 5, "total": 20, "rate": 2.5, "dev": 61.0})
+        console = Console(file=io.StringIO(), width=120)
+        console.print(shown._picture())
+        shown.finished(run, 1.0, "60.00")
+    text = console.file.getvalue()
+    assert run.label in text and "train 5/20, 2.5 steps/s, dev 61.00" in text and "6 s left" in text and "0 of 1 runs" in text
+    assert "60.00" in capsys.readouterr().out
+
+
+def test_a_warning_to_all_processes_at_once_is_a_stop_and_no_failure(desk):
+    desk.behave_all("sleep 60")
+    driver = desk.start(*SIX)
+    until(lambda: len(desk.started()) == 2)
+    for pid in desk.pids():
+        os.kill(pid, signal.SIGTERM)
+    driver.send_signal(signal.SIGTERM)
+    out, err = driver.communicate(timeout=20)
+    assert driver.returncode == 143 and "6 runs are still to be trained" in out and "FAILED" not in out, out + err
