@@ -16,8 +16,10 @@ from core.runner.launch import Launcher
 from core.runner.plan import Plan
 from core.runner.progress import display
 from core.runner.store import Store
+from core.spec.base import PROFILES
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.identity import run_id
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 
@@ -74,6 +76,7 @@ class Command:
         self.figures = (options.results_dir or surroundings.home) / "figures"
         self.published = surroundings.home / "results" / "published"
         self.store = Store(self.results, self.published)
+        self.profile = options.profile or PROFILES[0]
 
     def do(self) -> int:
         """Do it; the exit status."""
@@ -81,13 +84,15 @@ class Command:
             return self.list()
         chosen = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
         studies = list({study.name: study for study in chosen}.values())
+        if self.options.mode == "render" and self.options.all and self.options.scale is None:
+            return self.redraw(studies)
         scale = self.scale()
         seeds = self.options.seeds or scale.seeds
         found = self.sources(scale)
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
         plan = planning.plan(
-            studies, profile=self.options.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
+            studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force,
         )  # fmt: skip
         match self.options.mode:
@@ -140,7 +145,7 @@ class Command:
 
     def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
         """The study under the user's --set, with a name of its own."""
-        sample = study.config(study.cells[0], profile=self.options.profile, scale=scale, sources=found.sources, seed=0)
+        sample = study.config(study.cells[0], profile=self.profile, scale=scale, sources=found.sources, seed=0)
         return study.with_settings(self.options.settings, sample)
 
     def list(self) -> int:
@@ -215,11 +220,33 @@ class Command:
             self.store.publish(identity, self.published)
         print(f"Published {len(own)} runs to {self.published / 'runs'}.")
 
-    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+    def redraw(self, studies: list[Study]) -> int:
+        """Draw every study of every scale and profile of which a run is stored; the exit status."""
+        print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
+        for scale in SCALES.values():
+            found = finding.demo_sources() if scale.name == "demo" else finding.recorded_sources(scale, self.store)
+            if found is None:
+                continue
+            seeds = self.options.seeds or scale.seeds
+            for profile in PROFILES if self.options.profile is None else (self.options.profile,):
+                begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
+                if begun:
+                    self.render(begun, scale, found, seeds, profile)
+        return 0
+
+    def begun(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> bool:
+        """Whether any run of the study is stored, of one's own or published."""
+        configs = (
+            study.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed)
+            for cell in study.cells for seed in range(seeds)
+        )  # fmt: skip
+        return any(self.store.has(run_id(config), use_published=True) for config in configs)
+
+    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> int:
         """Draw tables and figures from what is stored; the exit status."""
         report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
         summary = report.render(
-            studies, self.options.profile, scale, found.sources, seeds, self.store, self.results, self.figures
+            studies, profile or self.profile, scale, found.sources, seeds, self.store, self.results, self.figures
         )
         print("\n".join(summary.lines))
         if summary.missing:

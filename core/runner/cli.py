@@ -21,7 +21,7 @@ class Options:
     studies: tuple[str, ...]
     all: bool
     scale: str | None
-    profile: str
+    profile: str | None
     seeds: int | None
     jobs: int | None
     device: str
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("study", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
     parser.add_argument("--all", action="store_true", help="every study")
     parser.add_argument("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
-    parser.add_argument("--profile", choices=PROFILES, default=PROFILES[0], help="the paper as described, or what its code did")
+    parser.add_argument("--profile", choices=PROFILES, help="the paper as described (clean, the default), or what its code did")
     parser.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
     parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; at scale demo one a core)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")

@@ -138,6 +138,10 @@ def environment(threads: int) -> dict[str, str]:
         **{name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")},
         "OPENBLAS_NUM_THREADS": "1",  # numpy's library starts its threads on import, and a fork copies none
         "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does the allocator that pyarrow brings
+        # Training frees and takes the same large blocks at every step: kept by the allocator they need no new pages.
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+        "MALLOC_TOP_PAD_": str(1 << 28),
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",

@@ -62,7 +62,7 @@ DEMO = Scale(
     precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), watermark="demo scale: made-up language",
 )
 MINI = Scale(
-    name="mini", seeds=3, steps=320, checks=8, batch_size=64, learning_rate=None, warmup_fraction=0.0,
+    name="mini", seeds=3, steps=256, checks=8, batch_size=64, learning_rate=None, warmup_fraction=0.0,
     precision="fp32", dev="STS-B dev", tests=STS_TESTS, watermark=None,
 )
 PAPER = Scale(
