@@ -186,7 +186,7 @@ def test_the_hub_is_asked_in_one_process_and_its_sentence_is_shown(monkeypatch, 
     places = fetch.prefetch("mini", tmp_path, sources.Places(encoder=tmp_path, encoder_name="mine"))
     assert (places.corpus, places.encoder) == (Path("/corpus"), tmp_path)
     assert (places.corpus_name, places.encoder_name) == ("/corpus", "mine")
-    assert said["command"] == ["-m", "core.engine.hub", "prefetch", "--scale", "mini", "--cache-dir", str(tmp_path)]
+    assert said["command"] == ["-m", "core.engine.hub", "prefetch", "--scale", "mini", "--cache-dir", str(tmp_path), "--parts", "data"]
 
 
 def test_the_runner_imports_neither_torch_nor_the_engine():

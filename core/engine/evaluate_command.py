@@ -68,11 +68,11 @@ def lines(evaluation: Evaluation, tests: Sequence[str], dev: str, geometry_name:
         note = "" if score.status == "ok" else f"  {_MEANING[score.status]}"
         found.append(f"{score.name:<10} {score.pairs:>6} {score.all:>7.2f} {score.mean:>7.2f} {score.wmean:>7.2f}{note}")
     means = [average(evaluation, tests, aggregate) for aggregate in ("all", "mean", "wmean")]
-    found.append(f"{'average':<10} {'':>6} {means[0]:>7.2f} {means[1]:>7.2f} {means[2]:>7.2f}  of the {len(tests)} tests, without {dev}")
+    numbers = " ".join(f"{mean:>7.2f}" for mean in means)
+    found.append(f"{'average':<10} {'':>6} {numbers}  of the {len(tests)} tests, without {dev}")
     for title, (whole, batched) in _GEOMETRY:
-        found.append(
-            f"{title} ({geometry_name}): {evaluation.geometry[whole]:.4f} global, {evaluation.geometry[batched]:.4f} in batches of 64"
-        )
+        values = evaluation.geometry[whole], evaluation.geometry[batched]
+        found.append(f"{title} ({geometry_name}): {values[0]:.4f} global, {values[1]:.4f} in batches of 64")
     return found
 
 

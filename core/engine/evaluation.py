@@ -89,7 +89,8 @@ def geometry(vectors: np.ndarray, index: Mapping[str, int], sets: Sequence[StsSe
     """Alignment and uniformity of the sets' pairs together, in both modes of D43; vectors (distinct, dim).
 
     alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all. uniformity_batched64 is over first
-    sentences in file order, as released; uniformity_global over the distinct sentences of both sides.
+    sentences in file order, as released; uniformity_global over the distinct sentences of both sides. Sentences come as they
+    were encoded, not cut at 32 tokens.
     """
     a = [index[text] for pairs in sets for text in pairs.a]
     b = [index[text] for pairs in sets for text in pairs.b]

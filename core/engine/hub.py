@@ -30,24 +30,29 @@ from core.runner.senteval import senteval_root
 from core.spec.errors import UserError
 
 WITHOUT = "--scale demo runs without"
+PARTS = ("data", "encoder")
 _TIMEOUT = 10.0  # seconds for the hub's first answer about a file
 
 
-def prefetch(cache_dir: Path, encoder: str, data: Repository = DATA) -> dict[str, str]:
-    """Paths and names of text, evaluation sets and encoder below `cache_dir`, fetched if they are not there.
+def prefetch(
+    cache_dir: Path, encoder: str, data: Repository = DATA, parts: Sequence[str] = PARTS
+) -> dict[str, str]:
+    """Paths and names of text and evaluation sets (part `data`) and of the encoder, fetched if they are not in `cache_dir`.
 
     Raises UserError, one sentence, for whatever went wrong; what is not right is not kept.
     """
     if encoder not in ENCODERS:
         raise UserError(f"There is no pinned encoder {encoder!r}; choose {', '.join(ENCODERS)}, or give a folder to --encoder.")
-    text = fetch(data, CORPUS_FILE, cache_dir)
-    check_rows(text)
-    sets = unpack(fetch(data, EVALUATION_FILE, cache_dir))
-    return {
-        "corpus_path": str(text), "corpus_name": "wiki1m_for_simcse",
-        "evaluation_path": str(sets), "evaluation_name": "SentEval",
-        "encoder_path": str(fetch_encoder(ENCODERS[encoder], cache_dir)), "encoder_name": encoder,
-    }  # fmt: skip
+    found = {}
+    if "data" in parts:
+        text = fetch(data, CORPUS_FILE, cache_dir)
+        check_rows(text)
+        sets = unpack(fetch(data, EVALUATION_FILE, cache_dir))
+        found |= {"corpus_path": str(text), "corpus_name": "wiki1m_for_simcse"}
+        found |= {"evaluation_path": str(sets), "evaluation_name": "SentEval"}
+    if "encoder" in parts:
+        found |= {"encoder_path": str(fetch_encoder(ENCODERS[encoder], cache_dir)), "encoder_name": encoder}
+    return found
 
 
 def fetch_encoder(repository: Repository, cache_dir: Path) -> Path:
@@ -117,7 +122,9 @@ def _declared(repository: Repository, name: str, wanted: str | None) -> tuple[st
         declared = get_hf_file_metadata(url, token=False, timeout=_TIMEOUT, endpoint=_endpoint())
     commit = declared.commit_hash
     if not commit or not declared.etag:
-        raise UserError(f"{_host()} does not answer like a model hub (no commit or ETag for {name}); check HF_ENDPOINT ({WITHOUT}).")
+        raise UserError(
+            f"{_host()} does not answer like a model hub (no commit or ETag for {name}); check HF_ENDPOINT ({WITHOUT})."
+        )
     if wanted is not None and commit != wanted:
         raise UserError(
             f"{repository.name} is at revision {commit[:12]} instead of {wanted[:12]}, so its content may have changed; "
@@ -171,7 +178,7 @@ class _sentences:
         if status == 429:
             said = f"{_host()} answers that there were too many requests (429); wait some minutes and give the same command again"
         elif status in (401, 403, 404):
-            said = f"{_host()} has no {self.what} for us (status {status}); check HF_ENDPOINT, or bring it with --data-dir and --encoder"
+            said = f"{_host()} has no {self.what} for us (status {status}); check HF_ENDPOINT, or use --data-dir and --encoder"
         elif status is not None:
             said = f"{_host()} answered {self.what} with status {status}; try again later"
         elif isinstance(cause, (httpx.TransportError, LocalEntryNotFoundError, OfflineModeIsEnabled)):
@@ -213,9 +220,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--scale", required=True, choices=sorted(DEFAULT_ENCODER))
     parser.add_argument("--cache-dir", required=True, type=Path)
     parser.add_argument("--encoder", metavar="NAME", help=f"one of {', '.join(ENCODERS)}; the scale's own by default")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what is wanted; all by default")
     options = parser.parse_args(argv)
     try:
-        print(json.dumps(prefetch(options.cache_dir, options.encoder or DEFAULT_ENCODER[options.scale])))
+        encoder = options.encoder or DEFAULT_ENCODER[options.scale]
+        print(json.dumps(prefetch(options.cache_dir, encoder, parts=options.parts)))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

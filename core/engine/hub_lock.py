@@ -40,4 +40,4 @@ class Lock:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise UserError(f"{self.path} cannot be read; delete the folder {self.path.parent} to fetch everything again.") from error
+            raise UserError(f"{self.path} cannot be read; delete the folder {self.path.parent} to fetch all again.") from error

@@ -19,10 +19,11 @@ from core.engine.scores import mean_of_7, mean_of_8_rounded
 from core.engine.scoring import Scorer, singular_values, spread
 from core.engine.simcse import SimCSE
 from core.engine.streams import stream_seed
-from core.engine.sts import load_demo, load_sts, load_stsb
+from core.engine.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.engine.trainer import Training, train
+from core.runner.digests import evaluation_digest
 from core.runner.sources import DEMO_ENCODER, encoder_digest
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
@@ -115,19 +116,21 @@ def scorer_for(
     """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
     if execution.evaluation_path is None:
         sets = load_demo()
+        digest = sets_digest(sets)
         geometry_sets = [sets[scale.dev]]
     else:
         root = Path(execution.evaluation_path)
         sets = load_sts(root)
+        digest = evaluation_digest(root)
         geometry_sets = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
+    if digest != config.eval.digest:
+        raise UserError("The evaluation data is not the one that this run was planned with; plan it again.")
     wanted = [sets[name] for name in (*scale.tests, scale.dev)] + geometry_sets
     sentences = list(dict.fromkeys(text for pairs in wanted for side in (pairs.a, pairs.b) for text in side))
     table = cached_table(
         Path(execution.cache_dir), ["evaluation", config.eval.digest, encoder.max_positions, config.encoder.digest],
         lambda: tokenise(tokenizer, sentences, encoder.max_positions),
     )
-    if len(table) != len(sentences):
-        raise UserError("The evaluation data is not the one that this run was planned with; plan it again.")
     return Scorer(sets, scale.dev, scale.tests, geometry_sets, sentences, table, device)
 
 

@@ -12,7 +12,8 @@ from core.engine.packing import pack
 from core.engine.sts import StsSet
 from core.engine.tokens import TokenTable
 
-TOKENS_PER_BATCH = 16_384
+# On a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache.
+TOKENS_PER_BATCH = {"cpu": 1024, "cuda": 16_384}
 
 
 class Scorer:
@@ -49,7 +50,7 @@ class Scorer:
         order = np.argsort(lengths, kind="stable")
         pieces = []
         with torch.inference_mode():
-            for batch in token_batches(lengths[order]):
+            for batch in token_batches(lengths[order], TOKENS_PER_BATCH[self.device.type]):
                 packed = pack([self.table[places[i]] for i in order[batch]], self.device)
                 pieces.append(model.sentence_vectors(packed).float())
         model.train(was_training)
@@ -62,11 +63,11 @@ class Scorer:
         return lambda sentences: self.vectors(model, sentences)
 
 
-def token_batches(lengths: np.ndarray) -> list[slice]:
-    """Slices of an array of ascending lengths, each of at most TOKENS_PER_BATCH tokens (or one sentence)."""
+def token_batches(lengths: np.ndarray, budget: int) -> list[slice]:
+    """Slices of an array of ascending lengths, each of at most `budget` tokens (or one sentence)."""
     batches, start, total = [], 0, 0
     for place, length in enumerate(lengths):
-        if total and total + length > TOKENS_PER_BATCH:
+        if total and total + length > budget:
             batches.append(slice(start, place))
             start, total = place, 0
         total += int(length)

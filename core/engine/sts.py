@@ -6,6 +6,7 @@ lie in [0, 5]. Whatever differs from the published counts is refused, since a sc
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +96,15 @@ def load_demo() -> dict[str, StsSet]:
             gold=np.array([pair.gold for pair in pairs], dtype=np.float64),
         )
     return sets
+
+
+def sets_digest(sets: dict[str, StsSet]) -> str:
+    """SHA-256 of the sets' content: name, sentences and gold of every pair, one a line, sets in order of name."""
+    lines = [
+        f"{name}\t{a}\t{b}\t{float(gold)!r}\n"
+        for name in sorted(sets) for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold)
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _year(root: Path, name: str) -> StsSet:

@@ -13,7 +13,7 @@ class Row(NamedTuple):
     """One number. `checkpoint`: selected, last, or curve (along training). `task`: a set's name, `avg` or `train`.
 
     `metric`: spearman_all, spearman_mean, spearman_wmean (x 100), alignment_global, uniformity_batched64, loss, … `step`: the
-    optimiser step that it belongs to. `value`: float64, NaN only for a run that diverged.
+    optimiser step that it belongs to. `value`: float64; NaN where there is no such number: a diverged run, a Spearman of constant cosines.
     """
 
     checkpoint: str

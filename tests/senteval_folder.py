@@ -1,0 +1,39 @@
+"""A whole SentEval folder of made-up pairs with the published counts, for tests without the real data."""
+
+from pathlib import Path
+
+from core.runner.senteval import SICK_SPLITS, STS_YEARS, STSB_SPLITS, year_files
+
+
+def build(root: Path) -> Path:
+    """Write every file that the loader reads below `root`, and return it. Gold scores run through 0, 0.5, …, 5."""
+    for name, subsets in STS_YEARS.items():
+        for subset, count in subsets.items():
+            text, gold = (root / file for file in year_files(name, subset))
+            text.parent.mkdir(parents=True, exist_ok=True)
+            text.write_text("".join(f"{name} {subset} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count)))
+            gold.write_text("".join(f"{score(i)}\n" for i in range(count)))
+    for split, (file, count) in STSB_SPLITS.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text("".join(f"g\tf\ty\t{i}\t{score(i)}\t{split} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count)))
+    for split, (file, count) in SICK_SPLITS.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        rows = "".join(f"{i}\t{split} A {i} {words(i)}\tB {i} {words(3 * i)}\t{score(i)}\tNEUTRAL\r\n" for i in range(count))
+        (root / file).write_text("pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n" + rows)
+    return root
+
+
+def words(i: int) -> str:
+    """Some of the words that `tiny_checkpoint` knows."""
+    return f"w{i % 40} w{i // 40 % 40} w{i // 7 % 40}"
+
+
+def score(i: int) -> float:
+    return (i * 7 % 11) / 2
+
+
+def np_gold(count: int):
+    """Gold scores as an array."""
+    import numpy as np
+
+    return np.array([score(i) for i in range(count)])

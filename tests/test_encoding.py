@@ -1,0 +1,182 @@
+"""Sentence vectors of checkpoints on disk: poolings, batching, truncation, refusals, and published scores as the oracle."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import real
+import tiny_checkpoint
+from core.engine import encoding
+from core.engine.encoding import POOLINGS, length_batches, load_checkpoint, sentence_vectors
+from core.engine.evaluation import evaluate
+from core.engine.scores import spearman
+from core.engine.sts import load_sick, load_sts
+from core.spec.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_checkpoint.bert(tmp_path_factory.mktemp("bert"))
+
+
+def sentences(count, longest=15, seed=0):
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(tiny_checkpoint.WORDS, k=draw.randint(1, longest))) for _ in range(count)]
+
+
+def one_by_one(checkpoint, text, pooling, first_layer):
+    """The vector of one sentence, in the plainest way."""
+    tokens = checkpoint.tokenizer(text, return_tensors="pt", truncation=True, max_length=checkpoint.max_length)
+    with torch.no_grad():
+        output = checkpoint.model(input_ids=tokens["input_ids"], output_hidden_states=True)
+    layers = output.hidden_states
+    return {
+        "cls": lambda: layers[-1][0, 0],
+        "pooler": lambda: torch.tanh(checkpoint.model.pooler.dense(layers[-1][0, 0])),
+        "mean": lambda: layers[-1][0].mean(0),
+        "first_last_avg": lambda: ((layers[first_layer][0] + layers[-1][0]) / 2).mean(0),
+    }[pooling]().detach().numpy()
+
+
+@pytest.mark.parametrize("pooling, first_layer", [*((p, 1) for p in POOLINGS), ("first_last_avg", 0)])
+def test_poolings(folder, monkeypatch, pooling, first_layer):
+    monkeypatch.setitem(encoding.TOKENS_PER_BATCH, "cpu", 60)  # several batches, with padding inside
+    checkpoint = load_checkpoint(folder, pooling=pooling)
+    texts = sentences(30)
+    found = sentence_vectors(checkpoint, texts, pooling, first_layer)
+    assert found.shape == (30, tiny_checkpoint.HIDDEN) and found.dtype == np.float32
+    wanted = [one_by_one(checkpoint, text, pooling, first_layer) for text in texts]
+    np.testing.assert_allclose(found, np.stack(wanted), atol=1e-5)
+
+
+def test_first_layers_differ(folder):
+    checkpoint = load_checkpoint(folder, pooling="first_last_avg")
+    zero, one = (sentence_vectors(checkpoint, ["w1 w2"], "first_last_avg", layer) for layer in (0, 1))
+    assert not np.allclose(zero, one)
+
+
+def test_roberta_and_its_last_position(tmp_path):
+    checkpoint = load_checkpoint(tiny_checkpoint.roberta(tmp_path), pooling="mean")
+    assert checkpoint.max_length == 20
+    texts = [*sentences(10), "w1 " * 18, "w1 " * 500]
+    found = sentence_vectors(checkpoint, texts, "mean")
+    np.testing.assert_allclose(found, np.stack([one_by_one(checkpoint, t, "mean", 1) for t in texts]), atol=1e-5)
+    np.testing.assert_array_equal(found[-1], found[-2])
+
+
+def test_long_sentences_are_cut_at_the_models_maximum(folder):
+    checkpoint = load_checkpoint(folder, pooling="cls")
+    found = sentence_vectors(checkpoint, ["w3 " * 18, "w3 " * 18 + "w4 w5", "w3 " * 17], "cls")
+    assert checkpoint.max_length == 20
+    np.testing.assert_array_equal(found[0], found[1])
+    assert not np.allclose(found[0], found[2])
+
+
+def test_dropout_is_off_whatever_the_mode(folder):
+    checkpoint = load_checkpoint(folder, pooling="cls")
+    quiet = sentence_vectors(checkpoint, ["w1 w2 w3"], "cls")
+    checkpoint.model.train()
+    np.testing.assert_array_equal(sentence_vectors(checkpoint, ["w1 w2 w3"], "cls"), quiet)
+    assert checkpoint.model.training
+
+
+def test_nothing_to_encode(folder):
+    assert sentence_vectors(load_checkpoint(folder, pooling="cls"), [], "cls").shape == (0, tiny_checkpoint.HIDDEN)
+
+
+def test_batches_keep_to_the_budget():
+    lengths = np.sort(np.random.default_rng(0).integers(3, 90, 500))
+    batches = length_batches(lengths, 256)
+    assert [i for batch in batches for i in range(500)[batch]] == list(range(500))
+    assert all((b.stop - b.start) * lengths[b.stop - 1] <= 256 for b in batches)
+    assert length_batches(np.array([1000, 1000]), 256) == [slice(0, 1), slice(1, 2)] and length_batches(lengths[:0], 256) == []
+
+
+def broken(case, folder):
+    """A checkpoint folder that is wrong in one way."""
+    if case == "no folder":
+        return folder / "nothing"
+    if case == "gpt2":
+        return tiny_checkpoint.gpt2(folder)
+    tiny_checkpoint.bert(folder, pooler=case != "no pooler")
+    weights = folder / "model.safetensors"
+    if case == "no config":
+        (folder / "config.json").unlink()
+    elif case == "no weights":
+        weights.unlink()
+    elif case == "no tokenizer":
+        (folder / "tokenizer.json").unlink()
+    elif case == "bad tokenizer":
+        (folder / "tokenizer.json").write_text("{")
+    elif case == "bad config":
+        (folder / "config.json").write_text("{}")
+    elif case == "torn":
+        weights.write_bytes(weights.read_bytes()[:500])
+    elif case == "lacks a weight":
+        state = load_file(weights)
+        del state["encoder.layer.1.output.dense.weight"]
+        save_file(state, weights, metadata={"format": "pt"})
+    elif case == "other shape":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
+    return folder
+
+
+@pytest.mark.parametrize("case, message", [
+    ("no folder", "is not a folder; give a folder with config.json"),
+    ("no config", "has no config.json"),
+    ("no weights", "has no weights"),
+    ("no tokenizer", "has no tokenizer"),
+    ("bad tokenizer", "tokenizer in .* cannot be read"),
+    ("bad config", "config.json does not describe a model"),
+    ("gpt2", "model of type 'gpt2'"),
+    ("torn", "weights in .* cannot be loaded"),
+    ("lacks a weight", "do not fit .*encoder.layer.1.output.dense.weight"),
+    ("other shape", "cannot be loaded|do not fit"),
+    ("no pooler", "no trained pooler; take --pooling cls or mean"),
+])  # fmt: skip
+def test_refusals_are_one_sentence(tmp_path, case, message):
+    with pytest.raises(UserError, match=message) as caught:
+        load_checkpoint(broken(case, tmp_path), pooling="pooler")
+    assert "\n" not in str(caught.value)
+
+
+def test_cls_needs_no_pooler(tmp_path):
+    assert load_checkpoint(broken("no pooler", tmp_path), pooling="cls").max_length == 20
+
+
+def test_pickles_only_when_allowed(tmp_path, folder):
+    tiny_checkpoint.bert(tmp_path)
+    torch.save(load_file(tmp_path / "model.safetensors"), tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="only pickled weights.*--allow-pickle"):
+        load_checkpoint(tmp_path, pooling="cls")
+    allowed = load_checkpoint(tmp_path, pooling="cls", allow_pickle=True)
+    np.testing.assert_array_equal(
+        sentence_vectors(allowed, ["w1 w2"], "cls"), sentence_vectors(load_checkpoint(folder, pooling="cls"), ["w1 w2"], "cls")
+    )
+
+
+# Cosine Spearman of sentence-transformers/all-MiniLM-L6-v2 in the result files of the MTEB paper
+# (github.com/embeddings-benchmark/mtebpaper, results/all-MiniLM-L6-v2, mteb 0.0.2), x 100.
+# MTEB concatenates the subsets of STS12 to STS16 (our `all`) and scores SICK-R on train, trial and test together.
+PUBLISHED = {
+    "STS12": 72.36900735, "STS13": 80.60316722, "STS14": 75.58912800, "STS15": 85.38966052, "STS16": 78.98945343,
+    "STS-B": 82.03246731, "STS-B dev": 86.71631198, "SICK-R, all splits": 77.58245130,
+}  # fmt: skip
+
+
+def test_published_scores_of_minilm():
+    """The one long test (under a minute on two free cores): every set whose protocol coincides agrees to 0.01."""
+    data = real.data_dir()
+    checkpoint = load_checkpoint(real.minilm_dir(), pooling="mean")
+    sets = load_sts(data) | {s.name: s for s in (load_sick(data, "train"), load_sick(data, "dev"))}
+    found = evaluate(sets, lambda texts: sentence_vectors(checkpoint, texts, "mean"))
+    scores = {name: score.all for name, score in found.scores.items()}
+    sick = [block for block in found.pairs if block.task.startswith("SICK-R")]
+    scores["SICK-R, all splits"] = spearman(*(np.concatenate([getattr(b, side) for b in sick]) for side in ("cosine", "gold")))
+    assert {name: scores[name] for name in PUBLISHED} == pytest.approx(PUBLISHED, abs=0.01)

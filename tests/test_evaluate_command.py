@@ -1,0 +1,86 @@
+"""`evaluate`: one line a set and the average, every number in the CSV, and one sentence when something is wrong."""
+
+import csv
+import math
+
+import pytest
+
+import senteval_folder
+import tiny_checkpoint
+from core.engine import evaluate_command
+from core.engine.encoding import POOLINGS
+from core.engine.evaluate_command import main
+from core.engine.sts import StsSet
+from core.spec.scale import DEMO, STS_TESTS
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny_checkpoint.bert(tmp_path_factory.mktemp("model"))
+
+
+def test_poolings_are_those_of_the_encoder():
+    assert evaluate_command.POOLINGS == POOLINGS
+
+
+def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):
+    senteval_folder.build(tmp_path / "senteval")
+    table = tmp_path / "scores.csv"
+    assert main([str(model), "--pooling", "mean", "--data-dir", str(tmp_path), "--threads", "1", "--csv", str(table)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:10].strip() for line in lines[1:9]] == [*STS_TESTS, "STS-B dev"]
+    assert lines[1].split()[1] == "3108" and lines[9].startswith("average") and "7 tests, without STS-B dev" in lines[9]
+    assert lines[10].startswith("alignment (STS-B, all splits): ") and "in batches of 64" in lines[12]
+    assert "1 threads, pooling mean" in lines[13]
+    with open(table, newline="") as file:
+        rows = {(row["task"], row["metric"]): row for row in csv.DictReader(file)}
+    assert len(rows) == 3 * 9 + 6 and rows["SICK-R", "spearman_all"]["pairs"] == "4927"
+    assert rows["STS12", "spearman_wmean"]["pooling"] == "mean"
+    mean = sum(float(rows[name, "spearman_all"]["value"]) for name in STS_TESTS) / 7
+    assert float(rows["avg", "spearman_all"]["value"]) == pytest.approx(mean)
+    assert f"{mean:.2f}" == lines[9].split()[1]
+
+
+def test_demo_sets_need_no_data(model, capsys):
+    assert main([str(model), "--scale", "demo", "--pooling", "cls"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"\n{name} " in out for name in (*DEMO.tests, DEMO.dev)) and f"of the {len(DEMO.tests)} tests" in out
+
+
+def test_a_broken_model_is_said_and_never_zero(capsys, monkeypatch, model):
+    import torch
+
+    from core.engine import encoding
+
+    load = encoding.load_checkpoint
+
+    def broken(folder, **options):
+        checkpoint = load(folder, **options)
+        with torch.no_grad():
+            checkpoint.model.embeddings.LayerNorm.weight.fill_(math.nan)
+        return checkpoint
+
+    monkeypatch.setattr(encoding, "load_checkpoint", broken)
+    small = StsSet("DEV", ("DEV",) * 3, ("w1", "w2", "w3"), ("w4", "w5", "w6"), senteval_folder.np_gold(3))
+    monkeypatch.setattr(evaluate_command, "load_demo", lambda: {name: small for name in (*DEMO.tests, DEMO.dev)})
+    assert main([str(model), "--scale", "demo"]) == 0
+    out = capsys.readouterr().out
+    assert "zero or not finite" in out and "nan" in out and " 0.00" not in out
+
+
+@pytest.mark.parametrize("arguments, sentence", [
+    (["{model}"], "Give --data-dir with SentEval's data"),
+    (["{model}", "--data-dir", "{empty}"], "holds no SentEval data"),
+    (["{empty}", "--scale", "demo"], "has no config.json"),
+    (["{empty}/none", "--scale", "demo"], "is not a folder"),
+])  # fmt: skip
+def test_one_sentence_and_status_2(model, tmp_path, capsys, arguments, sentence):
+    places = {"model": model, "empty": tmp_path}
+    assert main([argument.format(**places) for argument in arguments]) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err and said.err.count("\n") == 1 and not said.out
+
+
+def test_csv_that_cannot_be_written(model, tmp_path, capsys):
+    assert main([str(model), "--scale", "demo", "--csv", str(tmp_path / "none" / "x.csv")]) == 2
+    assert "could not be written" in capsys.readouterr().err

@@ -1,0 +1,63 @@
+"""Tiny random checkpoints on disk, with tokenizers made here: nothing is downloaded."""
+
+import json
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, RobertaConfig, RobertaModel
+
+WORDS = [f"w{i}" for i in range(40)]
+SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3}
+HIDDEN = 16
+
+
+def tokenizer_files(folder: Path, pad: int = 0, limit: int = 512) -> None:
+    """A word-level tokenizer that sets [CLS] before and [SEP] after, as `transformers` loads it."""
+    tokens = list(SPECIAL) + WORDS
+    tokens.insert(pad, tokens.pop(0))  # RoBERTa pads with 1
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({
+        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": limit,
+        "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]",
+    }))  # fmt: skip
+
+
+def bert(folder: Path, pooler: bool = True) -> Path:
+    """A 2-layer BERT of width 16 for 20 tokens at most."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = BertModel(BertConfig(
+            vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+            max_position_embeddings=20, initializer_range=0.3,
+        ), add_pooling_layer=pooler)  # fmt: skip
+    model.save_pretrained(folder)
+    tokenizer_files(folder)
+    return folder
+
+
+def roberta(folder: Path) -> Path:
+    """A 2-layer RoBERTa whose position table has room for 20 tokens behind its padding index 1."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = RobertaModel(RobertaConfig(
+            vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+            max_position_embeddings=22, initializer_range=0.3, pad_token_id=1, type_vocab_size=1,
+        ))  # fmt: skip
+    model.save_pretrained(folder)
+    tokenizer_files(folder, pad=1)
+    return folder
+
+
+def gpt2(folder: Path) -> Path:
+    """A tiny decoder, which gives no sentence vectors."""
+    GPT2Model(GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=20)).save_pretrained(folder)
+    tokenizer_files(folder)
+    return folder
