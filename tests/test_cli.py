@@ -148,7 +148,7 @@ def test_sources_are_known_by_content(desk, tmp_path):
 def test_a_damaged_digest_cache_is_begun_anew(desk):
     before = desk.found().sources
     cache = desk.cache / "digests.json"
-    assert list(json.loads(cache.read_text()).values()) == [[before.corpus_digest, 21_000]]
+    assert list(json.loads(cache.read_text()).values()) == [[before.corpus_digest, 21_000, 21_000]]
     cache.write_text('{"x": 3, ')
     assert desk.found().sources == before and len(json.loads(cache.read_text())) == 1
 

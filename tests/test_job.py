@@ -5,6 +5,7 @@ import math
 import pytest
 
 from core.engine import job
+from core.engine.evaluation import Evaluation, SetScore
 from core.runner.sources import demo_sources
 from core.spec.base import base
 from core.spec.errors import UserError
@@ -106,3 +107,36 @@ def test_wrong_digests_and_impossible_precision_are_refused(execution):
         run(small(train__precision="tf32"), execution)
     with pytest.raises(UserError, match="positions"):
         run(small(data__max_length=100_000), execution)
+
+
+class StubScorer:
+    """Scores by name: (all, mean, wmean), whatever the model."""
+
+    dev, tests = "DEV", ("A", "B")
+    found = {"DEV": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
+
+    def _evaluation(self, names):
+        return Evaluation({n: SetScore(n, 5, *self.found[n], "ok") for n in names}, (), {})
+
+    def development(self, model):
+        return self._evaluation(["DEV"])
+
+    def test(self, model):
+        return self._evaluation(self.tests)
+
+
+@pytest.mark.parametrize(
+    "changes,expected",
+    [
+        ({}, 10.0),
+        ({"sts.aggregate": "mean"}, 20.0),  # D80
+        ({"sts.aggregate": "wmean"}, 30.0),
+        ({"select.metric": "sts_test_avg", "select.score": "mean_of_7"}, 50.502),  # D40
+        ({"select.metric": "sts_test_avg", "select.score": "mean_of_7", "sts.aggregate": "wmean"}, 70.75),
+        ({"select.metric": "sts_test_avg", "select.score": "mean_of_8_rounded"}, (50.0 + 51.0 + 50.5) / 3),  # D41
+    ],
+)
+def test_what_selects_a_checkpoint(changes, expected):
+    rows = []
+    assert job.check(StubScorer(), None, vary(small(), changes), 7, rows) == pytest.approx(expected, abs=1e-9)
+    assert rows[0].step == 7 and rows[0].task == "dev"

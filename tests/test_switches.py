@@ -32,9 +32,8 @@ def outcome(config, rows=23):
     ids = WordTokenizer()(TEXTS[:rows], True, config.data.max_length)["input_ids"]
     table = TokenTable(np.concatenate(ids).astype(np.int32), np.cumsum([0, *map(len, ids)]))
     torch.manual_seed(stream_seed(config.seed.data, "dropout"))
-    model = (MoCoSE if config.method == "mocose" else SimCSE)(
-        config, tiny.encoder(tiny.bert(), dropout=config.encoder.hidden_dropout), CPU
-    )
+    rates = {"dropout": config.encoder.hidden_dropout, "attention_dropout": config.encoder.attention_dropout}
+    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, tiny.encoder(tiny.bert(), **rates), CPU)
     batches = training_batches(config, table, TEXTS[:rows], WordTokenizer(), CPU)
     training = train(config, model, batches, lambda step: float(step), lambda report: None)
     model.eval()
@@ -99,6 +98,7 @@ MOCOSE = [
     {"seed.model": 1},
     {"eval.every": 2, "select.metric": "last"},
     {"encoder.hidden_dropout": 0.2},
+    {"encoder.attention_dropout": 0.2},
 ]
 
 
@@ -119,6 +119,17 @@ def test_freeze_projection_switch():  # D7
 def test_drop_last_switch():  # D37: 23 rows in batches of 4 leave 3 over, from the sixth step on
     config = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
     assert moved(outcome(config), outcome(vary(config, {"data.drop_last": False})))
+
+
+def test_padding_switch_acts_through_cutoff_and_shuffle_alone():  # D33 with D22, D24
+    plain = tiny.config("mocose", data__max_length=20)
+    assert torch.equal(outcome(plain), outcome(vary(plain, {"data.padding": "dynamic"})))
+    for changes in (
+        {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "padded_all"},
+        {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
+    ):
+        augmented = vary(plain, changes)
+        assert moved(outcome(augmented), outcome(vary(augmented, {"data.padding": "dynamic"})))
 
 
 def test_ema_timing_is_equivalent_without_accumulation():  # D5

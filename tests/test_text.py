@@ -5,7 +5,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from core.engine.text import read_csv_quoted, read_lines, training_text
+from core.engine.text import training_text
+from core.runner.corpus import measure, read_csv_quoted, read_lines
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.spec.config import Data
 from core.spec.errors import UserError
@@ -19,6 +20,15 @@ def test_csv_quoted_swallows_lines_after_an_opening_quote():
     text = 'one\n"two\nthree" four\nfive\n\nsix'
     assert read_csv_quoted(text) == ["one", "two three four", "five", "six"]
     assert len(read_csv_quoted(text)) < len(read_lines(text))
+
+
+def test_the_reader_switch_changes_the_sentences_and_their_number(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text('one\n"two\nthree" four\nfive\n')
+    digest, counts = measure(path.read_bytes(), "text")
+    assert counts == {"lines": 4, "csv_quoted": 3}
+    for reader, rows in counts.items():
+        assert len(training_text(Data(digest=digest, rows=rows, reader=reader), str(path))) == rows
 
 
 def test_wrong_digest_missing_file_and_bad_encoding_are_named(tmp_path):

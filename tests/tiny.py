@@ -27,8 +27,8 @@ def roberta(seed=0):
     )).eval()
 
 
-def encoder(model, dropout=0.0, attention="eager"):
-    return from_pretrained(model, hidden_dropout=dropout, attention_dropout=dropout, attention=attention)
+def encoder(model, dropout=0.0, attention_dropout=0.0, attention="eager"):
+    return from_pretrained(model, hidden_dropout=dropout, attention_dropout=attention_dropout, attention=attention)
 
 
 def sentences(count, seed=0, shortest=3, longest=9):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from pathlib import Path
 
+from core.runner.corpus import sentences
 from core.spec.config import Data
 from core.spec.errors import UserError
 
@@ -29,25 +28,4 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
         raise UserError(
             f"The training text {corpus_path or 'of scale demo'} is not the one that this run was planned with; plan it again."
         )
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise UserError(f"{corpus_path}, line {line}: not UTF-8; convert the file.") from error
-    sentences = read_lines(text) if data.reader == "lines" else read_csv_quoted(text)
-    if not sentences:
-        raise UserError(f"The training text {corpus_path} has no sentences; give a file with one sentence a line.")
-    return sentences
-
-
-def read_lines(text: str) -> list[str]:
-    """One sentence a line; blank lines are left out (D36)."""
-    return [line.strip() for line in text.split("\n") if line.strip()]
-
-
-def read_csv_quoted(text: str) -> list[str]:
-    """As a tab-separated table with quoting, as the released preparation read it: a line that opens with a double quote
-    swallows what follows up to the closing one, and blank lines are skipped (D36)."""
-    csv.field_size_limit(len(text) + 1)  # an unclosed quote may swallow the rest of the file
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t")
-    return [" ".join(row[0].split()) for row in rows if row and row[0].strip()]
+    return sentences(content, data.reader, corpus_path or "of scale demo")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.runner.corpus import measure
 from core.runner.digests import evaluation_digest, named_digest
 from core.runner.files import write_whole
 from core.runner.senteval import senteval_root
@@ -25,7 +25,6 @@ ENCODER_FILES = (
     "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
     "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 )  # fmt: skip
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +50,8 @@ class Found:
         """What a result records so that its table can be drawn where the data is not at hand."""
         return {
             "encoder_hidden": self.sources.encoder_hidden,
+            "corpus_rows": self.sources.corpus_rows,
+            "corpus_rows_csv_quoted": self.sources.corpus_rows_csv_quoted,
             "encoder": self.sources.encoder_name,
             "corpus": self.sources.corpus_name,
             "evaluation": self.sources.evaluation_name,
@@ -105,9 +106,9 @@ def corpus_file(data_dir: Path) -> Path:
 def local_sources(places: Places, cache_dir: Path) -> Found:
     """Scales mini and paper: hash what lies at these places."""
     cache = DigestCache(cache_dir / "digests.json")
-    digest, rows = cache.text(places.corpus)
+    digest, rows, quoted = cache.text(places.corpus)
     sources = Sources(
-        corpus_digest=digest, corpus_rows=rows, corpus_name=places.corpus_name,
+        corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name,
         encoder_digest=encoder_digest(places.encoder), encoder_hidden=hidden_size(places.encoder), encoder_name=places.encoder_name,
         evaluation_digest=evaluation_digest(places.evaluation), evaluation_name=places.evaluation_name,
     )  # fmt: skip
@@ -128,7 +129,8 @@ def recorded_sources(scale: Scale, store: Store) -> Found | None:
 def _sources_of(stored) -> Sources:
     config, recorded = stored.config, stored.provenance
     return Sources(
-        corpus_digest=config.data.digest, corpus_rows=config.data.rows, corpus_name=str(recorded.get("corpus", "")),
+        corpus_digest=config.data.digest, corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
+        corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"), corpus_name=str(recorded.get("corpus", "")),
         encoder_digest=config.encoder.digest, encoder_hidden=int(recorded["encoder_hidden"]),
         encoder_name=str(recorded.get("encoder", "")),
         evaluation_digest=config.eval.digest, evaluation_name=str(recorded.get("evaluation", "")),
@@ -160,34 +162,27 @@ class DigestCache:
     def __init__(self, path: Path):
         self._path = path
 
-    def text(self, file: Path) -> tuple[str, int]:
-        """SHA-256 of a text file and its number of lines that are not blank. Raises UserError if it cannot be read."""
+    def text(self, file: Path) -> tuple[str, int, int]:
+        """SHA-256 of a text file and its sentences, by line and as the released reader finds them (D36).
+
+        Raises UserError if it cannot be read.
+        """
         try:
             state = os.stat(file)
             key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ino}"
             known = self._read()
-            if key in known:
-                return known[key][0], known[key][1]
-            digest, rows = _digest_and_rows(file)
+            if key not in known:
+                digest, rows = measure(file.read_bytes(), str(file))
+                known[key] = [digest, rows["lines"], rows["csv_quoted"]]
         except OSError as error:
             raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
         with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-            write_whole(self._path, json.dumps({**known, key: [digest, rows]}, indent=1, sort_keys=True).encode())
-        return digest, rows
+            write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
+        return tuple(known[key])
 
     def _read(self) -> dict[str, list]:
         try:
             known = json.loads(self._path.read_text())
-            return {k: v for k, v in known.items() if len(v) == 2 and type(v[0]) is str and type(v[1]) is int}
+            return {k: v for k, v in known.items() if [type(x) for x in v] == [str, int, int]}
         except (OSError, ValueError, AttributeError, TypeError):
             return {}
-
-
-def _digest_and_rows(file: Path) -> tuple[str, int]:
-    digest, rows, pending = hashlib.sha256(), 0, b""
-    with open(file, "rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-            *lines, pending = (pending + chunk).split(b"\n")
-            rows += sum(1 for line in lines if line.strip())
-    return digest.hexdigest(), rows + bool(pending.strip())

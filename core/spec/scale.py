@@ -31,6 +31,12 @@ class Sources:
     encoder_name: str
     evaluation_digest: str
     evaluation_name: str
+    corpus_rows_csv_quoted: int | None = None  # where the released reader finds another number of rows (D36)
+
+    def rows(self, reader: str) -> int:
+        """Sentences of the training text under data.reader."""
+        other = reader == "csv_quoted" and self.corpus_rows_csv_quoted is not None
+        return self.corpus_rows_csv_quoted if other else self.corpus_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +83,18 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources) -> RunConfig:
     batches = scale.batch_size / PAPER_BATCH
     width = sources.encoder_hidden / PAPER_HIDDEN
     batch = _scaled(run.train.batch_size, batches)
-    rows = sources.corpus_rows if scale.steps is None else scale.steps * scale.batch_size
-    if rows > sources.corpus_rows:
+    available = sources.rows(run.data.reader)
+    rows = available if scale.steps is None else scale.steps * scale.batch_size
+    if rows > available:
         raise UserError(
-            f"Scale {scale.name} trains on {rows} sentences but the training text has only {sources.corpus_rows}; "
+            f"Scale {scale.name} trains on {rows} sentences but the training text has only {available}; "
             "give a longer one with --data-dir."
         )
     steps = rows // batch if run.data.drop_last or scale.steps is not None else -(-rows // batch)
     changes: dict[str, object] = {
         "scale": scale.name,
         "data.digest": sources.corpus_digest,
-        "data.rows": sources.corpus_rows,
+        "data.rows": available,
         "encoder.digest": sources.encoder_digest,
         "eval.digest": sources.evaluation_digest,
         "train.batch_size": batch,

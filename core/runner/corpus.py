@@ -1,0 +1,41 @@
+"""Reading a training text: one sentence a line, or as the released preparation did. Standard library only, for plan and job."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+
+from core.spec.errors import UserError
+
+
+def sentences(content: bytes, reader: str, name: str) -> list[str]:
+    """The sentences of a text file's content under data.reader (D36). Raises UserError if it is not UTF-8 or has none."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise UserError(f"{name}, line {line}: not UTF-8; convert the file.") from error
+    found = read_lines(text) if reader == "lines" else read_csv_quoted(text)
+    if not found:
+        raise UserError(f"The training text {name} has no sentences; give a file with one sentence a line.")
+    return found
+
+
+def read_lines(text: str) -> list[str]:
+    """One sentence a line; blank lines are left out (D36)."""
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def read_csv_quoted(text: str) -> list[str]:
+    """As a tab-separated table with quoting, as the released preparation read it: a line that opens with a double quote
+    swallows what follows up to the closing one, and blank lines are skipped (D36)."""
+    csv.field_size_limit(len(text) + 1)  # an unclosed quote may swallow the rest of the file
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t")
+    return [" ".join(row[0].split()) for row in rows if row and row[0].strip()]
+
+
+def measure(content: bytes, name: str) -> tuple[str, dict[str, int]]:
+    """SHA-256 of a text and its number of sentences under each reader."""
+    counts = {reader: len(sentences(content, reader, name)) for reader in ("lines", "csv_quoted")}
+    return hashlib.sha256(content).hexdigest(), counts
