@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from core.engine import evaluation, provenance
+from core.engine.baselines import baselines
 from core.engine.batches import training_batches
 from core.engine.encoder import Encoder, from_pretrained
 from core.engine.encoding import load_checkpoint
@@ -48,7 +49,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     torch.manual_seed(stream_seed(config.seed.data, "dropout"))  # dropout layers draw from torch's own generator, and nothing else does
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
-    rows: list[Row] = development_rows(scorer, model, config, 0)
+    rows: list[Row] = [*baseline_rows(config, encoder, scorer, execution), *development_rows(scorer, model, config, 0)]
     loaded = time.monotonic()
     training = train(
         config, model, training_batches(config, table, texts, tokenizer, device),
@@ -132,6 +133,15 @@ def scorer_for(
         lambda: tokenise(tokenizer, sentences, encoder.max_positions),
     )
     return Scorer(sets, scale.dev, scale.tests, geometry_sets, sentences, table, device)
+
+
+def baseline_rows(config: RunConfig, encoder: Encoder, scorer: Scorer, execution: Execution) -> list[Row]:
+    """The encoder's own [CLS] and a random bag of words, at step 0."""
+    rows = []
+    for name, scores in baselines(config, encoder, scorer, Path(execution.cache_dir)).items():
+        rows += [Row(name, "dev" if task == scorer.dev else task, "spearman_all", 0, value) for task, value in scores.items()]
+        rows.append(Row(name, "avg", "spearman_all", 0, mean_of_7([scores[task] for task in scorer.tests])))
+    return rows
 
 
 def check(scorer: Scorer, model, config: RunConfig, step: int, rows: list[Row]) -> float:

@@ -22,6 +22,7 @@ class Scorer:
     def __init__(self, sets: dict[str, StsSet], dev: str, tests: Sequence[str], geometry_of: Sequence[StsSet],
                  sentences: Sequence[str], table: TokenTable, device: torch.device):
         self.sets, self.dev, self.tests, self.geometry_of = sets, dev, tuple(tests), tuple(geometry_of)
+        self.names = (*self.tests, dev)
         self.index = {text: i for i, text in enumerate(sentences)}
         self.table, self.device = table, device
 
@@ -35,7 +36,7 @@ class Scorer:
 
     def complete(self, model: torch.nn.Module, geometry: bool) -> Evaluation:
         """Scores on tests and development set, with alignment and uniformity over `geometry_of` if asked for."""
-        sets = {name: self.sets[name] for name in (*self.tests, self.dev)}
+        sets = {name: self.sets[name] for name in self.names}
         return evaluate(sets, self._encoder(model), self.geometry_of if geometry else ())
 
     def vectors(self, model: torch.nn.Module, sentences: Sequence[str]) -> np.ndarray:

@@ -39,8 +39,23 @@ def reading(result: StudyResult) -> str:
 
 
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """Missing, diverged and collapsed runs, mixed environments and origins, then the study's own reservations."""
-    return (*_about_runs(result), *_about_origin(result), *result.study.footnotes)
+    """Baselines, missing, diverged and collapsed runs, mixed environments and origins, then the study's own reservations."""
+    return (*_about_baselines(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+
+
+def _about_baselines(result: StudyResult) -> Iterator[str]:
+    """What needs no training, on the number that the table prints."""
+    for run in result.runs:
+        if run.rows is None:
+            continue
+        wanted = run.rows[(run.rows["task"] == result.study.metric.task) & (run.rows["metric"] == "spearman_all")]
+        values = dict(zip(wanted["checkpoint"], wanted["value"]))
+        if {"untrained", "bag_of_words"} <= set(values):
+            yield (
+                f"Without training, the encoder's own [CLS] scores {values['untrained']:.2f}; "
+                f"a random bag of words scores {values['bag_of_words']:.2f}."
+            )
+            return
 
 
 def _about_runs(result: StudyResult) -> Iterator[str]:

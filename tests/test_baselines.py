@@ -1,0 +1,63 @@
+"""The untrained encoder and the bag of words: what they are, and that they are kept."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from core.engine import baselines
+from core.engine.scoring import Scorer
+from core.engine.sts import StsSet
+from core.engine.tokens import TokenTable
+
+TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")
+
+
+def pairs(name):
+    return StsSet(name=name, subset=(name,) * 3, a=TEXTS[:3], b=TEXTS[1:4], gold=np.array([4.0, 0.5, 3.0]))
+
+
+@pytest.fixture
+def scorer():
+    arrays = tiny.sentences(len(TEXTS))
+    table = TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)]))
+    return Scorer({"D": pairs("D"), "T": pairs("T")}, "D", ["T"], [], TEXTS, table, torch.device("cpu"))
+
+
+def test_a_sentence_is_the_mean_of_its_words_whatever_comes_before():
+    one, two, both = baselines.bag_of_words(["Dog", "ran", "dog  RAN!"])
+    assert both == pytest.approx((one + two) / 2, abs=1e-6)
+    assert np.array_equal(baselines.bag_of_words(["other words", "dog ran"])[1], both)
+    assert abs(one @ two) / np.linalg.norm(one) / np.linalg.norm(two) < 0.3
+
+
+def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
+    config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert(), dropout=0.5)
+    found = baselines.baselines(config, encoder.train(), scorer, tmp_path)
+    cls = scorer.vectors(baselines.Untrained(encoder), TEXTS)
+    unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
+    order = np.argsort(np.argsort((unit[:3] * unit[1:4]).sum(1)))
+    assert found["untrained"]["T"] == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
+    path = next(tmp_path.glob("baselines/*.json"))
+    path.write_text(json.dumps({name: {"D": 1.0, "T": 2.0} for name in found}))
+    assert baselines.baselines(config, encoder, scorer, tmp_path)["untrained"] == {"D": 1.0, "T": 2.0}
+    path.write_text('{"untrained": 3')
+    assert baselines.baselines(config, encoder, scorer, tmp_path) == found
+
+
+def test_vectors_are_taken_in_evaluation_mode_and_the_mode_is_put_back(scorer):
+    model = baselines.Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
+    assert np.array_equal(scorer.vectors(model, TEXTS), scorer.vectors(model, TEXTS))
+    assert model.training
+
+
+def test_scores_do_not_depend_on_batching(scorer, monkeypatch):
+    model = SimpleNamespace(training=False, eval=lambda: None, train=lambda mode: None)
+    encoder = tiny.encoder(tiny.bert()).eval()
+    model.sentence_vectors = encoder
+    whole = scorer.vectors(model, TEXTS)
+    monkeypatch.setattr("core.engine.scoring.TOKENS_PER_BATCH", {"cpu": 7})
+    assert scorer.vectors(model, TEXTS) == pytest.approx(whole, abs=1e-5)
