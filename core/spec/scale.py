@@ -43,7 +43,8 @@ class Sources:
 class Scale:
     """How large a run is at this scale.
 
-    `steps` are optimiser steps at the paper's batch of 64 (None: one pass over the text); `checks` development checks a
+    `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
+    text); `checks` development checks a
     run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5 (others keep their ratio);
     `precision` None leaves the method's own. `tests` are the test sets and `dev` the development set, in table order.
     """
@@ -64,7 +65,7 @@ class Scale:
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 
 DEMO = Scale(
-    name="demo", seeds=3, steps=300, checks=10, batch_size=64, learning_rate=3e-4, warmup_fraction=0.1,
+    name="demo", seeds=3, steps=500, checks=10, batch_size=32, learning_rate=1e-3, warmup_fraction=0.1,
     precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), watermark="demo scale: made-up language",
 )
 MINI = Scale(

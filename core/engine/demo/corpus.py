@@ -6,6 +6,8 @@ from typing import Iterator
 from core.engine.demo.frame import Frame, draw, reserved
 from core.engine.demo.grammar import render
 
+PLAIN = 0.5  # share of the training sentences in the plain order; passages take every pattern as it comes
+
 
 def scenes(rng: Random) -> Iterator[Frame]:
     """Yield random frames for ever, without the events that are reserved for evaluation."""
@@ -15,14 +17,17 @@ def scenes(rng: Random) -> Iterator[Frame]:
             yield frame
 
 
-def training_sentences(n: int, seed: int = 0) -> list[str]:
-    """Return n distinct sentences, the same for the same n and seed; a longer list begins with a shorter one."""
+def training_sentences(n: int, seed: int = 0, plain: float = PLAIN) -> list[str]:
+    """Return n distinct sentences, the same for the same n and seed; a longer list begins with a shorter one.
+
+    plain: the share in the plain order (see `grammar.render`).
+    """
     rng = Random(f"demo training text {seed}")
     sentences = {}
     for frame in scenes(rng):
         if len(sentences) >= n:
             break
-        sentences[render(rng, frame)] = None
+        sentences[render(rng, frame, plain=plain)] = None
     return list(sentences)
 
 

@@ -39,16 +39,18 @@ def _plain(s: str, verb: str, o: str, r: str, to_first: bool) -> str:
     return f"{s} {verb} {o}" if o else f"{s} {verb}"
 
 
-def clause(rng: Random, frame: Frame, manner: str, wording: dict) -> str:
+def clause(rng: Random, frame: Frame, manner: str, wording: dict, plain: bool) -> str:
     """Return the frame without place and time, in one of the patterns: active, passive, cleft, pseudo-cleft.
 
-    A manner adverb stands before the verb in the active and before the participle in the passive; elsewhere at the end.
+    `plain` takes the active. A manner adverb stands before the verb in the active and before the participle in the passive; elsewhere at the end.
     """
     s = noun_phrase(rng, frame.agent, wording)
     o = noun_phrase(rng, frame.patient, wording) if frame.patient else ""
     r = noun_phrase(rng, frame.receiver, wording) if frame.receiver else ""
     verb = form(rng, frame.action, wording)
     pattern, variant, denial, inside = rng.random(), rng.random() < 0.5, rng.random(), rng.random() < 0.5
+    if plain:
+        pattern = 0.0
     after = ""
     pseudo_cleft = pattern >= (0.95 if o else 0.94)
     if manner and not inside and not pseudo_cleft:  # "the one who slept was a boy quietly" is no English
@@ -83,23 +85,26 @@ def clause(rng: Random, frame: Frame, manner: str, wording: dict) -> str:
     return ("it is not true that " if wrapped else "") + text + after
 
 
-def render(rng: Random, frame: Frame, opener: float = 0.02, wording: Optional[dict] = None) -> str:
+def render(rng: Random, frame: Frame, opener: float = 0.02, wording: Optional[dict] = None,
+           plain: float = 0.0) -> str:
     """Return one sentence for the frame: capitalised, ending in a full stop.
 
     opener: the probability of an empty opening phrase. wording: forms to use, by concept; the forms that are drawn are
-    added to it, so that a second sentence can be told in the very same words.
+    added to it, so that a second sentence can be told in the very same words. plain: the probability of the plain order,
+    which is the active voice with every circumstance at the end.
     """
     wording = {} if wording is None else wording
     manner = form(rng, frame.manner, wording) if frame.manner else ""
     place = form(rng, frame.place, wording) if frame.place else ""
     time = form(rng, frame.time, wording) if frame.time else ""
     order, place_front, time_front = rng.random() < 0.5, rng.random() < 0.15, rng.random() < 0.25
-    text = clause(rng, frame, manner, wording)
+    plain = plain > 0 and rng.random() < plain
+    text = clause(rng, frame, manner, wording, plain)
     if rng.random() < opener:
         phrase = one(rng, OPENERS)
         text = phrase + (" " if phrase.endswith("that") else ", ") + text
-    fronts = [p for p, front in ((time, time_front), (place, place_front)) if p and front]
-    ends = [p for p, front in ((place, place_front), (time, time_front)) if p and not front]
+    fronts = [p for p, front in ((time, time_front), (place, place_front)) if p and front and not plain]
+    ends = [p for p, front in ((place, place_front), (time, time_front)) if p and (plain or not front)]
     if order:
         fronts.reverse()
         ends.reverse()

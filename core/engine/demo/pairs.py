@@ -14,6 +14,7 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
+from core.engine.demo.corpus import PLAIN
 from core.engine.demo.frame import (ALONE, MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TO_PERSON, TO_RECEIVER,
                                     TO_THING, TRAITS, Entity, Frame, concept, draw, gold, one, other_person, reserved,
                                     swapped)
@@ -127,19 +128,31 @@ def stranger(rng: Random, frame: Frame) -> Frame:
                 "person" if frame.patient.noun in PERSONS[frame.patient.noun.group] else "thing")
 
 
+def some(rng: Random, frame: Frame) -> Frame:
+    """Return the frame after one change of what it says, of any slot."""
+    return one(rng, (action, action, participant, participant, detail, attribute))(rng, frame)
+
+
 # For each character: the kinds of frame, and the changes, of which every new member of a family takes one.
 CHARACTERS = {
-    "Para": ((None,), ((same,), (same,), (same,), (detail,), (detail,), (omission,), (attribute,), (action,),
-                       (participant,), (action, participant), (stranger,))),
-    "Length": ((None,), ((same,), (same,), (action,), (participant,), (participant, action), (denial,),
-                         (participant, participant), (stranger,))),
-    "Roles": (("person", "person", "receiver"), ((same,), (same,), (roles,), (roles,), (roles,), (denial,), (denial,),
-                                                 (roles, denial), (detail,), (participant,), (stranger,))),
-    "Mixed": ((None,), ((same,), (same,), (detail,), (attribute,), (action,), (participant,), (participant, detail),
-                        (action, detail), (action, participant), (roles,), (denial,), (bare,), (full,),
-                        (stranger,), (stranger,))),
+    "Para": ((None,), ((same,), (same,), (same,), (omission,), (some,), (some,), (some, some), (some, some, some),
+                       (stranger,), (stranger,))),
+    "Length": ((None,), ((same,), (same,), (some,), (some, some), (some, some, some), (denial,), (stranger,), (stranger,))),
+    "Roles": (("person", "person", "receiver"), ((same,), (same,), (same,), (roles,), (roles,), (roles,), (denial,),
+                                                 (denial,), (roles, denial), (some,), (some, some, some), (stranger,))),
+    "Mixed": ((None,), ((same,), (same,), (some,), (some, some), (some, some, some), (some, some, some, some), (roles,),
+                        (denial,), (bare,), (full,), (stranger,), (stranger,))),
 }
-WORD_FOR_WORD = {roles, denial}  # half of these repeat the original's words and pattern
+ECHO = 0.5  # share of the real changes that keep the original's words and pattern otherwise
+
+
+def _reworded(rng: Random, wording: dict) -> dict:
+    """Return other synonyms for the concepts of `wording`, where they have any."""
+    other = {}
+    for concept_, form in wording.items():
+        choices = [f for f in concept_.forms if f is not form]
+        other[concept_] = one(rng, choices) if choices else form
+    return other
 
 
 def _changed(rng: Random, frame: Frame, changes: tuple) -> Frame:
@@ -156,32 +169,41 @@ def _changed(rng: Random, frame: Frame, changes: tuple) -> Frame:
     return frame
 
 
+def _member(rng: Random, frame: Frame, kept: bool, wording: dict, stream: str, opener: float) -> str:
+    """Return a sentence for a changed frame: in other words where the meaning was `kept`; else, half the time, in the same."""
+    if kept:
+        return render(rng, frame, opener, _reworded(rng, wording), PLAIN)
+    if rng.random() < ECHO:
+        return render(Random(stream), frame, opener, dict(wording), PLAIN)
+    return render(rng, frame, opener, None, PLAIN)
+
+
 def _family(rng: Random, character: str) -> list[Pair]:
     """Return six pairs among five sentences; of `Length`, two bare ones against three long ones."""
     kinds, menu = CHARACTERS[character]
     origin = draw(rng, one(rng, kinds))
     while not reserved(origin):
         origin = draw(rng, one(rng, kinds))
-    echo = f"{character} {rng.random()}"
-    wording = {}
-    members = [(origin, render(Random(echo), origin, wording=wording))]
-    for _ in range(4):
+    stream, wording = f"{character} {rng.random()}", {}
+    shapes = (bare, bare, full, full, full) if character == "Length" else (same,) * 5
+    frame = shapes[0](rng, origin)
+    frames, texts = [frame], [render(Random(stream), frame, 0.0, wording, PLAIN)]
+    for shape in shapes[1:]:
         changes = one(rng, menu)
-        new = _changed(rng, origin, changes)
-        repeat = changes[0] in WORD_FOR_WORD and rng.random() < 0.5
-        text = render(Random(echo), new, wording=dict(wording)) if repeat else render(rng, new)
+        frame = shape(rng, _changed(rng, origin, changes))
+        opener = 0.02 if shape is full else 0.0
+        text = _member(rng, frame, changes == (same,), wording, stream, opener)
         for _ in range(20):  # a very short sentence has few other wordings
-            if all(text != other for _, other in members):
+            if text not in texts:
                 break
-            text = render(rng, new)
-        members.append((new, text))
+            text = render(rng, frame, opener, None, PLAIN)
+        frames.append(frame)
+        texts.append(text)
     if character == "Length":
-        shaped = [(bare if i < 2 else full)(rng, frame) for i, (frame, _) in enumerate(members)]
-        members = [(frame, render(rng, frame, opener=0.0 if i < 2 else 0.3)) for i, frame in enumerate(shaped)]
         links = [(i, j) for i in (0, 1) for j in (2, 3, 4)]
     else:
         links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (3, 4)]
-    return [Pair(members[i][1], members[j][1], round(gold(members[i][0], members[j][0]), 3)) for i, j in links]
+    return [Pair(texts[i], texts[j], round(gold(frames[i], frames[j]), 3)) for i, j in links]
 
 
 @lru_cache(maxsize=None)

@@ -1,0 +1,20 @@
+"""What the plan says of the demo without generating it is what the engine generates."""
+
+import hashlib
+
+from core.engine.demo.corpus import training_sentences
+from core.engine.sts import load_demo, sets_digest
+from core.spec import pins
+from core.spec.scale import DEMO
+
+
+def test_the_training_text_is_the_pinned_one():
+    text = "\n".join(training_sentences(pins.DEMO_CORPUS_ROWS))
+    assert hashlib.sha256(text.encode()).hexdigest() == pins.DEMO_CORPUS_DIGEST
+    assert pins.DEMO_CORPUS_ROWS >= DEMO.steps * DEMO.batch_size
+
+
+def test_the_graded_pairs_are_the_pinned_ones():
+    sets = load_demo()
+    assert sets_digest(sets) == pins.DEMO_EVALUATION_DIGEST
+    assert set(sets) == {DEMO.dev, *DEMO.tests}
