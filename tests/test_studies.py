@@ -59,7 +59,7 @@ def test_table_3_as_printed():
         "0.5": 75.76, "0.8": 75.19, "0.85": 76.49, "0.9": 76.05, "0.95": 76.08, "0.99": 75.12,
     }  # fmt: skip
     assert [cell.changes for cell in study.cells] == [{"ema.start": v} for v in (0.5, 0.8, 0.85, 0.9, 0.95, 0.99)]
-    run = config_of(study, ("0.9",), 0, scale=DEMO)
+    run = config_of(study, ("0.9",), 0, scale=MINI)
     assert (run.queue.size, run.queue.init_size, run.train.batch_size) == (512, 128, 64)
 
 
