@@ -221,7 +221,7 @@ class Command:
         print(f"Published {len(own)} runs to {self.published / 'runs'}.")
 
     def redraw(self, studies: list[Study]) -> int:
-        """Draw every study of every scale and profile of which a run is stored; the exit status."""
+        """Draw every study of every scale and profile of which a whole seed is stored; the exit status."""
         print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
         for scale in SCALES.values():
             found = finding.demo_sources() if scale.name == "demo" else finding.recorded_sources(scale, self.store)
@@ -235,12 +235,13 @@ class Command:
         return 0
 
     def begun(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> bool:
-        """Whether any run of the study is stored, of one's own or published."""
-        configs = (
-            study.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed)
-            for cell in study.cells for seed in range(seeds)
-        )  # fmt: skip
-        return any(self.store.has(run_id(config), use_published=True) for config in configs)
+        """Whether at least one seed of the study is stored in every cell, of one's own or published; a run that another study
+        happens to share does not make a table."""
+        def stored(seed: int) -> bool:
+            configs = (study.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed) for cell in study.cells)
+            return all(self.store.has(run_id(config), use_published=True) for config in configs)
+
+        return any(stored(seed) for seed in range(seeds))
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> int:
         """Draw tables and figures from what is stored; the exit status."""

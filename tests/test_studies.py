@@ -84,7 +84,7 @@ def test_table_11_as_printed():
         ("1", 64, 83.83), ("1.5", 96, 83.81), ("2", 128, 83.03), ("2.5", 160, 84.85), ("3", 192, 82.66),
     ]  # fmt: skip
     assert study.metric.task == "dev"
-    run = config_of(study, ("2.5",), 0)
+    run = config_of(study, ("2.5",), 0, scale=MINI)
     assert (run.momentum.lambda_, run.dup.rate, run.dup.unit, run.train.batch_size) == (0.995, 0.32, "subword", 64)
 
 
