@@ -50,7 +50,10 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
     """
     folder = Path(folder)
     _check_files(folder, allow_pickle)
-    from transformers import AutoConfig, AutoModel, AutoTokenizer  # slow to import; the checks above need none of it
+    from transformers import AutoConfig, AutoModel, AutoTokenizer, logging  # slow to import; the checks above need none of it
+
+    logging.set_verbosity_error()  # unused weights are reported otherwise; missing ones are refused below
+    logging.disable_progress_bar()
 
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
