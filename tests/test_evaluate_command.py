@@ -84,3 +84,10 @@ def test_one_sentence_and_status_2(model, tmp_path, capsys, arguments, sentence)
 def test_csv_that_cannot_be_written(model, tmp_path, capsys):
     assert main([str(model), "--scale", "demo", "--csv", str(tmp_path / "none" / "x.csv")]) == 2
     assert "could not be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice"), (["m", "--threads", "0"], "at least 1")])
+def test_bad_usage_is_one_sentence(argv, sentence, capsys):
+    assert main(argv) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1 and sentence in said[0] and "run_study.py evaluate --help" in said[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.engine.evaluation import Evaluation, average, evaluate
 from core.engine.sts import StsSet, load_demo, load_sts, load_stsb
+from core.runner.cli import Parser
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
 
@@ -24,9 +25,8 @@ _GEOMETRY = (
 
 def main(argv: Sequence[str]) -> int:
     """Print one line a set, their average, alignment and uniformity; 0, or 2 with a sentence on standard error."""
-    options = _parse(argv)
     try:
-        return _run(options)
+        return _run(_parse(argv))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
@@ -39,10 +39,6 @@ def _run(options: argparse.Namespace) -> int:
 
     from core.engine.encoding import load_checkpoint, sentence_vectors
 
-    from transformers.utils import logging
-
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     if options.device == "cuda" and not torch.cuda.is_available():
@@ -111,7 +107,7 @@ def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Seque
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="run_study.py evaluate", description="Score a checkpoint folder on the STS tests (Spearman x 100, SentEval's 'all')."
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="folder with config.json, model.safetensors and a tokenizer")

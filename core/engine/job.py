@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -128,8 +129,9 @@ def scorer_for(
         raise UserError("The evaluation data is not the one that this run was planned with; plan it again.")
     wanted = [sets[name] for name in (*scale.tests, scale.dev)] + geometry_sets
     sentences = list(dict.fromkeys(text for pairs in wanted for side in (pairs.a, pairs.b) for text in side))
+    text_digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()
     table = cached_table(
-        Path(execution.cache_dir), ["evaluation", config.eval.digest, encoder.max_positions, config.encoder.digest],
+        Path(execution.cache_dir), ["evaluation", text_digest, encoder.max_positions, config.encoder.digest],
         lambda: tokenise(tokenizer, sentences, encoder.max_positions),
     )
     return Scorer(sets, scale.dev, scale.tests, geometry_sets, sentences, table, device)

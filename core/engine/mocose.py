@@ -35,24 +35,20 @@ class MoCoSE(nn.Module):
         self.target_stack = copy.deepcopy(encoder.stack)
         self.target_pooler = copy.deepcopy(self.pooler)
         self.target_projection = copy.deepcopy(self.projection)
-        averaged = [self.target_embeddings, self.target_stack, self.target_pooler]
-        for module in filter(None, averaged):
-            module.requires_grad_(False)
+        followed = [(self.target_stack, encoder.stack), (self.target_pooler, self.pooler)]
+        if self.target_embeddings is not None:
+            followed.append((self.target_embeddings, encoder.embeddings))
+        for target, _ in followed:
+            target.requires_grad_(False)
         self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
+        followed.append((self.target_projection, self.projection))
         self.to(device)
-        self.averaged = ema.averaged_pairs(
-            [m for m in (*averaged, self.target_projection) if m is not None],
-            [m for m in (self.embeddings_source(), encoder.stack, self.pooler, self.projection) if m is not None],
-        )
+        self.averaged = ema.averaged_pairs([target for target, _ in followed], [online for _, online in followed])
         self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
         self.augmenting = torch_stream(config.seed.data, "augmentation")
         self.augmenting_tests = torch_stream(config.seed.data, "augmentation of tests")
         self.stale = StaleGradient(config.fgsm.epsilon)
         self.updates = 0
-
-    def embeddings_source(self) -> nn.Module | None:
-        """What an averaged target embedding follows; None while the embedding layer is shared (D8)."""
-        return self.encoder.embeddings if self.target_embeddings is not None else None
 
     def train(self, mode: bool = True) -> "MoCoSE":
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""

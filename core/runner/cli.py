@@ -36,9 +36,12 @@ class Options:
     time_limit: float | None
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence, as a UserError."""
+
     def error(self, message: str):
-        raise UserError(f"{message[:1].upper()}{message[1:]}; see run_study.py --help.")
+        """Raise the sentence instead of printing the usage and leaving."""
+        raise UserError(f"{message[:1].upper()}{message[1:]}; see {self.prog} --help.")
 
 
 def parse(argv: list[str]) -> Options:
@@ -64,7 +67,7 @@ def parse(argv: list[str]) -> Options:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="run_study.py", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    parser = Parser(prog="run_study.py", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.add_argument("study", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
     parser.add_argument("--all", action="store_true", help="every study")
     parser.add_argument("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")

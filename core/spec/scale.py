@@ -44,9 +44,8 @@ class Scale:
     """How large a run is at this scale.
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
-    text); `checks` development checks a
-    run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5 (others keep their ratio);
-    `precision` None leaves the method's own. `tests` are the test sets and `dev` the development set, in table order.
+    text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
+    (others keep their ratio); `precision` None leaves the method's own. `tests` are the test sets and `dev` the development set, in table order.
     """
 
     name: str
