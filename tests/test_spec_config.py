@@ -8,7 +8,7 @@ import traceback
 import numpy as np
 import pytest
 
-from core.spec import config as c
+from core.spec import config as c, methods
 from core.spec.base import BASES, PROFILES, RELEASED, base, released_changes
 from core.spec.errors import UserError
 from core.spec.scale import Scale, Sources, at_scale
@@ -118,13 +118,16 @@ def test_contradictions_are_refused_with_their_sentence(run, changes, sentence):
 
 
 def test_every_refusal_in_config_is_reached_by_a_case():
-    source = inspect.getsource(c)
-    raises = {(n.lineno, n.end_lineno) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Raise)}
+    raises = {
+        (module.__file__, n.lineno, n.end_lineno)
+        for module in (c, methods) for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Raise)
+    }  # fmt: skip
+    files = {file for file, _, _ in raises}
     reached = set()
     for run, changes, _ in CONTRADICTIONS:
         frames = traceback.extract_tb(attempt(run, changes).value.__traceback__)
-        line = [frame.lineno for frame in frames if frame.filename == c.__file__][-1]
-        reached |= {span for span in raises if span[0] <= line <= span[1]}
+        file, line = [(frame.filename, frame.lineno) for frame in frames if frame.filename in files][-1]
+        reached |= {span for span in raises if span[0] == file and span[1] <= line <= span[2]}
     assert len(raises) > 30
     assert raises - reached == set(), "refusals that no case reaches, by line"
 
