@@ -17,7 +17,7 @@ from core.report.figures import figure
 from core.report.points import Point
 from core.report.style import DPI, LOOKS, drawing, pdf_bytes, png_bytes
 from core.spec.scale import DEMO, MINI
-from core.spec.study import Axis
+from core.spec.layout import Axis
 from fake_store import SOURCES, FakeStore, config_of, filled
 from studies import find
 

@@ -12,7 +12,8 @@ from core.spec import config as c, methods
 from core.spec.base import BASES, PROFILES, RELEASED, base, released_changes
 from core.spec.errors import UserError
 from core.spec.scale import Scale, Sources, at_scale
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Study
 from core.spec.vary import parse_setting, paths, read, vary
 
 SOURCES = Sources(
@@ -21,11 +22,11 @@ SOURCES = Sources(
 )
 SMALL = Scale(
     name="small", seeds=3, steps=300, checks=10, batch_size=64, learning_rate=3e-4, warmup_fraction=0.1, precision="fp32",
-    dev="DEV", tests=("A", "B"), watermark=None,
+    dev="DEV", tests=("A", "B"), probes=(), watermark=None,
 )
 FULL = Scale(
     name="full", seeds=5, steps=None, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0, precision=None,
-    dev="DEV", tests=("A", "B"), watermark=None,
+    dev="DEV", tests=("A", "B"), probes=(), watermark=None,
 )
 MOCOSE, SIMCSE, ESIMCSE = BASES["mocose"], BASES["simcse"], BASES["esimcse"]
 

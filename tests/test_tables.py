@@ -16,7 +16,8 @@ from core.report.statistics import spearman
 from core.report.tables import Entry, grid, latex, markdown, number
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, MINI
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Study
 from fake_store import SOURCES, FakeStore, config_of, filled
 from studies import STUDIES, find
 

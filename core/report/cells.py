@@ -22,7 +22,8 @@ from core.report.statistics import (
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import Scale, Sources
-from core.spec.study import Cell, Study
+from core.spec.layout import Cell
+from core.spec.study import Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 PAIRS_AGREE = 0.02  # points: pairs that do not give the recorded score again are another checkpoint's

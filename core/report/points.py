@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from core.report.cells import StudyResult
-from core.spec.study import Axis
+from core.spec.layout import Axis
 
 COMPARABLE = 4.0  # points between medians: beyond that, one axis would flatten both sides
 BREAK_SHARE = 0.4  # a hole that takes this much of the range is cut out of the axis …

@@ -60,15 +60,17 @@ def plan(
 ) -> Plan:  # fmt: skip
     """The distinct runs of these studies under seeds 0 … seeds-1; a run that several cells need is counted once.
 
-    Missing are those that the store has not, or all with `force`. A damaged run of one's own is set aside and missing;
+    Cells that the scale cannot run are left out. Missing are those that the store has not, or all with `force`. A damaged run of one's own is set aside and missing;
     published runs count as done only with `use_published`.
     """
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}
     entries = 0
-    for study in studies:
+    for study in (study.at(scale) for study in studies):
         for cell in study.cells:
-            for seed in range(seeds):
+            if study.unavailable(cell, scale, sources) is not None:
+                continue
+            for seed in range(max(seeds, study.least_seeds)):
                 config = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
                 identity = run_id(config)
                 cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")

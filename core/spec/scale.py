@@ -20,6 +20,16 @@ PAPER_CADENCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderSource:
+    """An encoder by content: `stands_for` is its name in the papers (bert-large, …), `name` for labels only."""
+
+    stands_for: str
+    digest: str
+    hidden: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """What was found on this machine for a scale, by content: digests, counts and names (names are for labels only)."""
 
@@ -32,11 +42,19 @@ class Sources:
     evaluation_digest: str
     evaluation_name: str
     corpus_rows_csv_quoted: int | None = None  # where the released reader finds another number of rows (D36)
+    others: tuple[EncoderSource, ...] = ()  # encoders besides the scale's own, which stands for bert-base
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
         other = reader == "csv_quoted" and self.corpus_rows_csv_quoted is not None
         return self.corpus_rows_csv_quoted if other else self.corpus_rows
+
+    def encoder(self, stands_for: str) -> EncoderSource | None:
+        """The encoder that stands for one of the papers'; None if there is none here."""
+        own = EncoderSource(
+            stands_for="bert-base", digest=self.encoder_digest, hidden=self.encoder_hidden, name=self.encoder_name
+        )
+        return next((found for found in (own, *self.others) if found.stands_for == stands_for), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +63,8 @@ class Scale:
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
-    (others keep their ratio); `precision` None leaves the method's own. `tests` are the test sets and `dev` the development set, in table order.
+    (others keep their ratio); `precision` None leaves the method's own. `tests` are the test sets, `dev` the development set and
+    `probes` the transfer tasks, in table order.
     """
 
     name: str
@@ -58,30 +77,38 @@ class Scale:
     precision: str | None
     dev: str
     tests: tuple[str, ...]
+    probes: tuple[str, ...]
     watermark: str | None
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
 DEMO = Scale(
     name="demo", seeds=3, steps=500, checks=10, batch_size=32, learning_rate=1e-3, warmup_fraction=0.1,
-    precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), watermark="demo scale: made-up language",
+    precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), probes=(), watermark="demo scale: made-up language",
 )
 MINI = Scale(
     name="mini", seeds=3, steps=256, checks=8, batch_size=64, learning_rate=None, warmup_fraction=0.0,
-    precision="fp32", dev="STS-B dev", tests=STS_TESTS, watermark=None,
+    precision="fp32", dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER, watermark=None,
 )
 PAPER = Scale(
     name="paper", seeds=5, steps=None, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0,
-    precision=None, dev="STS-B dev", tests=STS_TESTS, watermark=None,
+    precision=None, dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER, watermark=None,
 )
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
 
-def at_scale(run: RunConfig, scale: Scale, sources: Sources) -> RunConfig:
-    """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one."""
+def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base") -> RunConfig:
+    """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one.
+
+    Widths are written for bert-base, hidden size 768, and keep their ratio to whatever encoder stands in.
+    """
+    encoder = sources.encoder(stands_for)
+    if encoder is None:
+        raise UserError(f"Scale {scale.name} has no encoder in the place of {stands_for}; give one with --encoder {stands_for}=FOLDER.")
     batches = scale.batch_size / PAPER_BATCH
-    width = sources.encoder_hidden / PAPER_HIDDEN
+    width = encoder.hidden / PAPER_HIDDEN
     batch = _scaled(run.train.batch_size, batches)
     available = sources.rows(run.data.reader)
     rows = available if scale.steps is None else scale.steps * scale.batch_size
@@ -95,7 +122,7 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources) -> RunConfig:
         "scale": scale.name,
         "data.digest": sources.corpus_digest,
         "data.rows": available,
-        "encoder.digest": sources.encoder_digest,
+        "encoder.digest": encoder.digest,
         "eval.digest": sources.evaluation_digest,
         "train.batch_size": batch,
         "train.steps": steps,

@@ -7,58 +7,24 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.spec.base import base, released_changes
+from core.spec.claim import Claim, Labels
 from core.spec.config import RunConfig, Seed
 from core.spec.errors import UserError
+from core.spec.layout import ENCODERS, Axis, Cell, FigureSpec, Metric
 from core.spec.scale import Scale, Sources, at_scale
 from core.spec.vary import parse_setting, vary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
-    """What a table varies: `name` for CSV headers, `title` as the paper heads it, `labels` in the paper's order."""
+class Study:
+    """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either may be None.
 
-    name: str
-    title: str
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what the paper printed.
-
-    `published_runs` are the paper's single runs where they are known (read off its figures).
+    `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks (probes): `at` puts in those of
+    the scale. `least_seeds` is how many seeds the study takes whatever the scale has.
     """
 
-    labels: tuple[str, ...]
-    changes: Mapping[str, object]
-    published: float | None = None
-    published_runs: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """The number a table prints: `task` is `avg` (mean of the test sets) or `dev`; the aggregate follows the run's sts.aggregate."""
-
-    task: Literal["avg", "dev"]
-    title: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureSpec:
-    """How the study is drawn: `line` (x numeric), or `grouped` (x in groups of `series`). Axes are named by Axis.name."""
-
-    kind: Literal["line", "grouped"]
-    x: str
-    series: str | None = None
-    caption: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
-    """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either may be None."""
-
     name: str  # unique, e.g. mocose-table7
-    paper: Literal["mocose", "esimcse"]
+    paper: Literal["mocose", "esimcse", "ours"]
     title: str  # as the paper numbers it, e.g. "Table 7"
     caption: str
     method: str
@@ -68,8 +34,11 @@ class Study:
     columns: str | None
     cells: tuple[Cell, ...]
     metric: Metric
-    figure: FigureSpec
-    reference: tuple[str, ...]  # labels of the cell that the others are compared with (the paper's best)
+    figure: FigureSpec | None
+    reference: tuple[str, ...] | None  # labels of the cell that the others are compared with (the paper's best)
+    claims: tuple[Claim, ...] = ()
+    tasks: Literal["tests", "probes"] | None = None
+    least_seeds: int = 1
     footnotes: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
 
@@ -80,32 +49,92 @@ class Study:
         for cell in self.cells:
             if len(cell.labels) != len(self.axes) or any(l not in a.labels for l, a in zip(cell.labels, self.axes)):
                 raise ValueError(f"{self.name}: cell {cell.labels} does not lie on the axes")
-        if self.reference not in labels:
+            if cell.encoder not in ENCODERS:
+                raise ValueError(f"{self.name}: there is no encoder {cell.encoder}")
+        if self.reference is not None and self.reference not in labels:
             raise ValueError(f"{self.name}: the reference {self.reference} is no cell")
-        for axis in (self.rows, self.columns, self.figure.x, self.figure.series):
+        for axis in (self.rows, self.columns, *((self.figure.x, self.figure.series) if self.figure else ())):
             if axis is not None and axis not in [a.name for a in self.axes]:
                 raise ValueError(f"{self.name}: there is no axis {axis}")
+        for claim in self.claims:
+            for contrast in claim.predicate.contrasts():
+                for term in contrast.terms:
+                    if not self.matching(term.cell):
+                        raise ValueError(f"{self.name}: claim {claim.key} speaks of {term.cell}, which is no cell")
+        if self.tasks is not None:
+            self.axis("task")
 
     def axis(self, name: str) -> Axis:
         """The axis of that name."""
         return next(axis for axis in self.axes if axis.name == name)
+
+    def matching(self, labels: Labels) -> tuple[Cell, ...]:
+        """The cells with these labels, None matching any; empty if there are none."""
+        return tuple(
+            cell for cell in self.cells
+            if len(labels) == len(cell.labels) and all(want is None or want == have for want, have in zip(labels, cell.labels))
+        )
+
+    def metric_of(self, cell: Cell) -> Metric:
+        """What the entry of a cell is."""
+        return cell.metric or self.metric
+
+    def at(self, scale: Scale) -> "Study":
+        """The study with the scale's own tasks along its task axis; itself where it has none or they are the paper's.
+
+        What the paper printed is kept where a task has the same name, the average among them; claims on other tasks are left out.
+        """
+        if self.tasks is None:
+            return self
+        axis = self.axis("task")
+        names = scale.tests if self.tasks == "tests" else scale.probes
+        if set(names) >= set(axis.labels) - {"avg"}:
+            return self
+        place = self.axes.index(axis)
+        labels = (*names, *(("avg",) if "avg" in axis.labels else ()))
+        known = {cell.labels: cell for cell in self.cells}
+        rest = dict.fromkeys(cell.labels[:place] + cell.labels[place + 1 :] for cell in self.cells)
+        cells = []
+        for others in rest:
+            pattern = next(c for c in self.cells if c.labels[:place] + c.labels[place + 1 :] == others)
+            for label in labels:
+                wanted = (*others[:place], label, *others[place:])
+                task = self.metric.task if label == "avg" else label
+                made = replace(
+                    pattern, labels=wanted, published=None, published_runs=(), metric=replace(self.metric_of(pattern), task=task)
+                )
+                cells.append(known.get(wanted, made))
+        axes = (*self.axes[:place], replace(axis, labels=labels), *self.axes[place + 1 :])
+        kept = {cell.labels for cell in cells}
+        claims = tuple(claim for claim in self.claims if _speaks_of(claim, kept))
+        return replace(self, axes=axes, cells=tuple(cells), claims=claims)
+
+    def unavailable(self, cell: Cell, scale: Scale, sources: Sources) -> str | None:
+        """Why a cell cannot be run at this scale, in one sentence; None if it can."""
+        if cell.copied:
+            return "the paper copied it from elsewhere"
+        if sources.encoder(cell.encoder) is None:
+            return f"scale {scale.name} has no encoder in the place of {cell.encoder}"
+        return None
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 
         The profile's changes come last but for the cell's own, and only where the study keeps the section they concern.
         """
-        run = vary(base(self.method, "clean"), self.base_changes)
+        method = cell.method or self.method
+        own = self.base_changes if method == self.method else {}
+        run = vary(base(method, "clean"), own)
         if profile == "released":
-            kept = {p: v for p, v in released_changes(run).items() if p not in self.base_changes}
+            kept = {p: v for p, v in released_changes(run).items() if p not in own}
             run = vary(run, kept)
         elif profile != "clean":
-            base(self.method, profile)  # raises with the sentence
+            base(method, profile)  # raises with the sentence
         return vary(run, cell.changes)
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35)."""
-        run = at_scale(self.paper_config(cell, profile), scale, sources)
+        run = at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder)
         run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})
         settings = dict(parse_setting(run, text) for text in self.settings)
         return vary(run, settings) if settings else run
@@ -129,9 +158,16 @@ class Study:
             self,
             name=f"{self.name}@{suffix}",
             title=f"{self.title} with {suffix}",
-            cells=tuple(replace(cell, published=None, published_runs=()) for cell in self.cells),
+            cells=tuple(replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied),
+            claims=(),
             settings=tuple(settings),
         )
+
+
+def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
+    """Whether every cell of a claim is among these."""
+    wanted = {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}
+    return all(any(all(w is None or w == h for w, h in zip(labels, cell)) for cell in cells) for labels in wanted)
 
 
 def _spelled(value) -> str:

@@ -1,6 +1,7 @@
 """MoCoSE Table 7 and Figure 12: size of the negative queue and how much of it is filled at the start."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Study
 
 SIZES = (128, 256, 512, 1024, 4096)
 FILLS = {  # initial vectors K_s of a queue of K

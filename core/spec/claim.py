@@ -1,0 +1,124 @@
+"""Claims: sentences of a paper as predicates over a study's cells, so that the paper's numbers and our runs are asked the same.
+
+Every predicate comes down to contrasts: a weighted sum of cells that the claim says is above a threshold. What the numbers say of
+one contrast is true, false or open; predicates join these by Kleene's logic (`all_of` is false if one is false, true if all are true).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Literal
+
+Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
+Printed = Literal["holds", "fails", "not printed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A cell in a contrast, with its weight."""
+
+    weight: float
+    cell: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x 100, say)."""
+
+    terms: tuple[Term, ...]
+    above: float = 0.0
+
+    def contrasts(self) -> tuple["Contrast", ...]:
+        """Itself: the only contrast in it."""
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several predicates of which at least `needed` are true."""
+
+    parts: tuple["Predicate", ...]
+    needed: int
+
+    def __post_init__(self):
+        if not 1 <= self.needed <= len(self.parts):
+            raise ValueError(f"{self.needed} of {len(self.parts)} predicates cannot be needed")
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Every contrast below, in order."""
+        return tuple(contrast for part in self.parts for contrast in part.contrasts())
+
+
+Predicate = Contrast | Joined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, as the dossier judges it.
+
+    `key` is the dossier's number (T3.1, E11.2, F5.1); `note` a reservation that goes with any verdict.
+    """
+
+    key: str
+    text: str
+    predicate: Predicate
+    printed: Printed = "holds"
+    note: str = ""
+
+
+def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
+    """a > b + by. With a negative `by`: a is not worse than b by that margin."""
+    return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by)
+
+
+def above(a: Labels, value: float) -> Contrast:
+    """a > value."""
+    return Contrast((Term(1.0, tuple(a)),), value)
+
+
+def below(a: Labels, value: float) -> Contrast:
+    """a < value."""
+    return Contrast((Term(-1.0, tuple(a)),), -value)
+
+
+def all_of(*parts: Predicate) -> Predicate:
+    """Every part holds."""
+    return parts[0] if len(parts) == 1 else Joined(parts, len(parts))
+
+
+def at_least(needed: int, parts: Sequence[Predicate]) -> Joined:
+    """At least `needed` of the parts hold."""
+    return Joined(tuple(parts), needed)
+
+
+def best(a: Labels, others: Iterable[Labels], by: float = 0.0) -> Predicate:
+    """a is greater than each of the others; a itself among them is passed over."""
+    return all_of(*(greater(a, other, by) for other in others if tuple(other) != tuple(a)))
+
+
+def within(cells: Iterable[Labels], margin: float) -> Predicate:
+    """No two cells differ by `margin` or more: no effect that matters."""
+    pairs = list(combinations([tuple(cell) for cell in cells], 2))
+    return all_of(*(greater(x, y, -margin) for a, b in pairs for x, y in ((a, b), (b, a))))
+
+
+def rising(cells: Iterable[Labels]) -> Predicate:
+    """Each cell is greater than the one before it."""
+    return all_of(*(greater(after, before) for before, after in pairwise(list(cells))))
+
+
+def falling(cells: Iterable[Labels]) -> Predicate:
+    """Each cell is less than the one before it."""
+    return rising(list(cells)[::-1])
+
+
+def collapses(a: Labels, healthy: Labels, share: float = 0.5) -> Contrast:
+    """a scores less than `share` of what the healthy cell scores."""
+    return Contrast((Term(share, tuple(healthy)), Term(-1.0, tuple(a))))
+
+
+def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:
+    """The step from gain[0] to gain[1] is greater than that from less[0] to less[1]."""
+    return Contrast((Term(1.0, gain[1]), Term(-1.0, gain[0]), Term(-1.0, less[1]), Term(1.0, less[0])))

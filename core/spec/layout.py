@@ -1,0 +1,67 @@
+"""What a study is laid out in: axes, cells, the number that an entry is, and how the whole is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")  # the papers'; a scale's own stands for bert-base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """What a table varies: `name` for CSV headers, `title` as the paper heads it, `labels` in the paper's order."""
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """The number that an entry of a table is, out of a run's rows (`core.spec.result` lists them).
+
+    `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`: `spearman` (in the run's own
+    aggregation), any other metric of a row, or one derived from several (`core.report.quantities`). `title` heads it.
+    """
+
+    task: str
+    title: str
+    quantity: str = "spearman"
+    checkpoint: str = "selected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what the paper printed.
+
+    `published_runs` are the paper's single runs where they are known (read off its figures). `method` None is the study's;
+    under another one the study's base changes do not apply. `metric` None is the study's. `encoder` names one of the
+    papers' encoders (`ENCODERS`). A `copied` entry is what the paper took from elsewhere: shown, never run.
+    """
+
+    labels: tuple[str, ...]
+    changes: Mapping[str, object] = field(default_factory=dict)
+    published: float | None = None
+    published_runs: tuple[float, ...] = ()
+    method: str | None = None
+    metric: Metric | None = None
+    encoder: str = "bert-base"
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureSpec:
+    """How the study is drawn; axes are named by Axis.name.
+
+    line: score against a numeric x, a line for each of `series`; grouped: x in groups of `series`; where neither names an axis, its
+    cells are averaged run by run. bars: one horizontal bar a cell, in table order; ranked: the same as differences to the reference,
+    by size; strip: every single run of a cell, beside the paper's; curve: the development score along training, a line for each of
+    `series`; spectrum: singular values by index, likewise.
+    """
+
+    kind: Literal["line", "grouped", "bars", "ranked", "strip", "curve", "spectrum"]
+    x: str | None = None
+    series: str | None = None
+    caption: str = ""
