@@ -101,7 +101,7 @@ def test_a_missing_cell_is_a_gap_in_the_line_and_a_word():
     assert np.isnan(line.get_ydata()).tolist() == [False, False, False, True, False, False]
     words = [text for text in own.texts if text.get_text() == "not run"]
     assert len(words) == 1 and words[0].get_position()[0] == pytest.approx(3.0)
-    assert any("3 of 18 runs are missing" in text for text in labels(made))
+    assert any("3 of 18 runs are missing" in " ".join(text.split()) for text in labels(made))
 
 
 def test_collapsed_diverged_and_missing_are_told_apart(figures):

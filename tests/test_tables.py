@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.report.cells import gather, score
+from core.report.cells import gather
+from core.report.quantities import value
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import footnotes, reading, setting
 from core.report.render import render
@@ -89,10 +90,10 @@ def test_an_average_with_a_test_set_missing_is_no_average():
     one = result(small(), store, seeds=2)
     assert [r.status for r in one.cells[0].runs] == ["incomplete", "ok"]
     assert one.cells[0].estimate.n == 1 and one.missing == 1
-    assert any("without a score on every test set" in note for note in footnotes(one))
-    assert score(run.rows, "avg", "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
-    assert score(run.rows, "avg", "all", DEMO) is None
-    assert score(run.rows, "dev", "all", DEMO) == 50.0
+    assert any("without the number that its cell shows" in note for note in footnotes(one))
+    assert value(run.rows, Metric(task="avg", title=""), "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
+    assert value(run.rows, Metric(task="avg", title=""), "all", DEMO) is None
+    assert value(run.rows, Metric(task="dev", title=""), "all", DEMO) == 50.0
 
 
 def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
@@ -101,10 +102,10 @@ def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
          ("curve", "dev", "spearman_all", 3, 10.0)],
         columns=["checkpoint", "task", "metric", "step", "value"],
     )  # fmt: skip
-    assert score(rows, "dev", "all", DEMO) == 70.0
-    assert score(rows, "dev", "mean", DEMO) == 50.0
-    assert score(rows, "dev", "all", DEMO, checkpoint="last") == 60.0
-    assert score(rows, "dev", "wmean", DEMO) is None
+    assert value(rows, Metric(task="dev", title=""), "all", DEMO) == 70.0
+    assert value(rows, Metric(task="dev", title=""), "mean", DEMO) == 50.0
+    assert value(rows, Metric(task="dev", title="", checkpoint="last"), "all", DEMO) == 60.0
+    assert value(rows, Metric(task="dev", title=""), "wmean", DEMO) is None
 
 
 def test_another_aggregate_of_the_study_is_followed():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from core.report.quantities import value as value_of
 from core.report.statistics import (
     NO_COMPARISON,
     Comparison,
@@ -21,6 +22,7 @@ from core.report.statistics import (
 )
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.layout import Metric
 from core.spec.scale import Scale, Sources
 from core.spec.layout import Cell
 from core.spec.study import Study
@@ -51,15 +53,20 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """One entry of a table over its seeds. `interval` names where the estimate's interval comes from: seeds, pairs or none."""
+    """One entry of a table over its seeds. `interval` names where the estimate's interval comes from: seeds, pairs or none.
+
+    `unavailable` says why the scale cannot run it; it has no runs then.
+    """
 
     cell: Cell
+    metric: Metric
     runs: tuple[RunResult, ...]
     estimate: Estimate
     interval: Literal["seeds", "pairs", "none"]
     comparison: Comparison
     is_reference: bool
     is_best: bool  # highest, and told from every other cell
+    unavailable: str = ""
 
     def count(self, status: RunStatus) -> int:
         """How many of the runs have this status."""
@@ -67,7 +74,9 @@ class CellResult:
 
     @property
     def status(self) -> str:
-        """missing (no run), partial (some missing), diverged or collapsed (no score at all, or some collapsed), or ok."""
+        """copied or unavailable, missing (no run), partial (some missing), diverged or collapsed (no score at all, or some), or ok."""
+        if self.unavailable:
+            return "copied" if self.cell.copied else "unavailable"
         absent = self.count("missing") + self.count("incomplete")
         if absent == len(self.runs):
             return "missing"
@@ -97,8 +106,8 @@ class StudyResult:
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
-        """Every run of every cell, in table order."""
-        return tuple(run for cell in self.cells for run in cell.runs)
+        """Every distinct run, in table order; cells that read different numbers from one run share it."""
+        return tuple({run.run_id: run for cell in reversed(self.cells) for run in reversed(cell.runs)}.values())[::-1]
 
     @property
     def missing(self) -> int:
@@ -118,30 +127,45 @@ class StudyResult:
 
 def gather(study: Study, *, profile: str, scale: Scale, sources: Sources, seeds: int, store) -> StudyResult:
     """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones."""
+    study = study.at(scale)
+    seeds = max(seeds, study.least_seeds)
     by_cell: dict[tuple[str, ...], tuple[RunResult, ...]] = {}
+    reasons = {cell.labels: study.unavailable(cell, scale, sources) or "" for cell in study.cells}
+    aggregates: list[str] = []
+    loaded: dict[str, RunResult] = {}
     for cell in study.cells:
+        if reasons[cell.labels]:
+            by_cell[cell.labels] = ()
+            continue
         configs = [study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed) for seed in range(seeds)]
-        aggregate = configs[0].sts.aggregate
+        aggregates.append(configs[0].sts.aggregate)
+        metric = study.metric_of(cell)
         by_cell[cell.labels] = tuple(
-            _run(store, run_id(config), seed, study.metric.task, aggregate, scale) for seed, config in enumerate(configs)
+            _run(store, run_id(config), seed, metric, config.sts.aggregate, scale, loaded) for seed, config in enumerate(configs)
         )
+    aggregate = aggregates[0] if aggregates else "all"
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
-    comparisons = against_reference(values, study.reference)
+    same = {cell.labels for cell in study.cells if study.metric_of(cell) == study.metric}  # only like is compared with like
+    comparable = {labels: found for labels, found in values.items() if labels in same and not reasons[labels]}
+    known = study.reference in comparable
+    comparisons = against_reference(comparable, study.reference) if known else {}
     all_run = all(run.status not in ("missing", "incomplete") for runs in by_cell.values() for run in runs)
-    best = clear_best(values) if all_run else None  # a cell still to come may be better
+    best = clear_best(comparable) if all_run else None  # a cell still to come may be better
     results = []
     for cell in study.cells:
-        runs = by_cell[cell.labels]
-        estimate, interval = _estimate(runs, study.metric.task, aggregate, scale, store)
+        runs, metric = by_cell[cell.labels], study.metric_of(cell)
+        estimate, interval = _estimate(runs, metric, aggregate, scale, store)
         results.append(
             CellResult(
                 cell=cell,
+                metric=metric,
                 runs=runs,
                 estimate=estimate,
                 interval=interval,
                 comparison=comparisons.get(cell.labels, NO_COMPARISON),
                 is_reference=cell.labels == study.reference,
                 is_best=cell.labels == best,
+                unavailable=reasons[cell.labels],
             )
         )
     return StudyResult(
@@ -149,38 +173,39 @@ def gather(study: Study, *, profile: str, scale: Scale, sources: Sources, seeds:
     )
 
 
-def _run(store, identity: str, seed: int, task: str, aggregate: str, scale: Scale) -> RunResult:
+def _run(
+    store, identity: str, seed: int, metric: Metric, aggregate: str, scale: Scale, loaded: dict[str, RunResult]
+) -> RunResult:
+    """A run as its cell reads it; `loaded` keeps what was read, since cells of one table often share a run."""
+    if identity not in loaded:
+        loaded[identity] = _load(store, identity, seed)
+    run = loaded[identity]
+    if run.rows is None:
+        return run
+    value = None if run.status == "diverged" else value_of(run.rows, metric, aggregate, scale)
+    status = "incomplete" if value is None and run.status == "ok" else run.status
+    return replace(run, value=value, status=status)
+
+
+def _load(store, identity: str, seed: int) -> RunResult:
     if not store.has(identity, use_published=True):
         return RunResult(seed=seed, run_id=identity, status="missing", provenance={})
     try:
         stored = store.load(identity)
     except UserError as error:  # a damaged file: the other runs can still be shown
         return RunResult(seed=seed, run_id=identity, status="missing", provenance={}, trouble=str(error))
-    value = None if stored.status == "diverged" else score(stored.rows, task, aggregate, scale)
-    status = "incomplete" if value is None and stored.status == "ok" else stored.status
     return RunResult(
-        seed=seed, run_id=identity, status=status, value=value, source=stored.source,
-        provenance=stored.provenance, rows=stored.rows,
+        seed=seed, run_id=identity, status=stored.status, source=stored.source, provenance=stored.provenance, rows=stored.rows
     )
 
 
-def score(rows: pd.DataFrame, task: str, aggregate: str, scale: Scale, checkpoint: str = "selected") -> float | None:
-    """A run's `avg` or `dev` score x 100 at a checkpoint; None if absent, not a number, or an average with a test set missing."""
-    chosen = rows[(rows["checkpoint"] == checkpoint) & (rows["metric"] == f"spearman_{aggregate}")]
-    found = dict(zip(chosen["task"], chosen["value"]))
-    needed = (*scale.tests, "avg") if task == "avg" else (task,)
-    if any(not np.isfinite(found.get(name, np.nan)) for name in needed):
-        return None
-    return float(found[task])
-
-
-def _estimate(runs, task: str, aggregate: str, scale: Scale, store) -> tuple[Estimate, str]:
+def _estimate(runs, metric: Metric, aggregate: str, scale: Scale, store) -> tuple[Estimate, str]:
     counted = [run for run in runs if run.value is not None]
     estimate = over_seeds([run.value for run in counted])
     if estimate.n > 1:
         return estimate, "seeds"
-    if estimate.n == 1:
-        over_pairs = _over_pairs(_pairs(store, counted[0].run_id), counted[0], task, aggregate, scale)
+    if estimate.n == 1 and metric.quantity == "spearman" and metric.checkpoint == "selected":
+        over_pairs = _over_pairs(_pairs(store, counted[0].run_id), counted[0], metric.task, aggregate, scale)
         if over_pairs is not None:
             return estimate._replace(low=over_pairs.low, high=over_pairs.high), "pairs"
     return estimate, "none"

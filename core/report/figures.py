@@ -11,8 +11,9 @@ from matplotlib.lines import Line2D
 
 from core.report import points as at
 from core.report.cells import StudyResult
-from core.report.notes import setting, title
+from core.report.notes import setting, title, what
 from core.report.points import Point
+from core.report.quantities import unit
 from core.report.style import GREY, LOOKS, PALE, Look, blank
 
 WIDTH, PANEL_HEIGHT = 7.2, 2.55  # inches
@@ -58,7 +59,7 @@ def figure(result: StudyResult) -> Figure:
         if not groups[0][1] and result.scale.watermark:
             _watermark(drawn, box, result.scale.watermark)
     left = LEFT / WIDTH
-    drawn.text(0.13 / WIDTH, (bottom + PANEL_HEIGHT / 2) / height, "Spearman × 100", rotation=90, va="center", ha="center")
+    drawn.text(0.13 / WIDTH, (bottom + PANEL_HEIGHT / 2) / height, unit(result.study.metric), rotation=90, va="center", ha="center")
     drawn.text(left, 1 - 0.14 / height, title(result), weight="bold", size=9.5, va="top")
     drawn.text(left, 1 - 0.34 / height, setting(result), size=7, color=GREY, va="top")
     drawn.legend(handles=legend, loc="upper left", bbox_to_anchor=(left - 0.08 / WIDTH, 1 - 0.46 / height), ncols=columns,
@@ -201,11 +202,10 @@ def _key(label: str, marker: str, colour: str, hollow: bool = False, size: float
 
 def _notes(result: StudyResult, own: Sequence[Point], cut: bool) -> list[str]:
     """The lines under the figure: what the score is, and what is not in the picture."""
-    sets = f"mean over {', '.join(result.scale.tests)}" if result.study.metric.task == "avg" else f"on {result.scale.dev}"
-    text = f"{result.study.figure.caption}; {sets} ({result.aggregate}); {result.seeds} seed{'s' if result.seeds > 1 else ''}."
+    text = f"{result.study.figure.caption}; {what(result, result.study.metric)}; {result.seeds} seed{'s' if result.seeds > 1 else ''}."
     if result.missing:
         text += f" {result.missing} of {len(result.runs)} runs are missing."
-    diverged = sum(cell.count("diverged") for cell in result.cells)
+    diverged = sum(run.status == "diverged" for run in result.runs)
     if diverged:
         text += f" {diverged} runs diverged and are in no mean."
     if result.published:

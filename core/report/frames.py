@@ -32,6 +32,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
             "distinguishable": "yes" if comparison.distinguishable else "no",
             "status": cell.status, "missing": cell.count("missing") + cell.count("incomplete"),
             "collapsed": cell.count("collapsed"), "diverged": cell.count("diverged"),
+            "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}", "unavailable": cell.unavailable,
             "source": "+".join(sorted({run.source for run in cell.runs} - {""})),
             "run_ids": " ".join(run.run_id for run in cell.runs),
         }
@@ -42,22 +43,26 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
 def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
 
-    A run without a result keeps one row, with an empty value.
+    A run that several cells read stands once, under the first of them; one without a result keeps one row, with an empty value.
     """
-    names = [axis.name for axis in result.study.axes]
-    parts = []
+    names = [axis.name for axis in result.study.axes if axis.name != "task"]  # the rows have a task of their own
+    parts, seen = [], set()
     for cell in result.cells:
         for run in cell.runs:
+            if run.run_id in seen:
+                continue
+            seen.add(run.run_id)
             if run.rows is None:
                 rows = pd.DataFrame({"checkpoint": [""], "task": [""], "metric": [""], "step": [pd.NA], "value": [np.nan]})
             else:
                 rows = run.rows[run.rows["checkpoint"].isin(CHECKPOINTS) & ~run.rows["metric"].str.startswith(SPECTRUM)]
                 rows = rows.sort_values(["checkpoint", "task", "metric"], kind="stable")
-            head = dict(zip(names, cell.cell.labels))
+            labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
+            head = {name: labels[name] for name in names}
             head |= {"seed": run.seed, "run_id": run.run_id, "status": run.status, "source": run.source}
             parts.append(rows[["checkpoint", "task", "metric", "step", "value"]].assign(**head).astype({"step": "Int64"}))
-    frame = pd.concat(parts, ignore_index=True)
-    return frame[[*names, "seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value"]]
+    columns = [*names, "seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from core.report.cells import StudyResult
+from core.report.quantities import unit
+from core.spec.layout import Metric
 
-PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE"}
+PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
 
@@ -27,15 +29,24 @@ def setting(result: StudyResult) -> str:
 
 def reading(result: StudyResult) -> str:
     """What a number in the table is."""
-    if result.study.metric.task == "avg":
-        what = f"mean over {', '.join(result.scale.tests)}"
-    else:
-        what = f"on {result.scale.dev}"
+    metric = result.study.metric
     seeds = (
         f"mean over {result.seeds} seeds ± half of its 95 % t-interval" if result.seeds > 1
         else "one seed; its 95 % interval, if any, is a bootstrap over test pairs"
     )
-    return f"Spearman × 100 ({result.aggregate}), {what}; {seeds}."
+    return f"{what(result, metric)}; {seeds}."
+
+
+def what(result: StudyResult, metric: Metric) -> str:
+    """The metric in words."""
+    kind = unit(metric)
+    if kind == "Spearman × 100":
+        kind += f" ({result.aggregate})"
+    if metric.quantity != "spearman":
+        return f"{metric.title}, {kind}" if metric.title else kind
+    if metric.task == "avg":
+        return f"{kind}, mean over {', '.join(result.scale.tests)}"
+    return f"{kind}, on {result.scale.dev if metric.task == 'dev' else metric.task}"
 
 
 def footnotes(result: StudyResult) -> tuple[str, ...]:
@@ -62,18 +73,27 @@ def _about_runs(result: StudyResult) -> Iterator[str]:
     total = len(result.runs)
     for status, sentence in (
         ("missing", "not run yet (—)"),
-        ("incomplete", "without a score on every test set, so without an average (—)"),
+        ("incomplete", "without the number that its cell shows (—)"),
         ("diverged", "diverged (div.), counted in no mean"),
         ("collapsed", "collapsed (‡), counted with their score if they have one"),
     ):
         where = [f"{'/'.join(cell.cell.labels)}: {cell.count(status)}" for cell in result.cells if cell.count(status)]
         if where:
-            count = sum(cell.count(status) for cell in result.cells)
+            count = len({run.run_id for cell in result.cells for run in cell.runs if run.status == status})
             listed = "; ".join(where[:8]) + ("; …" if len(where) > 8 else "")
             yield f"{count} of {total} runs {sentence} ({listed})."
     for run in result.runs:
         if run.trouble:
             yield f"Not counted: {run.trouble}"
+    reasons: dict[str, list[str]] = {}
+    for cell in result.cells:
+        if cell.unavailable and not cell.cell.copied:
+            reasons.setdefault(cell.unavailable, []).append("/".join(cell.cell.labels))
+    for reason, where in reasons.items():
+        listed = "; ".join(where[:8]) + ("; …" if len(where) > 8 else "")
+        yield f"Unavailable (n/a): {reason} ({listed})."
+    if any(cell.cell.copied for cell in result.cells):
+        yield "Entries without a number of ours are the paper's copies from elsewhere: shown, never run, in no statistic."
 
 
 def _about_origin(result: StudyResult) -> Iterator[str]:

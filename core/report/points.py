@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from core.report.cells import StudyResult
+from core.report.cells import CellResult, StudyResult
+from core.report.statistics import over_seeds
 from core.spec.layout import Axis
 
 COMPARABLE = 4.0  # points between medians: beyond that, one axis would flatten both sides
@@ -47,12 +48,16 @@ def positions(axis: Axis) -> tuple[dict[str, float], bool]:
 
 
 def ours(result: StudyResult, where: dict[str, float]) -> list[Point]:
-    """Our cells as points; a cell without a number is a gap that says why."""
+    """Our cells as points; a cell without a number is a gap that says why. Cells that share a place are averaged run by run."""
     points = []
-    for cell in result.cells:
-        x, series = _place(result, cell.cell.labels, where)
+    for (x, series), cells in _places(result, where).items():
+        if len(cells) > 1:
+            points.append(_pooled(x, series, cells))
+            continue
+        cell = cells[0]
         if not cell.estimate.n:
-            points.append(Point(x=x, series=series, mean=None, gap="not run" if cell.status == "missing" else cell.status))
+            gap = {"missing": "not run", "unavailable": "n/a"}.get(cell.status, cell.status)
+            points.append(Point(x=x, series=series, mean=None, gap=gap))
             continue
         known = cell.interval != "none"
         points.append(
@@ -70,11 +75,34 @@ def ours(result: StudyResult, where: dict[str, float]) -> list[Point]:
 def paper(result: StudyResult, where: dict[str, float]) -> list[Point]:
     """The paper's numbers as points, with its single runs where they are known; it gives no intervals."""
     points = []
-    for cell in result.cells:
-        if cell.cell.published is not None:
-            x, series = _place(result, cell.cell.labels, where)
-            points.append(Point(x=x, series=series, mean=cell.cell.published, runs=cell.cell.published_runs))
+    for (x, series), cells in _places(result, where, copied=True).items():
+        numbers = [cell.cell.published for cell in cells]
+        if None not in numbers:
+            runs = cells[0].cell.published_runs if len(cells) == 1 else ()
+            points.append(Point(x=x, series=series, mean=sum(numbers) / len(numbers), runs=runs))
     return points
+
+
+def _places(result: StudyResult, where: dict[str, float], copied: bool = False) -> dict[tuple[float, int], list[CellResult]]:
+    """The cells that stand at each x and series."""
+    found: dict[tuple[float, int], list[CellResult]] = {}
+    for cell in result.cells:
+        if copied or not cell.cell.copied:
+            found.setdefault(_place(result, cell.cell.labels, where), []).append(cell)
+    return found
+
+
+def _pooled(x: float, series: int, cells: Sequence[CellResult]) -> Point:
+    """The mean over several cells, seed by seed where all of them have the seed."""
+    by_seed = [{run.seed: run.value for run in cell.runs if run.value is not None} for cell in cells]
+    common = sorted(set.intersection(*(set(values) for values in by_seed)))
+    means = [sum(values[seed] for values in by_seed) / len(by_seed) for seed in common]
+    if not means:
+        return Point(x=x, series=series, mean=None, gap="not run")
+    estimate = over_seeds(means)
+    known = estimate.n > 1
+    return Point(x=x, series=series, mean=estimate.mean, low=estimate.low if known else None, high=estimate.high if known else None,
+                 runs=tuple(means))
 
 
 def values(points: Sequence[Point]) -> list[float]:

@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from core.report.cells import CellResult, StudyResult
 from core.report.notes import footnotes, reading, setting, title
+from core.report.quantities import decimals
 
 LINES = ("ours", "paper", "difference")
 MARKS = {
@@ -119,9 +120,9 @@ def marks(result: StudyResult, table: Grid) -> tuple[str, ...]:
     return (*used, *([BOLD + "."] if any(entry.bold for row in table.rows for entry in row) else []))
 
 
-def number(value: float, signed: bool = False) -> str:
-    """A score with two decimals and a real minus sign."""
-    return f"{value:{'+' if signed else ''}.2f}".replace("-", "−")
+def number(value: float, signed: bool = False, places: int = 2) -> str:
+    """A number with so many decimals and a real minus sign."""
+    return f"{value:{'+' if signed else ''}.{places}f}".replace("-", "−")
 
 
 def _only(result: StudyResult, labels: dict[str, str]) -> CellResult | None:
@@ -131,22 +132,23 @@ def _only(result: StudyResult, labels: dict[str, str]) -> CellResult | None:
 def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:
     if cell is None:
         return Entry()
+    places = decimals(cell.metric)
     if line == "paper":
-        return Entry("" if cell.cell.published is None else number(cell.cell.published))
+        return Entry("" if cell.cell.published is None else number(cell.cell.published, places=places))
     if line == "difference":
-        return Entry("" if cell.difference is None else number(cell.difference, signed=True))
+        return Entry("" if cell.difference is None else number(cell.difference, signed=True, places=places))
     if not cell.estimate.n:
-        return Entry({"diverged": "div.", "collapsed": "no score‡"}.get(cell.status, "—"))
-    return Entry(_ours(cell, result.seeds), cell.is_best)
+        return Entry({"diverged": "div.", "collapsed": "no score‡", "unavailable": "n/a", "copied": ""}.get(cell.status, "—"))
+    return Entry(_ours(cell, result.seeds, places), cell.is_best)
 
 
-def _ours(cell: CellResult, seeds: int) -> str:
+def _ours(cell: CellResult, seeds: int, places: int) -> str:
     estimate = cell.estimate
-    text = number(estimate.mean)
-    if cell.interval == "seeds":
-        text += f" ± {number(estimate.high - estimate.mean)}"
+    text = number(estimate.mean, places=places)
+    if cell.interval == "seeds" and estimate.sd > 0:
+        text += f" ± {number(estimate.high - estimate.mean, places=places)}"
     elif cell.interval == "pairs":
-        text += f" [{number(estimate.low)}, {number(estimate.high)}]"
+        text += f" [{number(estimate.low, places=places)}, {number(estimate.high, places=places)}]"
     if cell.comparison.distinguishable:
         text += " ▲" if cell.comparison.difference > 0 else " ▼"
     text += ("†" if cell.is_reference else "") + ("‡" if cell.count("collapsed") else "") + ("§" if estimate.n == 1 else "")
