@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from core.report import points as at
+from core.report import pictures, points as at
 from core.report.cells import StudyResult
-from core.report.notes import setting, title, what
 from core.report.points import Point
 from core.report.quantities import unit
-from core.report.style import GREY, LOOKS, PALE, Look, blank
+from core.report.sheet import WIDTH, key, name_of_numbers, notes_of, sheet, watermark
+from core.report.style import GREY, LOOKS, PALE, Look
 
-WIDTH, PANEL_HEIGHT = 7.2, 2.55  # inches
-LEFT, RIGHT, BETWEEN = 0.66, 0.12, 0.55
-ABOVE, PER_LEGEND_LINE, PER_NOTE_LINE = 0.74, 0.19, 0.14
-BELOW = 0.5  # tick labels and the axis' name
-NOTE_WIDTH = 125  # characters
 DASHED = (0, (4, 2))
 PAPER_LOOK = Look(GREY, "o")
 
 
 def figure(result: StudyResult) -> Figure:
-    """The study's figure. To be called inside `style.drawing()`, on a study with at least one number of our own.
+    """The study's figure. To be called inside `style.drawing()`, on a study with at least one number of our own."""
+    if result.study.figure.kind in ("line", "grouped"):
+        return panels(result)
+    return pictures.DRAWN[result.study.figure.kind](result)
+
+
+def panels(result: StudyResult) -> Figure:
+    """Cells by the labels of an axis, ours beside the paper's.
 
     Where our numbers and the paper's are near each other they share a panel; otherwise each has one, side by side.
     """
@@ -37,34 +38,22 @@ def figure(result: StudyResult) -> Figure:
         where, to_scale = {label: float(place) for place, label in enumerate(axis.labels)}, True
     own, papers = at.ours(result, where), at.paper(result, where)
     if not papers:
-        panels, names = [[(own, False)]], [""]
+        groups_of, names = [[(own, False)]], [""]
     elif at.comparable(own, papers):
-        panels, names = [[(own, False), (papers, True)]], ["this project and the paper"]
+        groups_of, names = [[(own, False), (papers, True)]], ["this project and the paper"]
     else:
-        panels, names = [[(own, False)], [(papers, True)]], [f"this project ({result.scale.name})", "paper"]
+        groups_of, names = [[(own, False)], [(papers, True)]], [f"this project ({result.scale.name})", "paper"]
     legend = _legend(result, own, papers)
-    columns = min(len(legend), 5)
-    cut = any(at.cut_intervals(points, _parts(groups)) for groups in panels for points, _ in groups)
-    notes = _notes(result, own, cut)
-    legend_height = PER_LEGEND_LINE * -(-len(legend) // columns)
-    top, bottom = ABOVE + legend_height, BELOW + 0.08 + PER_NOTE_LINE * len(notes)
-    height = top + PANEL_HEIGHT + bottom
-    drawn = blank(WIDTH, height)
-    width = (WIDTH - LEFT - RIGHT - BETWEEN * (len(panels) - 1)) / len(panels)
-    for place, (groups, name) in enumerate(zip(panels, names)):
-        box = (LEFT + place * (width + BETWEEN), bottom, width, PANEL_HEIGHT)
+    cut = any(at.cut_intervals(points, _parts(groups)) for groups in groups_of for points, _ in groups)
+    notes = notes_of(result, "An interval that leaves its panel is cut." if cut else "")
+    drawn, boxes = sheet(result, legend, notes, panels=len(groups_of))
+    for box, groups, name in zip(boxes, groups_of, names):
         axes = _panel(drawn, box, groups, result, where)
         axes[0].set_title(name, loc="left", pad=4)
         axes[-1].set_xlabel(axis.title + ("" if to_scale else " (not to scale)"))
         if not groups[0][1] and result.scale.watermark:
-            _watermark(drawn, box, result.scale.watermark)
-    left = LEFT / WIDTH
-    drawn.text(0.13 / WIDTH, (bottom + PANEL_HEIGHT / 2) / height, unit(result.study.metric), rotation=90, va="center", ha="center")
-    drawn.text(left, 1 - 0.14 / height, title(result), weight="bold", size=9.5, va="top")
-    drawn.text(left, 1 - 0.34 / height, setting(result), size=7, color=GREY, va="top")
-    drawn.legend(handles=legend, loc="upper left", bbox_to_anchor=(left - 0.08 / WIDTH, 1 - 0.46 / height), ncols=columns,
-                 handletextpad=0.4, columnspacing=1.4, borderpad=0.2)
-    drawn.text(left, (bottom - BELOW) / height, "\n".join(notes), size=7, color=GREY, va="top", linespacing=1.25)
+            watermark(drawn, box, result.scale.watermark)
+    name_of_numbers(drawn, boxes[0], unit(result.study.metric))
     return drawn
 
 
@@ -166,49 +155,23 @@ def _break_marks(axes: Sequence[Axes]) -> None:
     lower.plot([0], [1], transform=lower.transAxes, **style)
 
 
-def _watermark(drawn: Figure, box, text: str) -> None:
-    x, y, width, height = box
-    size = min(30.0, 72 * width / (0.62 * len(text)))
-    drawn.text((x + width / 2) / WIDTH, (y + height / 2) / drawn.get_figheight(), text, size=size, color="black", alpha=0.09,
-               rotation=18, ha="center", va="center", zorder=10)
-
-
 def _legend(result: StudyResult, own: Sequence[Point], papers: Sequence[Point]) -> list[Line2D]:
     figure_spec = result.study.figure
     if figure_spec.series:
         axis = result.study.axis(figure_spec.series)
-        handles = [_key(f"{axis.title.lower()}: {label}", LOOKS[n % len(LOOKS)].marker, LOOKS[n % len(LOOKS)].colour)
+        handles = [key(f"{axis.title.lower()}: {label}", LOOKS[n % len(LOOKS)].marker, LOOKS[n % len(LOOKS)].colour)
                    for n, label in enumerate(axis.labels)]
     else:
-        handles = [_key("mean of this project", LOOKS[0].marker, LOOKS[0].colour, linestyle="-" if figure_spec.kind == "line" else "")]
+        handles = [key("mean of this project", LOOKS[0].marker, LOOKS[0].colour, linestyle="-" if figure_spec.kind == "line" else "")]
     if papers:
-        handles.append(_key("paper (hollow)" if figure_spec.series else "paper", "o", GREY, hollow=True,
+        handles.append(key("paper (hollow)" if figure_spec.series else "paper", "o", GREY, hollow=True,
                             linestyle=DASHED if figure_spec.kind == "line" else ""))
     if any(len(p.runs) + len(p.collapsed) > 1 for p in (*own, *papers)):
-        handles.append(_key("single run", "o", GREY, size=2.4))
+        handles.append(key("single run", "o", GREY, size=2.4))
     if any(p.collapsed for p in own):
-        handles.append(_key("collapsed run", "x", GREY, size=4))
+        handles.append(key("collapsed run", "x", GREY, size=4))
     if any(p.low is not None and not p.over_pairs for p in own):
         handles.append(Line2D([], [], color=GREY, linewidth=1.1, label="95 % interval over seeds"))
     if any(p.over_pairs for p in own):
         handles.append(Line2D([], [], color=GREY, linewidth=1.1, linestyle=(0, (1, 1)), label="one run: 95 % over pairs"))
     return handles
-
-
-def _key(label: str, marker: str, colour: str, hollow: bool = False, size: float = 5, linestyle="") -> Line2D:
-    return Line2D([], [], linestyle=linestyle, linewidth=1.0, marker=marker, markersize=size, color=colour, label=label,
-                  markerfacecolor="white" if hollow else colour, markeredgewidth=1.1 if hollow or marker == "x" else 0.5)
-
-
-def _notes(result: StudyResult, own: Sequence[Point], cut: bool) -> list[str]:
-    """The lines under the figure: what the score is, and what is not in the picture."""
-    text = f"{result.study.figure.caption}; {what(result, result.study.metric)}; {result.seeds} seed{'s' if result.seeds > 1 else ''}."
-    if result.missing:
-        text += f" {result.missing} of {len(result.runs)} runs are missing."
-    diverged = sum(run.status == "diverged" for run in result.runs)
-    if diverged:
-        text += f" {diverged} runs diverged and are in no mean."
-    if result.published:
-        text += f" {result.published} runs come from the published results."
-    text += " An interval that leaves its panel is cut." if cut else ""
-    return textwrap.wrap(text, NOTE_WIDTH)

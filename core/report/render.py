@@ -53,7 +53,7 @@ def render(
         for name, content in _table_files(result).items():
             _write(tables / name, content)
         pictures = Path(figures_dir) / scale.name / profile
-        if any(cell.estimate.n for cell in result.cells):
+        if result.study.figure is not None and any(cell.estimate.n for cell in result.cells):
             for name, content in _figure_files(result).items():
                 _write(pictures / name, content)
             lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
