@@ -101,14 +101,28 @@ class Command:
             case "status":
                 return self.status(plan)
             case "render":
-                return self.render(studies, scale, found, seeds)
+                return self.draw(studies, scale, found, seeds)
         status = self.train(plan, scale, found)
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
             self.publish(plan)
-        self.render(studies, scale, found, seeds)
+        self.draw(studies, scale, found, seeds)
         return status
+
+    def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+        """Draw studies, and with --all the page over them, beside the other profile where that is begun; the exit status."""
+        sections = self.render(studies, scale, found, seeds)
+        if self.options.all:
+            other = next(name for name in PROFILES if name != self.profile)
+            self.pages(sections, self.gathered(studies, scale, found, seeds, other))
+        return 0
+
+    def gathered(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str) -> list:
+        """The sections of a profile that is only shown beside another: nothing is drawn."""
+        report = importlib.import_module("core.report.render")
+        begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
+        return report.gathered(begun, profile, scale, found.sources, seeds, self.store)
 
     def scale(self) -> Scale:
         """The scale that was asked for or that fits the machine, said in the first line."""
@@ -227,24 +241,38 @@ class Command:
             found = finding.demo_sources() if scale.name == "demo" else finding.recorded_sources(scale, self.store)
             if found is None:
                 continue
-            seeds = self.options.seeds or scale.seeds
-            for profile in PROFILES if self.options.profile is None else (self.options.profile,):
-                begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
-                if begun:
-                    self.render(begun, scale, found, seeds, profile)
+            self.redraw_scale(studies, scale, found)
         return 0
+
+    def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found) -> None:
+        """Draw every study of a scale of which a whole seed is stored, under each profile, and the pages over them."""
+        seeds = self.options.seeds or scale.seeds
+        drawn = {}
+        for profile in PROFILES if self.options.profile is None else (self.options.profile,):
+            begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
+            drawn[profile] = self.render(begun, scale, found, seeds, profile) if begun else []
+        for profile, sections in drawn.items():
+            others = next((other for name, other in drawn.items() if name != profile), [])
+            self.pages(sections, others)
+
+    def pages(self, sections: list, others: list) -> None:
+        """Write the page over these studies."""
+        for line in importlib.import_module("core.report.render").render_page(sections, others, self.results):
+            print(line)
 
     def begun(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> bool:
         """Whether at least one seed of the study is stored in every cell, of one's own or published; a run that another study
         happens to share does not make a table."""
         def stored(seed: int) -> bool:
-            configs = (study.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed) for cell in study.cells)
-            return all(self.store.has(run_id(config), use_published=True) for config in configs)
+            here = study.at(scale)
+            cells = [cell for cell in here.cells if here.unavailable(cell, scale, found.sources) is None]
+            configs = (here.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed) for cell in cells)
+            return bool(cells) and all(self.store.has(run_id(config), use_published=True) for config in configs)
 
         return any(stored(seed) for seed in range(seeds))
 
-    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> int:
-        """Draw tables and figures from what is stored; the exit status."""
+    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
+        """Draw tables and figures from what is stored; the page's sections."""
         report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
         summary = report.render(
             studies, profile or self.profile, scale, found.sources, seeds, self.store, self.results, self.figures
@@ -254,7 +282,7 @@ class Command:
             print(f"{summary.missing} runs are missing; their cells are left open.")
         if summary.published:
             print(f"{summary.published} runs come from the project's published results, not from this machine.")
-        return 0
+        return summary.sections
 
 
 def cache_folder() -> Path:

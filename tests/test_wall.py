@@ -16,7 +16,7 @@ from studies import find
 
 ROOT = Path(__file__).parent.parent
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
-READING = {"numpy", "pandas", "scipy", "matplotlib", "tabulate"}
+READING = {"numpy", "pandas", "scipy", "matplotlib", "PIL", "tabulate"}
 
 
 def modules(folder):

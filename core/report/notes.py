@@ -102,7 +102,7 @@ def _about_origin(result: StudyResult) -> Iterator[str]:
         own = len(found) - result.published
         rest = f", {own} from this machine." if own else "."
         yield f"{result.published} of the runs shown come from the project's published results{rest}"
-    flat = [_flat(run.provenance) for run in found]
+    flat = [flattened(run.provenance) for run in found]
     for name in ENVIRONMENT:
         versions = Counter(str(one[name]) for one in flat if name in one)
         if len(versions) > 1:
@@ -110,9 +110,9 @@ def _about_origin(result: StudyResult) -> Iterator[str]:
             yield f"The runs differ in {name}: {listed}."
 
 
-def _flat(provenance: Mapping[str, object]) -> dict[str, object]:
+def flattened(provenance: Mapping[str, object]) -> dict[str, object]:
     """Provenance with nested mappings (library versions) brought to one level, by the last name."""
     flat: dict[str, object] = {}
     for name, value in provenance.items():
-        flat |= _flat(value) if isinstance(value, Mapping) else {name: value}
+        flat |= flattened(value) if isinstance(value, Mapping) else {name: value}
     return flat

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.report.cells import StudyResult, gather
+from core.report.claims import claim_frame
 from core.report.figures import figure
 from core.report.frames import cell_frame, csv_text, run_frame
+from core.report.null import sentences
+from core.report.page import Section, page, summary_markdown
 from core.report.style import drawing, pdf_bytes, png_bytes
 from core.report.tables import latex, markdown
 from core.spec.scale import Scale, Sources
@@ -21,12 +24,13 @@ from core.spec.study import Study
 class RenderSummary:
     """What was drawn: one line a study for the reader, and how many runs are missing or come from published results.
 
-    A run that several studies share is counted once.
+    A run that several studies share is counted once. `sections` are the studies with a number, for the page.
     """
 
     lines: list[str]
     missing: int
     published: int
+    sections: list[Section]
 
 
 def render(
@@ -39,6 +43,7 @@ def render(
     lines: list[str] = []
     missing: set[str] = set()
     published: set[str] = set()
+    sections: list[Section] = []
     for study in studies:
         result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store)
         missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
@@ -53,13 +58,46 @@ def render(
         for name, content in _table_files(result).items():
             _write(tables / name, content)
         pictures = Path(figures_dir) / scale.name / profile
-        if result.study.figure is not None and any(cell.estimate.n for cell in result.cells):
-            for name, content in _figure_files(result).items():
+        picture = None
+        if study.figure is not None and any(cell.estimate.n for cell in result.cells):
+            files = _figure_files(result)
+            picture = files[f"{study.name}.png"]
+            for name, content in files.items():
                 _write(pictures / name, content)
             lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
         else:
-            lines.append(f"{head}; {tables / study.name}.md (no score to draw)")
-    return RenderSummary(lines=lines, missing=len(missing), published=len(published))
+            why = "it has no figure" if study.figure is None else "no score to draw"
+            lines.append(f"{head}; {tables / study.name}.md ({why})")
+        sections.append(Section(result=result, picture=picture))
+    return RenderSummary(lines=lines, missing=len(missing), published=len(published), sections=sections)
+
+
+def gathered(
+    studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store
+) -> list[Section]:
+    """Studies as they stand in the store, without a picture and without writing anything."""
+    found = [gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store) for study in studies]
+    return [Section(result=result, picture=None) for result in found]
+
+
+def render_page(sections: Sequence[Section], others: Sequence[Section], results_dir: Path) -> list[str]:
+    """Write report.html, summary.md and claims.csv of one scale and profile; `others` are the same studies under the other profile.
+
+    What was written, one line each; nothing without a section.
+    """
+    if not sections:
+        return []
+    there = {one.result.study.name: one.result for one in others}
+    both = [replace(one, other=there.get(one.result.study.name)) for one in sections]
+    results = [one.result for one in sections]
+    noise = sentences(results)
+    folder = Path(results_dir) / results[0].scale.name / results[0].profile
+    texts = {
+        "report.html": page(both, noise), "summary.md": summary_markdown(both, noise), "claims.csv": csv_text(claim_frame(results)),
+    }
+    for name, text in texts.items():
+        _write(folder / name, text.encode())
+    return [f"{folder / name}" for name in texts]
 
 
 def _table_files(result: StudyResult) -> dict[str, bytes]:

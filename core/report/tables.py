@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from tabulate import tabulate
 
+from core.report import claims
 from core.report.cells import CellResult, StudyResult
 from core.report.notes import footnotes, reading, setting, title
 from core.report.quantities import decimals
+from core.report.verdicts import verdicts
 
 LINES = ("ours", "paper", "difference")
 MARKS = {
@@ -84,8 +86,22 @@ def markdown(result: StudyResult) -> str:
     body = tabulate(rows, [_md(h) for h in table.headers], tablefmt="pipe", colalign=align, disable_numparse=True)
     watermark = [f"**{_md(result.scale.watermark)}**", ""] if result.scale.watermark else []
     notes = [f"- {_md(note)}" for note in (*marks(result, table), *footnotes(result))]
-    text = [f"# {_md(title(result))}", "", _md(setting(result)), "", *watermark, _md(reading(result)), "", body, "", *notes]
+    text = [f"# {_md(title(result))}", "", _md(setting(result)), "", *watermark, _md(reading(result)), "", body, "", *notes, *_claims(result)]
     return "\n".join(text).rstrip() + "\n"
+
+
+def _claims(result: StudyResult) -> list[str]:
+    """The claims' table in Markdown, under its heading; nothing for a study without claims."""
+    found = verdicts(result)
+    if not found:
+        return []
+    rows = [
+        [one.claim.key, _md(one.claim.text), f"{claims.MARKS[one.outcome]} {one.outcome}", claims.measured(one), claims.printed(one)]
+        for one in found
+    ]
+    body = tabulate(rows, ["claim", "it says", "verdict", "effect", "as printed"], tablefmt="pipe", disable_numparse=True)
+    notes = [f"- {one.claim.key}: {_md(one.claim.note)}" for one in found if one.claim.note]
+    return ["", "## Claims", "", body, "", _md(claims.READING), "", _md(claims.of_scale(result)), "", *notes]
 
 
 def latex(result: StudyResult) -> str:
