@@ -88,7 +88,7 @@ class Command:
             return self.redraw(studies)
         scale = self.scale()
         seeds = self.options.seeds or scale.seeds
-        found = self.sources(scale)
+        found = self.sources(scale, studies)
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
         plan = planning.plan(
@@ -140,22 +140,22 @@ class Command:
             print("Scale demo, since no GPU is visible; choose another with --scale.")
         return SCALES[name]
 
-    def sources(self, scale: Scale) -> finding.Found:
-        """Training text, evaluation sets and encoder of the scale: shipped, local, recorded with stored runs, or fetched."""
+    def sources(self, scale: Scale, studies: list[Study]) -> finding.Found:
+        """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
         options = self.options
         if scale.name == "demo":
-            if options.data_dir or options.encoder:
+            if options.data_dir or options.encoder or options.other_encoders:
                 raise UserError("Scale demo has its own text and encoder; leave out --data-dir and --encoder, or add --scale mini.")
             return finding.demo_sources()
-        places = finding.local_places(options.data_dir, options.encoder)
+        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders)
         if options.mode in ("render", "status") and not (options.data_dir and options.encoder):
             recorded = finding.recorded_sources(scale, self.store)  # what is drawn needs no data, only to know which it was
             if recorded is None:
                 raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
             return recorded
-        if options.data_dir and options.encoder:
-            return finding.local_sources(places, cache_folder())
-        return finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places), cache_folder())
+        used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
+        others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
+        return finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
 
     def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
         """The study under the user's --set, with a name of its own."""
@@ -225,6 +225,9 @@ class Command:
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
             device=resources.device, threads=resources.threads,
+            other_encoders=tuple(
+                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
+            ),
         )  # fmt: skip
 
     def publish(self, plan: Plan) -> None:

@@ -67,7 +67,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     seconds = {"load": loaded - started, "train": trained - loaded, "evaluate": time.monotonic() - trained}
     return Result(
-        status=status, rows=tuple(rows), pairs=pairs, provenance=provenance.gather(execution, device, seconds),
+        status=status, rows=tuple(rows), pairs=pairs, provenance=provenance.gather(execution, device, seconds, config.encoder.digest),
     )
 
 
@@ -81,7 +81,9 @@ def check_precision(config: RunConfig, device: torch.device) -> None:
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, object]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
-    folder = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
+    own = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
+    others = {digest: Path(path) for digest, path, _ in execution.other_encoders}
+    folder = others.get(config.encoder.digest, own)
     checkpoint = load_checkpoint(folder, pooling="cls")
     if encoder_digest(folder) != config.encoder.digest:
         raise UserError(f"The encoder in {folder} is not the one that this run was planned with; plan it again.")

@@ -16,8 +16,8 @@ from core.spec.execution import Execution
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 
 
-def gather(execution: Execution, device: torch.device, seconds: dict[str, float]) -> dict[str, object]:
-    """Provenance of the run that just ended in this process."""
+def gather(execution: Execution, device: torch.device, seconds: dict[str, float], encoder: str) -> dict[str, object]:
+    """Provenance of the run that just ended in this process; `encoder` is the digest of its own."""
     if device.type == "cuda":
         name, memory = torch.cuda.get_device_name(device), torch.cuda.max_memory_allocated(device)
     else:
@@ -29,7 +29,7 @@ def gather(execution: Execution, device: torch.device, seconds: dict[str, float]
         "threads": execution.threads,
         "host": socket.gethostname(),
         "commit": commit(),
-        "encoder": execution.encoder_name,
+        "encoder": {digest: name for digest, _, name in execution.other_encoders}.get(encoder, execution.encoder_name),
         "corpus": execution.corpus_name,
         "evaluation": execution.evaluation_name,
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},

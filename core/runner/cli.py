@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.spec.base import PROFILES
 from core.spec.errors import UserError
+from core.spec.layout import ENCODERS
 from core.spec.scale import SCALES
 
 DESCRIPTION = "Train what is missing of the named studies and render their tables and figures."
@@ -32,6 +33,7 @@ class Options:
     force: bool
     data_dir: Path | None
     encoder: Path | None
+    other_encoders: tuple[tuple[str, Path], ...]  # which of the papers' it stands for, and its folder
     results_dir: Path | None
     time_limit: float | None
 
@@ -57,11 +59,13 @@ def parse(argv: list[str]) -> Options:
         for wrong, name in ((given.force, "--force"), (given.publish, "--publish")):
             if wrong:
                 raise UserError(f"{name} goes with training, which --{given.mode.replace('render', 'regenerate-figures')} does not do; leave one out.")
+    encoders = _encoders(given.encoder)
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
         jobs=given.jobs, device=given.device, settings=tuple(given.set), mode=given.mode,
         use_published=given.use_published, publish=given.publish, force=given.force,
-        data_dir=_absolute(given.data_dir), encoder=_absolute(given.encoder), results_dir=_absolute(given.results_dir),
+        data_dir=_absolute(given.data_dir), encoder=encoders.pop("bert-base", None),
+        other_encoders=tuple(encoders.items()), results_dir=_absolute(given.results_dir),
         time_limit=given.time_limit,
     )  # fmt: skip
 
@@ -80,7 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--publish", action="store_true", help="copy the finished runs into results/published")
     parser.add_argument("--force", action="store_true", help="train again what is there")
     parser.add_argument("--data-dir", metavar="DIR", help="SentEval's data and the training text")
-    parser.add_argument("--encoder", metavar="DIR", help="the pretrained encoder")
+    parser.add_argument("--encoder", action="append", default=[], metavar="[NAME=]DIR",
+                        help=f"the pretrained encoder; NAME= for one that stands for another of {', '.join(ENCODERS)}")
     parser.add_argument("--results-dir", metavar="DIR", help="where results go (default: results)")
     parser.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
     mode = parser.add_mutually_exclusive_group()
@@ -93,6 +98,19 @@ def _parser() -> argparse.ArgumentParser:
         mode.add_argument(name, dest="mode", action="store_const", const=value, help=text)
     parser.set_defaults(mode="train")
     return parser
+
+
+def _encoders(given: list[str]) -> dict[str, Path]:
+    """The encoders' folders by which of the papers' they stand for. Raises UserError for a name given twice."""
+    found: dict[str, Path] = {}
+    for text in given:
+        name, equals, folder = text.partition("=")
+        if not equals or name not in ENCODERS:
+            name, folder = ENCODERS[0], text
+        if name in found:
+            raise UserError(f"--encoder names {name} twice; give each encoder once.")
+        found[name] = _absolute(folder)
+    return found
 
 
 def _absolute(path: str | None) -> Path | None:

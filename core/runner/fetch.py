@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,31 @@ from core.runner.sources import Places
 from core.spec.errors import UserError
 
 
-def prefetch(scale: str, cache_dir: Path, at_hand: Places) -> Places:
-    """`at_hand` with its empty places filled from the hub. Raises UserError with the hub's own sentence if that fails."""
+HUB_NAMES = {"bert-base": "bert-base-uncased", "bert-large": "bert-large-uncased"}  # the others are called as in the papers
+
+
+def prefetch(scale: str, cache_dir: Path, at_hand: Places, others: Sequence[str] = ()) -> Places:
+    """`at_hand` with its empty places filled from the hub, and with these other encoders of the papers.
+
+    Raises UserError with the hub's own sentence if that fails.
+    """
+    known = {stands_for for stands_for, _, _ in at_hand.others}
+    for stands_for in others:
+        if stands_for not in known:
+            found, names = _fetched(scale, cache_dir, ["encoder"], HUB_NAMES.get(stands_for, stands_for))
+            at_hand = replace(at_hand, others=(*at_hand.others, (stands_for, found["encoder"], names["encoder_name"])))
     parts = [] if at_hand.corpus is not None else ["data"]
     parts += [] if at_hand.encoder is not None else ["encoder"]
+    if not parts:
+        return at_hand
+    found, names = _fetched(scale, cache_dir, parts)
+    return replace(at_hand, **found, **names)
+
+
+def _fetched(scale: str, cache_dir: Path, parts: list[str], encoder: str | None = None) -> tuple[dict[str, Path], dict[str, str]]:
+    """Places and names of these parts, from the hub or from what it gave before."""
     command = [sys.executable, "-m", "core.engine.hub", "prefetch", "--scale", scale, "--cache-dir", str(cache_dir)]
+    command += ["--encoder", encoder] if encoder else []
     print(f"Fetching {' and '.join(parts)} for scale {scale} from the hub, unless it was fetched before.", flush=True)
     done = subprocess.run([*command, "--parts", *parts], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -29,7 +50,7 @@ def prefetch(scale: str, cache_dir: Path, at_hand: Places) -> Places:
         names = {f"{part}_name": str(paths[f"{part}_name"]) for part in wanted(parts)}
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise UserError("The hub's answer could not be understood; give --data-dir and --encoder, or use --scale demo.") from error
-    return replace(at_hand, **found, **names)
+    return found, names
 
 
 def wanted(parts: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from core.runner.senteval import senteval_root
 from core.runner.store import Store
 from core.spec import pins
 from core.spec.errors import UserError
-from core.spec.scale import Scale, Sources
+from core.spec.scale import EncoderSource, Scale, Sources
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "engine" / "demo" / "encoder"
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
@@ -37,6 +38,7 @@ class Places:
     corpus_name: str = ""
     evaluation_name: str = "SentEval"
     encoder_name: str = ""
+    others: tuple[tuple[str, Path, str], ...] = ()  # (which of the papers' it stands for, folder, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ class Found:
             "encoder_hidden": self.sources.encoder_hidden,
             "corpus_rows": self.sources.corpus_rows,
             "corpus_rows_csv_quoted": self.sources.corpus_rows_csv_quoted,
-            "encoder": self.sources.encoder_name,
+            "encoders": [[one.stands_for, one.digest, one.hidden, one.name] for one in self.sources.encoders()],
             "corpus": self.sources.corpus_name,
             "evaluation": self.sources.evaluation_name,
         }
@@ -73,7 +75,7 @@ def demo_sources() -> Found:
     return Found(sources=sources, places=Places())
 
 
-def local_places(data_dir: Path | None, encoder: Path | None) -> Places:
+def local_places(data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = ()) -> Places:
     """The places that the user named; parts not named stay None. Raises UserError for a part that should be there and is not."""
     corpus = evaluation = None
     if data_dir is not None:
@@ -81,11 +83,13 @@ def local_places(data_dir: Path | None, encoder: Path | None) -> Places:
             raise UserError(f"--data-dir {data_dir} is no folder; give one with SentEval's data and a text file.")
         evaluation = senteval_root(data_dir)
         corpus = corpus_file(data_dir)
-    if encoder is not None and not (encoder / "config.json").is_file():
-        raise UserError(f"--encoder {encoder} holds no config.json; give a folder saved by transformers.")
+    for folder in ([encoder] if encoder is not None else []) + [folder for _, folder in others]:
+        if not (folder / "config.json").is_file():
+            raise UserError(f"--encoder {folder} holds no config.json; give a folder saved by transformers.")
     return Places(
         corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",
         encoder_name=_folder_name(encoder) if encoder else "",
+        others=tuple((stands_for, folder, _folder_name(folder)) for stands_for, folder in others),
     )  # fmt: skip
 
 
@@ -111,6 +115,10 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
         corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name,
         encoder_digest=encoder_digest(places.encoder), encoder_hidden=hidden_size(places.encoder), encoder_name=places.encoder_name,
         evaluation_digest=evaluation_digest(places.evaluation), evaluation_name=places.evaluation_name,
+        others=tuple(
+            EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=hidden_size(folder), name=name)
+            for stands_for, folder, name in places.others
+        ),
     )  # fmt: skip
     return Found(sources=sources, places=places)
 
@@ -128,12 +136,16 @@ def recorded_sources(scale: Scale, store: Store) -> Found | None:
 
 def _sources_of(stored) -> Sources:
     config, recorded = stored.config, stored.provenance
+    known = [EncoderSource(stands_for=s, digest=d, hidden=int(h), name=n) for s, d, h, n in recorded.get("encoders") or ()]
+    own = next((one for one in known if one.stands_for == "bert-base"), None) or EncoderSource(
+        stands_for="bert-base", digest=config.encoder.digest, hidden=int(recorded["encoder_hidden"]), name=str(recorded.get("encoder", ""))
+    )
     return Sources(
         corpus_digest=config.data.digest, corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
         corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"), corpus_name=str(recorded.get("corpus", "")),
-        encoder_digest=config.encoder.digest, encoder_hidden=int(recorded["encoder_hidden"]),
-        encoder_name=str(recorded.get("encoder", "")),
+        encoder_digest=own.digest, encoder_hidden=own.hidden, encoder_name=own.name,
         evaluation_digest=config.eval.digest, evaluation_name=str(recorded.get("evaluation", "")),
+        others=tuple(one for one in known if one.stands_for != "bert-base"),
     )  # fmt: skip
 
 

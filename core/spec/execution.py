@@ -20,3 +20,4 @@ class Execution:
     encoder_name: str = ""
     device: str = "cpu"  # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
     threads: int = 1
+    other_encoders: tuple[tuple[str, str, str], ...] = ()  # (digest, path, name) besides encoder_path

@@ -49,12 +49,16 @@ class Sources:
         other = reader == "csv_quoted" and self.corpus_rows_csv_quoted is not None
         return self.corpus_rows_csv_quoted if other else self.corpus_rows
 
-    def encoder(self, stands_for: str) -> EncoderSource | None:
-        """The encoder that stands for one of the papers'; None if there is none here."""
+    def encoders(self) -> tuple[EncoderSource, ...]:
+        """Every encoder at hand, the scale's own first."""
         own = EncoderSource(
             stands_for="bert-base", digest=self.encoder_digest, hidden=self.encoder_hidden, name=self.encoder_name
         )
-        return next((found for found in (own, *self.others) if found.stands_for == stands_for), None)
+        return (own, *self.others)
+
+    def encoder(self, stands_for: str) -> EncoderSource | None:
+        """The encoder that stands for one of the papers'; None if there is none here."""
+        return next((found for found in self.encoders() if found.stands_for == stands_for), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
