@@ -195,3 +195,12 @@ def test_the_runner_imports_neither_torch_nor_the_engine():
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not [n for n in names if n.split(".")[0] in ("torch", "transformers") or n.startswith("core.engine")], file
+
+
+def test_encoders_are_given_by_the_one_they_stand_for(tmp_path):
+    given = cli.parse(["table3", "--encoder", str(tmp_path / "own"), "--encoder", f"bert-large={tmp_path / 'large'}"])
+    assert (given.encoder, given.other_encoders) == (tmp_path / "own", (("bert-large", tmp_path / "large"),))
+    odd = cli.parse(["table3", "--encoder", str(tmp_path / "a=b")])  # a folder may have an equals sign
+    assert odd.encoder == tmp_path / "a=b"
+    with pytest.raises(UserError, match="names bert-base twice; give each encoder once"):
+        cli.parse(["table3", "--encoder", "x", "--encoder", "bert-base=y"])

@@ -1,0 +1,123 @@
+"""The page, the claims' table and the summary: complete, escaped, self-contained, and the same numbers everywhere."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from core.report.cells import gather
+from core.report.claims import claim_frame, measured, signed
+from core.report.page import Section, page, summary_markdown
+from core.report.render import render_page
+from core.report.tables import markdown
+from core.report.verdicts import verdicts
+from core.spec.claim import Claim, best, greater
+from core.spec.scale import DEMO
+from fake_store import SOURCES, FakeStore, filled
+from studies import find
+
+EVIL = "<script>alert('x')</script> & \"quoted\""
+TABLE = replace(
+    find("mocose-table3"),
+    claims=(
+        Claim(key="X.1", text="The first is above the second.", predicate=greater(("0.5",), ("0.8",)), note=EVIL),
+        Claim(key="X.2", text="0.85 is best.", predicate=best(("0.85",), [(e,) for e in ("0.5", "0.8", "0.9", "0.95", "0.99")])),
+    ),
+)
+
+
+def result(study=TABLE, store=None, profile="clean", seeds=3):
+    return gather(study, profile=profile, scale=DEMO, sources=SOURCES, seeds=seeds, store=store or filled(study))
+
+
+class Reader(HTMLParser):
+    """What a browser would see: tags that are open or closed wrongly, references, and text."""
+
+    VOID = {"meta", "img", "br", "link"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong, self.references, self.ids, self.text, self.scripts = [], [], [], [], "", 0
+
+    def handle_starttag(self, tag, attributes):
+        self.scripts += tag == "script"
+        self.references += [value for name, value in attributes if name in ("src", "href")]
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(text):
+    reader = Reader()
+    reader.feed(text)
+    return reader
+
+
+def test_the_page_is_well_formed_self_contained_and_escaped():
+    text = page([Section(result=result(), picture=b"png bytes"), Section(result=result(find("mocose-table7")), picture=None)])
+    seen = read(text)
+    assert (seen.wrong, seen.open, seen.scripts) == ([], [], 0)
+    assert all(one.startswith(("#", "data:image/png;base64,")) for one in seen.references)
+    assert {one[1:] for one in seen.references if one.startswith("#") and one != "#"} == set(seen.ids) == {"mocose-table3", "mocose-table7"}
+    assert EVIL in seen.text and "@import" not in text and "url(" not in text
+    assert "demo scale" in seen.text
+
+
+def test_tiles_count_what_the_verdicts_say():
+    one = result()
+    found = verdicts(one)
+    text = page([Section(result=one, picture=None)])
+    for outcome in ("supported", "contradicted", "undecided", "not run"):
+        count = sum(v.outcome == outcome for v in found)
+        assert re.search(rf'<div class="tile {outcome.replace(" ", "-")}"><b>{count}</b>', text)
+    assert "2 claims of the papers" in text
+
+
+def test_both_profiles_stand_side_by_side_where_both_exist():
+    clean = result()
+    store = FakeStore()
+    for cell in TABLE.cells:
+        for seed in range(3):
+            store.add(TABLE.config(cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed), 40.0 + seed)
+    released = result(store=store, profile="released")
+    alone, both = (page([Section(result=clean, picture=None, other=other)]) for other in (None, released))
+    assert "Both profiles" not in alone
+    row = re.search(r"<tr><th>0\.85</th>(.*?)</tr>", both[both.index("Both profiles") :]).group(1)
+    cell = next(cell for cell in clean.cells if cell.cell.labels == ("0.85",))
+    assert f"{cell.estimate.mean:.2f} ±" in row and "41.00 ± 1.00 (n=3)" in row and "76.49" in row
+
+
+def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
+    one = result()
+    frame = claim_frame([one])
+    assert list(frame["claim"]) == ["X.1", "X.2"] and list(frame["holds_as_printed"]) == ["holds", "holds"]
+    for verdict, row in zip(verdicts(one), frame.itertuples()):
+        assert (row.verdict, row.n) == (verdict.outcome, 3) and row.effect == pytest.approx(verdict.effect)
+        assert measured(verdict) in markdown(one).replace("\\", "")
+    assert "## Claims" not in markdown(result(replace(TABLE, claims=())))
+
+
+def test_signed_numbers_keep_what_small_effects_need():
+    assert [signed(v) for v in (1.234, -0.5, 0.0123, 0.0)] == ["+1.23", "−0.50", "+0.012", "+0.00"]
+
+
+def test_the_summary_counts_runs_once_and_says_which_scale_it_speaks_of():
+    one = result()
+    text = summary_markdown([Section(result=one, picture=None), Section(result=one, picture=None)])
+    assert "18 distinct runs stand behind 36 entries" in text and "They say nothing of English." in text
+
+
+def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_path):
+    assert render_page([], [], tmp_path) == [] and not list(tmp_path.iterdir())
+    written = render_page([Section(result=result(), picture=None)], [], tmp_path)
+    folder = tmp_path / "demo" / "clean"
+    assert sorted(path.name for path in folder.iterdir()) == ["claims.csv", "report.html", "summary.md"] and len(written) == 3
+    assert (folder / "claims.csv").read_text().startswith("study,claim,text,verdict,effect,low,high,n,p_holm,seeds_to_decide")
