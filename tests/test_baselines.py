@@ -9,6 +9,7 @@ import torch
 
 import tiny
 from core.engine import baselines
+from core.engine.scores import cosines, spearman
 from core.engine.scoring import Scorer
 from core.engine.sts import StsSet
 from core.engine.tokens import TokenTable
@@ -46,6 +47,27 @@ def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
     assert baselines.baselines(config, encoder, scorer, tmp_path)["untrained"] == {"D": 1.0, "T": 2.0}
     path.write_text('{"untrained": 3')
     assert baselines.baselines(config, encoder, scorer, tmp_path) == found
+
+
+@pytest.mark.parametrize("make", [tiny.bert, tiny.roberta])
+def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
+    model, arrays = make(), tiny.sentences(len(TEXTS))
+    ids, mask = tiny.padded(arrays, 9, pad=model.config.pad_token_id)
+    with torch.no_grad():
+        layers = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+    both = scorer.vectors(baselines.FirstLast(tiny.encoder(make(), dropout=0.5)), TEXTS)
+    for layer, found in zip((1, 0), np.split(both, 2, axis=1)):
+        average = (layers[layer] + layers[-1]) / 2
+        wanted = np.stack([average[i, : len(array)].mean(0) for i, array in enumerate(arrays)])
+        assert found == pytest.approx(wanted, abs=1e-5)
+
+
+def test_first_last_scores_are_those_of_its_two_halves(scorer, tmp_path):
+    encoder = tiny.encoder(tiny.bert())
+    found = baselines.baselines(tiny.config("mocose"), encoder, scorer, tmp_path)
+    for name, half in zip(("untrained_first_last", "untrained_first_last_0"), (slice(0, 16), slice(16, 32))):
+        vectors = scorer.vectors(baselines.FirstLast(encoder), TEXTS)[:, half]
+        assert found[name]["T"] == pytest.approx(spearman(cosines(vectors[:3], vectors[1:4]), scorer.sets["T"].gold))
 
 
 def test_vectors_are_taken_in_evaluation_mode_and_the_mode_is_put_back(scorer):

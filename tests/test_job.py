@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from core.engine import job
+from core.engine.edits import EDITS
 from core.engine.evaluation import Evaluation, SetScore
 from core.runner.sources import demo_sources
 from core.spec.base import base
@@ -52,6 +54,24 @@ def test_rows_and_pairs_of_a_run(execution):
     assert values(result, "last", "train", "mtd_nominal") == [pytest.approx(1 / 0.15 + 256 / 16)]
     assert 0 < values(result, "last", "train", "fgsm_changed_fraction")[0] <= 1
     assert result.provenance["versions"]["torch"] and result.provenance["seconds"]["train"] > 0
+
+
+def test_what_the_papers_other_tables_need_is_measured(execution):
+    result = run(small(), execution)
+    assert values(result, "data", "Para", "pairs") == [1200.0] and values(result, "data", "dev", "pairs") == [960.0]
+    for task in (*DEMO.tests, "dev"):
+        block = [b for b in result.pairs if b.task == ("DEV" if task == "dev" else task)]
+        gaps = np.concatenate([np.abs(np.array(b.words_a) - np.array(b.words_b)) for b in block])
+        for metric, count in (("spearman_gap_le3", (gaps <= 3).sum()), ("spearman_gap_gt3", (gaps > 3).sum())):
+            assert len(values(result, "selected", task, metric)) == (count >= 10)
+    assert values(result, "selected", "edits", "cosine_itself") == [pytest.approx(1.0, abs=1e-6)]
+    assert all(-1 <= values(result, "selected", "edits", f"cosine_{edit}")[0] < 0.9999 for edit in EDITS[1:])
+    for checkpoint in ("untrained", "untrained_first_last", "untrained_first_last_0", "bag_of_words"):
+        assert len(values(result, checkpoint, "avg", "spearman_all")) == 1
+    for metric in ("alignment_global", "alignment_batched64", "alignment_all_global", "alignment_all_batched64"):  # D43
+        assert 0 <= values(result, "selected", "dev", metric)[0] <= 4
+    for metric in ("uniformity_global", "uniformity_batched64"):
+        assert -8 <= values(result, "selected", "dev", metric)[0] <= 0
 
 
 def test_same_run_twice_gives_the_same_numbers(execution):

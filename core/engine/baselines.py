@@ -1,4 +1,4 @@
-"""What needs no training, printed beside what was trained: the encoder's own [CLS], and a random bag of words."""
+"""What needs no training, printed beside what was trained: the encoder's own [CLS], its first-last average, a random bag of words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from core.engine.encoder import Encoder
@@ -20,6 +21,7 @@ from core.runner.files import write_whole
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
 
+NAMES = ("untrained", "untrained_first_last", "untrained_first_last_0", "bag_of_words")
 WORD_VECTOR = 256  # numbers of a random word vector
 
 
@@ -33,6 +35,26 @@ class Untrained(nn.Module):
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """[CLS], (B, hidden)."""
         return self.encoder(batch)
+
+
+class FirstLast(nn.Module):
+    """The pretrained encoder's first-last average: mean over a sentence's tokens of the mean of an early and the last layer.
+
+    The early one is the first transformer layer, or the embedding output (D77: eval.first_layer 1 | 0). Special tokens count.
+    """
+
+    def __init__(self, encoder: Encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def sentence_vectors(self, batch: Packed) -> Tensor:
+        """Both averages side by side, (B, 2 hidden): with the first transformer layer, then with the embedding output."""
+        layers = [self.encoder.embeddings(batch)]  # (T, hidden) each
+        for layer in self.encoder.stack.layers:
+            layers.append(layer(layers[-1], batch))
+        tokens = torch.cat([layers[1] + layers[-1], layers[0] + layers[-1]], dim=1) / 2  # (T, 2 hidden)
+        sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
+        return sums / batch.lengths.unsqueeze(1)
 
 
 def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
@@ -53,13 +75,18 @@ def baselines(config: RunConfig, encoder: Encoder, scorer: Scorer, cache_dir: Pa
     path = Path(cache_dir) / "baselines" / f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}.json"
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         known = json.loads(path.read_text())
-        if {name: set(scores) for name, scores in known.items()} == dict.fromkeys(("untrained", "bag_of_words"), set(scorer.names)):
+        if {name: set(scores) for name, scores in known.items()} == dict.fromkeys(NAMES, set(scorer.names)):
             return known
     sets = {name: scorer.sets[name] for name in scorer.names}
     found = {
         "untrained": _scores(scorer.complete(Untrained(encoder), geometry=False)),
         "bag_of_words": _scores(evaluate(sets, bag_of_words)),
     }
+    sentences = list(dict.fromkeys(text for pairs in sets.values() for side in (pairs.a, pairs.b) for text in side))
+    index = {text: place for place, text in enumerate(sentences)}
+    averages = np.split(scorer.vectors(FirstLast(encoder), sentences), 2, axis=1)  # (sentences, hidden) each
+    for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages):
+        found[name] = _scores(evaluate(sets, lambda texts: vectors[[index[text] for text in texts]]))
     with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
         write_whole(path, json.dumps(found, indent=1, sort_keys=True).encode())
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable
@@ -14,14 +15,16 @@ from core.engine import evaluation, provenance
 from core.engine.baselines import baselines
 from core.engine.batches import training_batches
 from core.engine.encoder import Encoder, from_pretrained
+from core.engine.edits import edit_rows, edited_copies
 from core.engine.encoding import load_checkpoint
+from core.engine.length_bias import length_gap_rows
 from core.engine.mocose import MoCoSE
 from core.engine.schedules import ema_decay, traceable_distance
 from core.engine.scores import mean_of_7, mean_of_8_rounded
 from core.engine.scoring import Scorer, singular_values, spread
 from core.engine.simcse import SimCSE
 from core.engine.streams import stream_seed
-from core.engine.sts import load_demo, load_sts, load_stsb, sets_digest
+from core.engine.sts import load_demo, load_sick, load_sts, load_stsb, sets_digest
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.engine.trainer import Training, train
@@ -50,7 +53,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     torch.manual_seed(stream_seed(config.seed.data, "dropout"))  # dropout layers draw from torch's own generator, and nothing else does
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
-    rows: list[Row] = [*baseline_rows(config, encoder, scorer, execution), *development_rows(scorer, model, config, 0)]
+    rows: list[Row] = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, execution)]
+    rows += development_rows(scorer, model, config, 0)
     loaded = time.monotonic()
     training = train(
         config, model, training_batches(config, table, texts, tokenizer, device),
@@ -63,6 +67,10 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     status, pairs = "diverged", ()
     if training.diverged_at is None:
         status, pairs = final_evaluation(config, scorer, model, training, rows)
+        if status != "diverged":  # the model now has the selected checkpoint's weights
+            step = training.selected.step
+            rows += length_gap_rows(pairs, scorer.dev, step)
+            rows += edit_rows(model, edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions), device, step)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     seconds = {"load": loaded - started, "train": trained - loaded, "evaluate": time.monotonic() - trained}
@@ -139,8 +147,21 @@ def scorer_for(
     return Scorer(sets, scale.dev, scale.tests, geometry_sets, sentences, table, device)
 
 
+def count_rows(scorer: Scorer, execution: Execution) -> list[Row]:
+    """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and SICK-R.
+
+    A SICK-R split that is not there, or is not as published, has no row: runs do not read it otherwise.
+    """
+    sets = {name: scorer.sets[name] for name in scorer.names} | {pairs.name: pairs for pairs in scorer.geometry_of}
+    if execution.evaluation_path is not None:
+        for split in ("train", "dev"):
+            with contextlib.suppress(UserError):
+                sets[f"SICK-R {split}"] = load_sick(Path(execution.evaluation_path), split)
+    return [Row("data", "dev" if name == scorer.dev else name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
+
+
 def baseline_rows(config: RunConfig, encoder: Encoder, scorer: Scorer, execution: Execution) -> list[Row]:
-    """The encoder's own [CLS] and a random bag of words, at step 0."""
+    """What needs no training, at step 0: the encoder's own [CLS], its first-last averages (D77), a random bag of words."""
     rows = []
     for name, scores in baselines(config, encoder, scorer, Path(execution.cache_dir)).items():
         rows += [Row(name, "dev" if task == scorer.dev else task, "spearman_all", 0, value) for task, value in scores.items()]

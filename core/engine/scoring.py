@@ -40,28 +40,32 @@ class Scorer:
         return evaluate(sets, self._encoder(model), self.geometry_of if geometry else ())
 
     def vectors(self, model: torch.nn.Module, sentences: Sequence[str]) -> np.ndarray:
-        """The model's sentence vectors in evaluation mode, (sentences, dim) float32.
-
-        The model is put into evaluation mode here, whatever it was in: with dropout the scores would be others (D53).
-        """
-        was_training = model.training
-        model.eval()
-        places = np.array([self.index[text] for text in sentences])
-        lengths = self.table.offsets[places + 1] - self.table.offsets[places]
-        order = np.argsort(lengths, kind="stable")
-        pieces = []
-        with torch.inference_mode():
-            for batch in token_batches(lengths[order], TOKENS_PER_BATCH[self.device.type]):
-                packed = pack([self.table[places[i]] for i in order[batch]], self.device)
-                pieces.append(model.sentence_vectors(packed).float())
-        model.train(was_training)
-        sorted_vectors = torch.cat(pieces).cpu().numpy()  # (sentences, dim)
-        vectors = np.empty_like(sorted_vectors)
-        vectors[order] = sorted_vectors
-        return vectors
+        """The model's vectors of sentences that the scorer knows, in evaluation mode, (sentences, dim) float32."""
+        return table_vectors(model, self.table, np.array([self.index[text] for text in sentences]), self.device)
 
     def _encoder(self, model):
         return lambda sentences: self.vectors(model, sentences)
+
+
+def table_vectors(model: torch.nn.Module, table: TokenTable, places: np.ndarray, device: torch.device) -> np.ndarray:
+    """The model's vectors of some sentences of a token table, in evaluation mode, (places, dim) float32, in the order given.
+
+    The model is put into evaluation mode here, whatever it was in: with dropout the scores would be others (D53).
+    """
+    was_training = model.training
+    model.eval()
+    lengths = table.offsets[places + 1] - table.offsets[places]
+    order = np.argsort(lengths, kind="stable")
+    pieces = []
+    with torch.inference_mode():
+        for batch in token_batches(lengths[order], TOKENS_PER_BATCH[device.type]):
+            packed = pack([table[places[i]] for i in order[batch]], device)
+            pieces.append(model.sentence_vectors(packed).float())
+    model.train(was_training)
+    sorted_vectors = torch.cat(pieces).cpu().numpy()  # (places, dim)
+    vectors = np.empty_like(sorted_vectors)
+    vectors[order] = sorted_vectors
+    return vectors
 
 
 def token_batches(lengths: np.ndarray, budget: int) -> list[slice]:

@@ -1,0 +1,100 @@
+"""Edited copies: one edit each, the same ones every time, and their mean cosines against a loop of its own."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+import tiny_checkpoint
+from core.engine.baselines import Untrained
+from core.engine.edits import (
+    EDITS, SENTENCES, deletion, edit_rows, edited_copies, edited_sentences, insertion, repetition, subword_repetition,
+)  # fmt: skip
+from core.engine.packing import pack
+from core.engine.sts import StsSet, load_demo
+
+
+def pairs(a, b):
+    return StsSet(name="D", subset=("D",) * len(a), a=tuple(a), b=tuple(b), gold=np.zeros(len(a)))
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    from transformers import AutoTokenizer
+
+    folder = tmp_path_factory.mktemp("tokenizer")
+    return AutoTokenizer.from_pretrained(tiny_checkpoint.bert(folder))
+
+
+@pytest.fixture(scope="module")
+def dev():
+    draw = random.Random(1)
+    a, b = ([" ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(30)] for _ in "ab")
+    return pairs(a, b)
+
+
+def test_sentences_are_the_first_distinct_long_ones():
+    six, other = "a b c d e f", "g h i j k l"
+    assert edited_sentences(pairs([six, "a b c d e", other], ["short", six, six])) == [six, other]
+    demo = load_demo()["DEV"]
+    chosen = edited_sentences(demo)
+    assert len(chosen) == len(set(chosen)) == SENTENCES and min(len(text.split()) for text in chosen) >= 6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_edit_is_one_edit(seed):
+    stream, words = random.Random(seed), "a b c d e f".split()
+    longer = insertion(words, ["x", "y"], stream)
+    assert [w for w in longer if w in words] == words and sum(w in "xy" for w in longer) == 1
+    shorter = deletion(words, stream)
+    assert len(shorter) == 5 and shorter == [w for w in words if w in shorter]
+    twice = repetition(words, stream)
+    assert sorted(Counter(twice).values()) == [1, 1, 1, 1, 1, 2] and sorted(set(twice), key=twice.index) == words
+    assert twice == sorted(twice)  # the copy stands beside its word
+    tokens = subword_repetition(np.array([1, 5, 6, 7, 2]), stream).tolist()
+    assert tokens in ([1, 5, 5, 6, 7, 2], [1, 5, 6, 6, 7, 2], [1, 5, 6, 7, 7, 2])
+
+
+def test_every_place_can_be_edited():
+    stream, words = random.Random(0), list("abcdef")
+    assert len({tuple(insertion(words, "x", stream)) for _ in range(300)}) == 7
+    assert len({tuple(deletion(words, stream)) for _ in range(300)}) == 6
+    assert len({tuple(repetition(words, stream)) for _ in range(300)}) == 6
+    assert len({tuple(subword_repetition(np.arange(5), stream)) for _ in range(300)}) == 3
+
+
+def test_copies_are_the_same_every_time_and_in_order(dev, tokenizer):
+    one, two = (edited_copies(dev, tokenizer, 20) for _ in range(2))
+    count = len(edited_sentences(dev))
+    assert np.array_equal(one.ids, two.ids) and len(one) == count * (1 + len(EDITS))
+    for i in range(count):
+        plain = one[i].tolist()
+        assert one[count + i].tolist() == plain  # itself
+        added = [len(one[(1 + kind) * count + i]) - len(plain) for kind in range(len(EDITS))]
+        assert added == [0, 1, -1, 1, 1]
+
+
+def test_means_are_those_of_single_sentences(dev, tokenizer):
+    copies, model = edited_copies(dev, tokenizer, 20), Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
+    rows = edit_rows(model, copies, torch.device("cpu"), 3)
+    assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [("selected", "edits", f"cosine_{e}", 3) for e in EDITS]
+    count = len(edited_sentences(dev))
+    with torch.no_grad():
+        vectors = [model.eval().sentence_vectors(pack([copies[i]]))[0] for i in range(len(copies))]
+    for kind, row in enumerate(rows, start=1):
+        found = [torch.cosine_similarity(vectors[i], vectors[kind * count + i], dim=0) for i in range(count)]
+        assert row.value == pytest.approx(float(torch.stack(found).mean()), abs=1e-5)
+    assert rows[0].value == pytest.approx(1.0, abs=1e-6) and all(row.value < 0.9999 for row in rows[1:])
+
+
+def test_long_sentences_fit_the_encoder(tokenizer):
+    long = pairs([" ".join(["w1"] * 60), " ".join(["w2"] * 60)], ["w3", "w4"])
+    copies = edited_copies(long, tokenizer, 20)
+    assert np.diff(copies.offsets).max() == 20
+
+
+def test_without_sentences_there_are_no_rows(tokenizer):
+    assert edit_rows(None, edited_copies(pairs(["a"], ["b"]), tokenizer, 20), torch.device("cpu"), 1) == []
