@@ -8,6 +8,7 @@ import pytest
 import senteval_folder
 import tiny_checkpoint
 from core.engine import evaluate_command
+from core.engine.demo.probes import TASKS
 from core.engine.encoding import POOLINGS
 from core.engine.evaluate_command import main
 from core.engine.sts import StsSet
@@ -47,6 +48,19 @@ def test_demo_sets_need_no_data(model, capsys):
     assert all(f"\n{name} " in out for name in (*DEMO.tests, DEMO.dev)) and f"of the {len(DEMO.tests)} tests" in out
 
 
+def test_transfer_tasks_of_the_demo(model, tmp_path, capsys):
+    table = tmp_path / "scores.csv"
+    assert main([str(model), "--scale", "demo", "--transfer", "--csv", str(table)]) == 0
+    out = [line.split() for line in capsys.readouterr().out.splitlines()]
+    start = next(place for place, words in enumerate(out) if words[0] == "transfer")
+    assert [words[0] for words in out[start + 1 : start + 6]] == [*TASKS, "avg_transfer"]
+    with open(table, newline="") as file:
+        rows = {(row["task"], row["metric"]): float(row["value"]) for row in csv.DictReader(file)}
+    for name, test, dev in out[start + 1 : start + 6]:
+        assert (test, dev) == tuple(f"{rows[name, metric]:.2f}" for metric in ("accuracy_test", "accuracy_dev"))
+    assert rows["avg_transfer", "accuracy_test"] == pytest.approx(sum(rows[name, "accuracy_test"] for name in TASKS) / len(TASKS))
+
+
 def test_a_broken_model_is_said_and_never_zero(capsys, monkeypatch, model):
     import torch
 
@@ -71,11 +85,15 @@ def test_a_broken_model_is_said_and_never_zero(capsys, monkeypatch, model):
 @pytest.mark.parametrize("arguments, sentence", [
     (["{model}"], "Give --data-dir with SentEval's data"),
     (["{model}", "--data-dir", "{empty}"], "holds no SentEval data"),
+    (["{model}", "--data-dir", "{sets}", "--transfer"], "has no transfer tasks"),
     (["{empty}", "--scale", "demo"], "has no config.json"),
     (["{empty}/none", "--scale", "demo"], "is not a folder"),
 ])  # fmt: skip
 def test_one_sentence_and_status_2(model, tmp_path, capsys, arguments, sentence):
-    places = {"model": model, "empty": tmp_path}
+    places = {"model": model, "empty": tmp_path / "empty", "sets": tmp_path / "sets"}
+    places["empty"].mkdir()
+    if "{sets}" in arguments:
+        senteval_folder.build(places["sets"])
     assert main([argument.format(**places) for argument in arguments]) == 2
     said = capsys.readouterr()
     assert sentence in said.err and said.err.count("\n") == 1 and not said.out

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.engine import job
+from core.engine.demo.probes import TASKS
 from core.engine.edits import EDITS
 from core.engine.evaluation import Evaluation, SetScore
 from core.runner.sources import demo_sources
@@ -72,6 +73,18 @@ def test_what_the_papers_other_tables_need_is_measured(execution):
         assert 0 <= values(result, "selected", "dev", metric)[0] <= 4
     for metric in ("uniformity_global", "uniformity_batched64"):
         assert -8 <= values(result, "selected", "dev", metric)[0] <= 0
+
+
+def test_transfer_tasks_of_the_demo_and_nothing_else_moves(execution):
+    config = small(eval__digest=demo_sources().sources.transfer_digest, eval__transfer=True)
+    plain, found = run(small(), execution), run(config, execution)
+    assert set(plain.rows) < set(found.rows)
+    for task in (*TASKS, "avg_transfer"):
+        for metric in ("accuracy_test", "accuracy_dev"):
+            assert 5 < values(found, "selected", task, metric)[0] <= 100
+    assert {row.task for row in set(found.rows) - set(plain.rows)} == {*TASKS, "avg_transfer"}
+    with pytest.raises(UserError, match="planned with"):
+        run(small(eval__transfer=True), execution)
 
 
 def test_same_run_twice_gives_the_same_numbers(execution):

@@ -4,6 +4,7 @@ import hashlib
 
 from core.engine.demo.corpus import training_sentences
 from core.engine.sts import load_demo, sets_digest
+from core.engine.transfer_data import load_probes, probes_digest
 from core.spec import pins
 from core.spec.scale import DEMO
 
@@ -18,3 +19,7 @@ def test_the_graded_pairs_are_the_pinned_ones():
     sets = load_demo()
     assert sets_digest(sets) == pins.DEMO_EVALUATION_DIGEST
     assert set(sets) == {DEMO.dev, *DEMO.tests}
+
+
+def test_the_labelled_sentences_are_the_pinned_ones():
+    assert probes_digest(sets_digest(load_demo()), load_probes()) == pins.DEMO_TRANSFER_DIGEST

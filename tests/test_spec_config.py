@@ -386,3 +386,12 @@ def test_a_setting_that_contradicts_the_run_is_refused_before_anything_is_planne
     one = study()
     with pytest.raises(UserError, match="loss.temperature is -1.0"):
         one.with_settings(("loss.temperature=-1",), sample(one))
+
+
+def test_transfer_tasks_are_part_of_what_a_run_is_evaluated_on():
+    plain = at_scale(MOCOSE, SMALL, SOURCES)
+    with pytest.raises(UserError, match="eval.transfer=true needs SentEval's transfer tasks"):
+        at_scale(vary(MOCOSE, {"eval.transfer": True}), SMALL, SOURCES)
+    both = dataclasses.replace(SOURCES, transfer_digest="t")
+    assert at_scale(vary(MOCOSE, {"eval.transfer": True}), SMALL, both) == vary(plain, {"eval.transfer": True, "eval.digest": "t"})
+    assert at_scale(MOCOSE, SMALL, both) == plain

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from core.runner.sources import demo_sources
 from core.spec.base import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, MINI, PAPER, Sources
-from core.spec.vary import read
+from core.spec.vary import read, vary
 from fake_store import SOURCES, config_of
 from studies import STUDIES, find
 
@@ -132,3 +133,12 @@ def test_guesses_are_said_in_footnotes_and_titles_are_the_papers(study):
     assert study.title in {"Table 3", "Table 7", "Table 11"} and study.footnotes
     assert all(note.endswith(".") for note in study.footnotes)
     assert study.paper == "esimcse" or any("guess" in note for note in study.footnotes)
+
+
+def test_transfer_tasks_as_a_setting_change_what_the_run_is_evaluated_on():
+    study = find("table3")
+    sample = study.config(study.cells[0], profile="clean", scale=DEMO, sources=demo_sources().sources, seed=0)
+    run = study.with_settings(("eval.transfer=true",), sample).config(
+        study.cells[0], profile="clean", scale=DEMO, sources=demo_sources().sources, seed=0
+    )
+    assert run == vary(sample, {"eval.transfer": True, "eval.digest": demo_sources().sources.transfer_digest})

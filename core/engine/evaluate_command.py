@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.engine.evaluation import Evaluation, average, evaluate
 from core.engine.sts import StsSet, load_demo, load_sts, load_stsb
+from core.engine.transfer_data import TransferTask, load_probes, load_transfer
 from core.runner.cli import Parser
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
@@ -35,6 +36,7 @@ def main(argv: Sequence[str]) -> int:
 def _run(options: argparse.Namespace) -> int:
     started = time.monotonic()
     tests, dev, sets, geometry_of = _sets(options)
+    tasks = _transfer_tasks(options)
     import torch  # after the data is known to be right
 
     from core.engine.encoding import load_checkpoint, sentence_vectors
@@ -46,14 +48,23 @@ def _run(options: argparse.Namespace) -> int:
     checkpoint = load_checkpoint(
         options.model, pooling=options.pooling, device=options.device, allow_pickle=options.allow_pickle
     )
-    evaluation = evaluate(
-        sets, lambda sentences: sentence_vectors(checkpoint, sentences, options.pooling, options.first_layer), geometry_of
-    )
+
+    def encode(sentences):
+        return sentence_vectors(checkpoint, sentences, options.pooling, options.first_layer)
+
+    evaluation = evaluate(sets, encode, geometry_of)
     for line in lines(evaluation, tests, dev, geometry_of[-1].name if len(geometry_of) == 1 else "STS-B, all splits"):
         print(line)
+    accuracies = {}
+    if tasks:
+        from core.engine.transfer import transfer_accuracies  # scikit-learn takes a second to import
+
+        accuracies = transfer_accuracies(tasks, encode)
+        for line in transfer_lines(accuracies):
+            print(line)
     print(f"{time.monotonic() - started:.1f} s, {torch.get_num_threads()} threads, pooling {options.pooling}")
     if options.csv is not None:
-        _write_csv(options, evaluation, tests, geometry_of[-1].name)
+        _write_csv(options, evaluation, tests, geometry_of[-1].name, accuracies)
     return 0
 
 
@@ -70,6 +81,12 @@ def lines(evaluation: Evaluation, tests: Sequence[str], dev: str, geometry_name:
         values = evaluation.geometry[whole], evaluation.geometry[batched]
         found.append(f"{title} ({geometry_name}): {values[0]:.4f} global, {values[1]:.4f} in batches of 64")
     return found
+
+
+def transfer_lines(accuracies) -> list[str]:
+    """The transfer tasks' accuracies, test first; development accuracies are what MoCoSE's Table 2 printed (D42)."""
+    found = [f"{'transfer':<13} {'test':>7} {'dev':>7}  accuracy of a logistic regression"]
+    return found + [f"{name:<13} {accuracy.test:>7.2f} {accuracy.dev:>7.2f}" for name, accuracy in accuracies.items()]
 
 
 _MEANING = {"constant": "all cosines are equal: no rank correlation", "non_finite": "some embedding is zero or not finite"}
@@ -89,7 +106,14 @@ def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str, dict[str, 
     return STS_TESTS, "STS-B dev", sets, [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
 
 
-def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Sequence[str], geometry_task: str) -> None:
+def _transfer_tasks(options: argparse.Namespace) -> list[TransferTask]:
+    """The transfer tasks that are asked for, or the demo's own; read before the model, which takes longer."""
+    if not options.transfer:
+        return []
+    return load_probes() if options.scale == "demo" else load_transfer(options.data_dir)
+
+
+def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Sequence[str], geometry_task: str, accuracies) -> None:
     """One row a number: model, pooling, task, metric, value, pairs; full precision."""
     rows = []
     for aggregate in ("all", "mean", "wmean"):
@@ -97,6 +121,8 @@ def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Seque
         rows += [(s.name, metric, getattr(s, aggregate), s.pairs) for s in evaluation.scores.values()]
         rows.append(("avg", metric, average(evaluation, tests, aggregate), ""))
     rows += [(geometry_task, metric, value, "") for metric, value in evaluation.geometry.items()]
+    for task, accuracy in accuracies.items():
+        rows += [(task, "accuracy_test", accuracy.test, ""), (task, "accuracy_dev", accuracy.dev, "")]
     try:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -116,6 +142,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
                         help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)")
     parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
     parser.add_argument("--scale", choices=("demo", "mini", "paper"), default="paper", help="demo scores on the generated pairs")
+    parser.add_argument("--transfer", action="store_true", help="also the transfer tasks (minutes), or the demo's own labelled sentences")
     parser.add_argument("--threads", type=_positive, help="CPU threads (all)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--csv", type=Path, help="write every number to this file, too")

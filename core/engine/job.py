@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +21,14 @@ from core.engine.length_bias import length_gap_rows
 from core.engine.mocose import MoCoSE
 from core.engine.schedules import ema_decay, traceable_distance
 from core.engine.scores import mean_of_7, mean_of_8_rounded
-from core.engine.scoring import Scorer, singular_values, spread
+from core.engine.scoring import Scorer, singular_values, spread, table_vectors
 from core.engine.simcse import SimCSE
 from core.engine.streams import stream_seed
 from core.engine.sts import load_demo, load_sick, load_sts, load_stsb, sets_digest
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.engine.trainer import Training, train
+from core.engine.transfer_data import load_probes, load_transfer, probes_digest
 from core.runner.digests import evaluation_digest
 from core.runner.sources import DEMO_ENCODER, encoder_digest
 from core.spec.config import RunConfig
@@ -71,6 +72,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             step = training.selected.step
             rows += length_gap_rows(pairs, scorer.dev, step)
             rows += edit_rows(model, edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions), device, step)
+            if config.eval.transfer:
+                rows += transfer_task_rows(config, execution, model, tokenizer, encoder.max_positions, device, step)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     seconds = {"load": loaded - started, "train": trained - loaded, "evaluate": time.monotonic() - trained}
@@ -128,12 +131,12 @@ def scorer_for(
     """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
     if execution.evaluation_path is None:
         sets = load_demo()
-        digest = sets_digest(sets)
+        digest = sets_digest(sets) if not config.eval.transfer else probes_digest(sets_digest(sets), load_probes())
         geometry_sets = [sets[scale.dev]]
     else:
         root = Path(execution.evaluation_path)
         sets = load_sts(root)
-        digest = evaluation_digest(root)
+        digest = evaluation_digest(root, config.eval.transfer)
         geometry_sets = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
     if digest != config.eval.digest:
         raise UserError("The evaluation data is not the one that this run was planned with; plan it again.")
@@ -213,6 +216,23 @@ def named_rows(found: evaluation.Evaluation, scorer: Scorer, checkpoint: str, st
     task = "STS-B" if len(scorer.geometry_of) > 1 else "dev"
     rows = evaluation.rows(found, scorer.tests, checkpoint, step, geometry_task=task)
     return [row._replace(task="dev") if row.task == scorer.dev else row for row in rows]
+
+
+def transfer_task_rows(
+    config: RunConfig, execution: Execution, model, tokenizer, max_length: int, device: torch.device, step: int
+) -> list[Row]:
+    """Accuracies of the transfer tasks, or of the demo's own, each distinct sentence encoded once (D42)."""
+    from core.engine.transfer import transfer_accuracies, transfer_rows  # scikit-learn takes a second to import, and few runs need it
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        table = cached_table(
+            Path(execution.cache_dir), ["transfer", config.eval.digest, max_length, config.encoder.digest],
+            lambda: tokenise(tokenizer, sentences, max_length),
+        )
+        return table_vectors(model, table, np.arange(len(sentences)), device)
+
+    tasks = load_transfer(Path(execution.evaluation_path)) if execution.evaluation_path is not None else load_probes()
+    return transfer_rows(transfer_accuracies(tasks, encode), step)
 
 
 def distance_rows(config: RunConfig, selected_step: int) -> list[Row]:

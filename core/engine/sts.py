@@ -15,7 +15,7 @@ import numpy as np
 from core.runner.senteval import SICK_SPLITS, STS_YEARS, STSB_SPLITS, senteval_root, year_files
 from core.spec.errors import UserError
 
-_AGAIN = "fetch SentEval's data again"
+AGAIN = "fetch SentEval's data again"
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     file, count = STSB_SPLITS[split]
     path = senteval_root(evaluation_path) / file
     rows = []
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         fields = line.split("\t")
         if len(fields) < 7:
-            raise _malformed(path, number, f"seven tab-separated columns, found {len(fields)}")
-        rows.append((_sentence(path, number, fields[5]), _sentence(path, number, fields[6]), _gold(path, number, fields[4])))
+            raise malformed(path, number, f"seven tab-separated columns, found {len(fields)}")
+        rows.append((sentence(path, number, fields[5]), sentence(path, number, fields[6]), _gold(path, number, fields[4])))
     return _single("STS-B" if split == "test" else f"STS-B {split}", rows, count, path)
 
 
@@ -71,13 +71,13 @@ def load_sick(evaluation_path: Path, split: str) -> StsSet:
     file, count = SICK_SPLITS[split]
     path = senteval_root(evaluation_path) / file
     rows = []
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         if number == 1:
             continue
         fields = line.split("\t")
         if len(fields) != 5:
-            raise _malformed(path, number, f"five tab-separated columns, found {len(fields)}")
-        rows.append((_sentence(path, number, fields[1]), _sentence(path, number, fields[2]), _gold(path, number, fields[3])))
+            raise malformed(path, number, f"five tab-separated columns, found {len(fields)}")
+        rows.append((sentence(path, number, fields[1]), sentence(path, number, fields[2]), _gold(path, number, fields[3])))
     return _single("SICK-R" if split == "test" else f"SICK-R {split}", rows, count, path)
 
 
@@ -112,10 +112,10 @@ def _year(root: Path, name: str) -> StsSet:
     rows, labels = [], []
     for subset, count in STS_YEARS[name].items():
         input_path, gold_path = (root / file for file in year_files(name, subset))
-        lines, scores = list(_lines(input_path)), list(_lines(gold_path))
+        lines, scores = list(numbered_lines(input_path)), list(numbered_lines(gold_path))
         if len(lines) != len(scores):
             raise UserError(
-                f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores ({gold_path}); {_AGAIN}."
+                f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores ({gold_path}); {AGAIN}."
             )
         found = 0
         for (number, line), (_, score) in zip(lines, scores):
@@ -123,8 +123,8 @@ def _year(root: Path, name: str) -> StsSet:
                 continue
             fields = line.split("\t")
             if len(fields) != 2:
-                raise _malformed(input_path, number, f"two sentences separated by a tab, found {len(fields)} columns")
-            a, b = (_sentence(input_path, number, field) for field in fields)
+                raise malformed(input_path, number, f"two sentences separated by a tab, found {len(fields)} columns")
+            a, b = (sentence(input_path, number, field) for field in fields)
             rows.append((a, b, _gold(gold_path, number, score)))
             found += 1
         _check_count(f"{name} {subset}", count, found, input_path)
@@ -142,46 +142,48 @@ def _set(name: str, labels: list[str], rows: list[tuple[str, str, float]]) -> St
     return StsSet(name=name, subset=tuple(labels), a=a, b=b, gold=np.array(gold, dtype=np.float64))
 
 
-def _lines(path: Path) -> list[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file, counted from 1, without their ends. Only a newline ends a line, whatever Unicode says."""
+def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]:
+    """Numbered lines of a text file, counted from 1, without their ends. Only a newline ends a line, whatever Unicode says."""
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
-        raise UserError(f"{path} is missing; {_AGAIN} or correct --data-dir.") from error
+        raise UserError(f"{path} is missing; {AGAIN} or correct --data-dir.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); correct --data-dir.") from error
     try:
-        text = content.decode("utf-8")
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {number} is not UTF-8; {_AGAIN}, unconverted.") from error
+        raise UserError(f"{path}, line {number} is not {encoding.upper()}; {AGAIN}, unconverted.") from error
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
 
 
-def _sentence(path: Path, number: int, text: str) -> str:
-    sentence = " ".join(text.split())  # as SentEval does; it matters to byte-level tokenizers
-    if not sentence:
-        raise _malformed(path, number, "a sentence, found none")
-    return sentence
+def sentence(path: Path, number: int, text: str) -> str:
+    """The text with single blanks between its words. Raises UserError if it has none."""
+    words = " ".join(text.split())  # as SentEval does; it matters to byte-level tokenizers
+    if not words:
+        raise malformed(path, number, "a sentence, found none")
+    return words
 
 
 def _gold(path: Path, number: int, text: str) -> float:
     try:
         gold = float(text)
     except ValueError as error:
-        raise _malformed(path, number, f"a gold score, found {text.strip()[:40]!r}") from error
+        raise malformed(path, number, f"a gold score, found {text.strip()[:40]!r}") from error
     if not 0.0 <= gold <= 5.0:  # also refuses NaN
-        raise UserError(f"{path}, line {number}: the gold score {text.strip()} lies outside 0 to 5; {_AGAIN}.")
+        raise UserError(f"{path}, line {number}: the gold score {text.strip()} lies outside 0 to 5; {AGAIN}.")
     return gold
 
 
-def _malformed(path: Path, number: int, expected: str) -> UserError:
-    return UserError(f"{path}, line {number}: expected {expected}; {_AGAIN}.")
+def malformed(path: Path, number: int, expected: str) -> UserError:
+    """What to say of a line that is not as expected."""
+    return UserError(f"{path}, line {number}: expected {expected}; {AGAIN}.")
 
 
 def _check_count(name: str, expected: int, found: int, path: Path) -> None:
     if found != expected:
-        raise UserError(f"{name} has {found} scored pairs in {path.parent}, but {expected} are published; {_AGAIN}.")
+        raise UserError(f"{name} has {found} scored pairs in {path.parent}, but {expected} are published; {AGAIN}.")

@@ -24,13 +24,15 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def evaluation_digest(evaluation_path: Path) -> str:
+def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
     """SHA-256 over the evaluation files that a run uses (`core.runner.senteval.used_files`), by name and content.
+
+    With `transfer` the transfer tasks are among them.
 
     Places, and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for a missing file.
     """
     root = senteval_root(evaluation_path)
-    return named_digest((name, root / name) for name in used_files())
+    return named_digest((name, root / name) for name in used_files(transfer))
 
 
 def named_digest(files: Iterable[tuple[str, Path]]) -> str:

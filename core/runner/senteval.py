@@ -1,4 +1,4 @@
-"""SentEval's folder layout: where each similarity set lies, its subsets in SentEval's order, and the published pair counts.
+"""SentEval's folder layout: where each set lies, its subsets in SentEval's order, and the published counts.
 
 Standard library only, so that the plan can hash the evaluation data without loading it.
 """
@@ -28,6 +28,23 @@ SICK_SPLITS: dict[str, tuple[str, int]] = {
     "dev": ("SICK/SICK_trial.txt", 500),
     "test": ("SICK/SICK_test_annotated.txt", 4927),
 }
+# The seven transfer tasks: files below the root by part, with their examples. Two classes, one a file:
+TWO_FILES: dict[str, dict[str, tuple[str, int]]] = {
+    "MR": {"pos": ("MR/rt-polarity.pos", 5331), "neg": ("MR/rt-polarity.neg", 5331)},
+    "CR": {"pos": ("CR/custrev.pos", 2407), "neg": ("CR/custrev.neg", 1368)},
+    "SUBJ": {"pos": ("SUBJ/subj.objective", 5000), "neg": ("SUBJ/subj.subjective", 5000)},
+    "MPQA": {"pos": ("MPQA/mpqa.pos", 3312), "neg": ("MPQA/mpqa.neg", 7294)},
+}
+SST_SPLITS: dict[str, tuple[str, int]] = {
+    "train": ("SST/binary/sentiment-train", 67349),
+    "dev": ("SST/binary/sentiment-dev", 872),
+    "test": ("SST/binary/sentiment-test", 1821),
+}
+TREC_SPLITS: dict[str, tuple[str, int]] = {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)}
+MRPC_SPLITS: dict[str, tuple[str, int]] = {
+    "train": ("MRPC/msr_paraphrase_train.txt", 4076),
+    "test": ("MRPC/msr_paraphrase_test.txt", 1725),
+}
 _PLACES = ("", "senteval", "SentEval", "data/downstream", "senteval/data/downstream", "SentEval/data/downstream", "downstream")
 
 
@@ -49,8 +66,24 @@ def year_files(name: str, subset: str) -> tuple[str, str]:
     return f"{folder}/STS.input.{subset}.txt", f"{folder}/STS.gs.{subset}.txt"
 
 
-def used_files() -> tuple[str, ...]:
-    """The files that can move a run's number, sorted: seven tests, and all of STS-B (selection; alignment, D43)."""
+def used_files(transfer: bool = False) -> tuple[str, ...]:
+    """The files that can move a run's number, sorted: seven tests, all of STS-B (selection; alignment, D43), transfer tasks."""
     names = [file for name, subsets in STS_YEARS.items() for subset in subsets for file in year_files(name, subset)]
     names += [file for file, _ in STSB_SPLITS.values()]
-    return tuple(sorted([*names, SICK_SPLITS["test"][0]]))
+    names.append(SICK_SPLITS["test"][0])
+    return tuple(sorted([*names, *(transfer_files() if transfer else ())]))
+
+
+def transfer_files() -> tuple[str, ...]:
+    """The files of the seven transfer tasks."""
+    parts = (*TWO_FILES.values(), SST_SPLITS, TREC_SPLITS, MRPC_SPLITS)
+    return tuple(file for part in parts for file, _ in part.values())
+
+
+def check_transfer(root: Path) -> None:
+    """Raise UserError unless every file of the transfer tasks is there."""
+    for file in transfer_files():
+        if not (root / file).is_file():
+            raise UserError(
+                f"{root} has no transfer tasks ({file} is missing); fetch SentEval's whole data, or leave the transfer tasks off."
+            )

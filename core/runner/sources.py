@@ -13,7 +13,7 @@ from pathlib import Path
 from core.runner.corpus import measure
 from core.runner.digests import evaluation_digest, named_digest
 from core.runner.files import write_whole
-from core.runner.senteval import senteval_root
+from core.runner.senteval import senteval_root, transfer_files
 from core.runner.store import Store
 from core.spec import pins
 from core.spec.errors import UserError
@@ -55,6 +55,8 @@ class Found:
             "corpus_rows": self.sources.corpus_rows,
             "corpus_rows_csv_quoted": self.sources.corpus_rows_csv_quoted,
             "encoders": [[one.stands_for, one.digest, one.hidden, one.name] for one in self.sources.encoders()],
+            "evaluation_digest": self.sources.evaluation_digest,
+            "transfer_digest": self.sources.transfer_digest,
             "corpus": self.sources.corpus_name,
             "evaluation": self.sources.evaluation_name,
         }
@@ -71,6 +73,7 @@ def demo_sources() -> Found:
         corpus_digest=pins.DEMO_CORPUS_DIGEST, corpus_rows=pins.DEMO_CORPUS_ROWS, corpus_name="generated sentences",
         encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=hidden_size(DEMO_ENCODER), encoder_name="demo encoder",
         evaluation_digest=pins.DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
+        transfer_digest=pins.DEMO_TRANSFER_DIGEST,
     )  # fmt: skip
     return Found(sources=sources, places=Places())
 
@@ -119,6 +122,7 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
             EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=hidden_size(folder), name=name)
             for stands_for, folder, name in places.others
         ),
+        transfer_digest=_transfer_digest(places.evaluation),
     )  # fmt: skip
     return Found(sources=sources, places=places)
 
@@ -144,9 +148,17 @@ def _sources_of(stored) -> Sources:
         corpus_digest=config.data.digest, corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
         corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"), corpus_name=str(recorded.get("corpus", "")),
         encoder_digest=own.digest, encoder_hidden=own.hidden, encoder_name=own.name,
-        evaluation_digest=config.eval.digest, evaluation_name=str(recorded.get("evaluation", "")),
+        evaluation_digest=str(recorded.get("evaluation_digest", config.eval.digest)),
+        evaluation_name=str(recorded.get("evaluation", "")), transfer_digest=recorded.get("transfer_digest"),
         others=tuple(one for one in known if one.stands_for != "bert-base"),
     )  # fmt: skip
+
+
+def _transfer_digest(evaluation: Path) -> str | None:
+    """The digest of the evaluation sets with the transfer tasks, or None where those are not all there."""
+    root = senteval_root(evaluation)
+    there = all((root / file).is_file() for file in transfer_files())
+    return evaluation_digest(root, transfer=True) if there else None
 
 
 def hidden_size(folder: Path) -> int:

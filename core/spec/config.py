@@ -82,13 +82,17 @@ class Train(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation(Section):
-    """What is scored, when and on what. `digest` is the SHA-256 of the evaluation sets' content."""
+    """What is scored, when and on what. `digest` is the SHA-256 of the evaluation sets' content.
+
+    `transfer` adds the transfer tasks' accuracies (MoCoSE, Table 2) to the finished run; it costs minutes on real data.
+    """
 
     digest: str
     every: int = 100  # steps between development checks (D30, D74)
     vector: Literal["cls_before_pooler", "pooler", "projection"] | None = None  # D10, MoCoSE
     head: Switch | None = None  # D65, SimCSE and ESimCSE
     apply_augmentation: bool = False  # D21
+    transfer: bool = False  # D42: development and test accuracies are both kept
 
     @classmethod
     def label(cls):

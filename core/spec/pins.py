@@ -5,3 +5,5 @@ DEMO_CORPUS_DIGEST = "e73de2d08ee2d1701f27b85bf1419b92c93b9845b0055aba7b4dc6bcdd
 DEMO_CORPUS_ROWS = 16_000
 # SHA-256 of the graded pairs, as core.engine.sts.sets_digest takes it
 DEMO_EVALUATION_DIGEST = "5f8ac1d880d6836b231a18d0c035effee283256f1bff6d631631ea6fccf13c92"
+# SHA-256 of the graded pairs and the labelled sentences, as core.engine.transfer_data.probes_digest takes it
+DEMO_TRANSFER_DIGEST = "317be96123f447a467810628337e960409b3f0aadb1797d7b9cb6b34dfd857a1"

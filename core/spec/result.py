@@ -8,7 +8,7 @@ Every metric, by checkpoint and task. `set` is each test set and `dev` (the deve
                                              alignment_all_global, alignment_all_batched64: all pairs
                                              uniformity_global, uniformity_batched64
                                              over all of STS-B; over the development set at scale demo
-    selected                  dev            spread: 1 - |mean unit vector|^2; singular_value_0, singular_value_1, … (MoCoSE, Figure 7)
+    selected                  dev            spread: 1 - |mean unit vector|^2; singular_value_0, 1, … (MoCoSE, Figure 7)
     selected                  set            spearman_gap_le3, spearman_gap_gt3: pairs that differ by at most, by more than,
                                              3 words (ESimCSE, Table 1); no row for fewer than 10 pairs
     selected                  edits          cosine_itself, cosine_insertion, cosine_deletion, cosine_repetition,
@@ -17,7 +17,7 @@ Every metric, by checkpoint and task. `set` is each test set and `dev` (the deve
                                              accuracy_test, accuracy_dev: x 100, with eval.transfer alone (MoCoSE, Table 2; D42)
     selected                  train          mtd_at_selected_checkpoint
     last                      train          mtd_nominal, mtd_at_start, mtd_mean_over_run (D3); fgsm_changed_fraction (D19);
-                                             diverged_at: the step, of a diverged run
+                                             diverged_at: no value, at the step of it
     curve                     dev            spearman_<sts.aggregate>, from step 0 on
     curve                     avg            spearman_<sts.aggregate> of the tests, where they select (D40)
     curve                     train          loss
@@ -38,9 +38,10 @@ Status = Literal["ok", "collapsed", "diverged"]
 
 
 class Row(NamedTuple):
-    """One number. `checkpoint`: selected, last, or curve (along training), data, or what was not trained. `task`: a set's name, `avg`, …
+    """One number. `checkpoint`: selected, last, curve (along training), data, or what needs no training. `task`: a set, `avg`, …
 
-    `metric`: by the list at the head of this module. `step`: the optimiser step that it belongs to. `value`: float64; NaN where there is no such number: a diverged run, a Spearman of constant cosines.
+    `metric`: by the list at the head of this module. `step`: the optimiser step that it belongs to.
+    `value`: float64; NaN where there is no such number: a diverged run, a Spearman of constant cosines.
     """
 
     checkpoint: str

@@ -43,6 +43,7 @@ class Sources:
     evaluation_name: str
     corpus_rows_csv_quoted: int | None = None  # where the released reader finds another number of rows (D36)
     others: tuple[EncoderSource, ...] = ()  # encoders besides the scale's own, which stands for bert-base
+    transfer_digest: str | None = None  # of the evaluation sets with the transfer tasks; None where those are not there
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
@@ -127,7 +128,7 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
         "data.digest": sources.corpus_digest,
         "data.rows": available,
         "encoder.digest": encoder.digest,
-        "eval.digest": sources.evaluation_digest,
+        "eval.digest": evaluation_digest(run, sources),
         "train.batch_size": batch,
         "train.steps": steps,
         "train.warmup_fraction": scale.warmup_fraction,
@@ -154,6 +155,18 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
         paper_steps = steps * run.train.batch_size / PAPER_BATCH  # the schedule's period is fixed, whatever the batch (D2)
         changes["ema.total_updates"] = max(1, round(run.ema.total_updates * paper_steps / PAPER_STEPS))
     return vary(run, changes)
+
+
+def evaluation_digest(run: RunConfig, sources: Sources) -> str:
+    """The digest of what this run is evaluated on. Raises UserError where it wants transfer tasks and there are none."""
+    if not run.eval.transfer:
+        return sources.evaluation_digest
+    if sources.transfer_digest is None:
+        raise UserError(
+            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, MRPC) beside STS and SICK in the "
+            "evaluation folder, and some are not there; fetch SentEval's whole data, or leave eval.transfer false."
+        )
+    return sources.transfer_digest
 
 
 def _scaled(count: int, factor: float) -> int:

@@ -11,7 +11,7 @@ from core.spec.claim import Claim, Labels
 from core.spec.config import RunConfig, Seed
 from core.spec.errors import UserError
 from core.spec.layout import ENCODERS, Axis, Cell, FigureSpec, Metric
-from core.spec.scale import Scale, Sources, at_scale
+from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.vary import parse_setting, vary
 
 
@@ -137,7 +137,10 @@ class Study:
         run = at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder)
         run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})
         settings = dict(parse_setting(run, text) for text in self.settings)
-        return vary(run, settings) if settings else run
+        if not settings:
+            return run
+        run = vary(run, settings)
+        return vary(run, {"eval.digest": evaluation_digest(run, sources)})  # eval.transfer may be among the settings
 
     def with_settings(self, settings: tuple[str, ...], sample: RunConfig) -> "Study":
         """The user's own variant: the same cells over a changed base, under a name of its own, without the paper's numbers.

@@ -1,0 +1,139 @@
+"""Transfer tasks: how well a logistic regression reads labels off frozen sentence vectors (MoCoSE, Table 2; D42).
+
+The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds, C from a grid of powers of two chosen on
+development data, then a fit on all of the training data. Vectors go in as they are, neither centred nor scaled: the grid has its
+meaning on that scale, and the papers' probes do the same. A pair's features are |u - v| and u * v.
+
+Where this differs from SentEval:
+- The papers used its torch probe (adam, batches of 64, at most 4 epochs between checks, stop after 5 checks without gain, weight
+  decay 1e-5 to 1e-2), which stops early and depends on a seed; this one is convex and is solved to its optimum, so accuracies
+  can differ by some tenths of a point. Neither development nor test accuracies are rounded before they are averaged.
+- lbfgs, one multinomial model and a free intercept, where older releases of scikit-learn fitted one-against-rest with liblinear.
+- Cross-validated tasks (MR, CR, SUBJ, MPQA) nest ten folds in each of ten. Here the inner folds of a fold are the other nine
+  outer ones, so that the model trained without folds i and j serves both: 45 paths along C instead of 100.
+- The fits of one path start from the solution for the previous, smaller C.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from core.engine.transfer_data import Part, TransferTask
+from core.spec.result import Row
+
+FOLDS = 10
+FOLD_SEED = 1111  # SentEval's
+WIDE = tuple(2.0**t for t in range(-2, 4))  # C where SentEval cross-validates or has a development part
+HIGH = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
+MOST_STEPS = 300  # of lbfgs: accuracies no longer move long before
+
+
+class Accuracy(NamedTuple):
+    """Accuracies x 100: on the development data at the chosen C (what MoCoSE printed, D42), and on the test data."""
+
+    dev: float
+    test: float
+
+
+def transfer_accuracies(tasks: Sequence[TransferTask], encode: Callable[[Sequence[str]], np.ndarray]) -> dict[str, Accuracy]:
+    """Accuracies by task, and their plain means as `avg_transfer`.
+
+    `encode` is called once with the distinct sentences of all tasks and returns (sentences, dim). Vectors that are not finite
+    give NaN.
+    """
+    sentences = list(dict.fromkeys(text for task in tasks for text in task.sentences()))
+    vectors = np.asarray(encode(sentences), dtype=np.float32)  # (sentences, dim)
+    index = {text: place for place, text in enumerate(sentences)}
+    found = {task.name: _accuracy(task, vectors, index) for task in tasks}
+    found["avg_transfer"] = Accuracy(*(float(np.mean(column)) for column in zip(*found.values())))
+    return found
+
+
+def transfer_rows(accuracies: dict[str, Accuracy], step: int) -> list[Row]:
+    """The accuracies as rows of the selected checkpoint: `accuracy_test` and `accuracy_dev` of each task and of `avg_transfer`."""
+    return [
+        Row("selected", name, metric, step, value)
+        for name, accuracy in accuracies.items()
+        for metric, value in (("accuracy_test", accuracy.test), ("accuracy_dev", accuracy.dev))
+    ]
+
+
+def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarray:
+    """The sentences' vectors, (examples, dim), or |u - v| beside u * v of pairs, (examples, 2 dim)."""
+    u = vectors[[index[text] for text in part.first]]
+    if not part.second:
+        return u
+    v = vectors[[index[text] for text in part.second]]
+    return np.concatenate([np.abs(u - v), u * v], axis=1)
+
+
+def _accuracy(task: TransferTask, vectors: np.ndarray, index: dict[str, int]) -> Accuracy:
+    parts = [part and (features(part, vectors, index), np.array(part.labels)) for part in (task.train, task.dev, task.test)]
+    if not all(np.isfinite(part[0]).all() for part in parts if part):
+        return Accuracy(float("nan"), float("nan"))
+    train, dev, test = parts
+    if test is None:
+        return cross_validated(*train)
+    return developed_on_folds(*train, *test) if dev is None else developed_on_part(*train, *dev, *test)
+
+
+def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
+    """Ten folds, each tested once by a model of the other nine, C chosen on those nine in turn. x (n, features), y (n,)."""
+    folds = [test for _, test in _folds(x, y)]
+    held_out = np.zeros((FOLDS, FOLDS, len(WIDE)))  # [i, j]: accuracy on fold j of models without folds i and j
+    for i, j in combinations(range(FOLDS), 2):
+        kept = np.concatenate([folds[k] for k in range(FOLDS) if k not in (i, j)])
+        for place, model in enumerate(path(x[kept], y[kept], WIDE)):
+            held_out[i, j, place] = model.score(x[folds[j]], y[folds[j]])
+            held_out[j, i, place] = model.score(x[folds[i]], y[folds[i]])
+    dev, test = [], []
+    for i in range(FOLDS):
+        scores = held_out[i].sum(0) / (FOLDS - 1)  # (grid,)
+        kept = np.concatenate([folds[k] for k in range(FOLDS) if k != i])
+        dev.append(scores.max())
+        test.append(_fit(x[kept], y[kept], WIDE[int(scores.argmax())]).score(x[folds[i]], y[folds[i]]))
+    return Accuracy(100.0 * float(np.mean(dev)), 100.0 * float(np.mean(test)))
+
+
+def developed_on_folds(x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray) -> Accuracy:
+    """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
+    scores = np.mean([[m.score(x[out], y[out]) for m in path(x[kept], y[kept], HIGH)] for kept, out in _folds(x, y)], axis=0)  # (grid,)
+    best = _fit(x, y, HIGH[int(scores.argmax())])
+    return Accuracy(100.0 * float(scores.max()), 100.0 * best.score(test_x, test_y))
+
+
+def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
+    """C by the development part. x (n, features), y (n,)."""
+    scores, tests = zip(*((model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE)))
+    best = int(np.argmax(scores))
+    return Accuracy(100.0 * scores[best], 100.0 * tests[best])
+
+
+def path(x: np.ndarray, y: np.ndarray, grid: Sequence[float]):
+    """Yield the logistic regression fitted for each C of an ascending grid; each is the same object, so use it at once."""
+    model = LogisticRegression(max_iter=MOST_STEPS, warm_start=True)
+    for c in grid:
+        model.C = c
+        yield _fitted(model, x, y)
+
+
+def _fit(x: np.ndarray, y: np.ndarray, c: float) -> LogisticRegression:
+    return _fitted(LogisticRegression(C=c, max_iter=MOST_STEPS), x, y)
+
+
+def _fitted(model: LogisticRegression, x: np.ndarray, y: np.ndarray) -> LogisticRegression:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(x, y)
+
+
+def _folds(x: np.ndarray, y: np.ndarray):
+    return StratifiedKFold(FOLDS, shuffle=True, random_state=FOLD_SEED).split(x, y)

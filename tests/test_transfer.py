@@ -1,0 +1,105 @@
+"""The probe: against direct calls of scikit-learn, on separable data, and on labels that nothing can tell."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+
+from core.engine import transfer
+from core.engine.transfer import HIGH, WIDE, Accuracy, features, transfer_accuracies, transfer_rows
+from core.engine.transfer_data import Part, TransferTask
+
+
+def examples(count, dim=6, noise=1.0, classes=2, seed=0):
+    draw = np.random.default_rng(seed)
+    y = np.arange(count) % classes
+    centres = np.random.default_rng(99).normal(size=(classes, dim))
+    return (centres[y] + noise * draw.normal(size=(count, dim))).astype(np.float32), y
+
+
+def score(x, y, test_x, test_y, c):
+    return LogisticRegression(C=c, max_iter=1000).fit(x, y).score(test_x, test_y)
+
+
+def test_development_on_folds_is_that_of_direct_calls():  # TREC, MRPC
+    (x, y), (tx, ty) = examples(120, noise=1.5, classes=3), examples(60, noise=1.5, classes=3, seed=1)
+    means = [
+        np.mean([score(x[a], y[a], x[b], y[b], c) for a, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)])
+        for c in HIGH
+    ]
+    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, HIGH[int(np.argmax(means))]))
+    assert transfer.developed_on_folds(x, y, tx, ty) == pytest.approx(wanted)
+    assert 50 < wanted.test < 100
+
+
+def test_development_on_a_part_is_that_of_direct_calls():  # SST-2
+    (x, y), (dx, dy), (tx, ty) = (examples(100, noise=2.0, seed=seed) for seed in range(3))
+    means = [score(x, y, dx, dy, c) for c in WIDE]
+    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, WIDE[int(np.argmax(means))]))
+    assert transfer.developed_on_part(x, y, dx, dy, tx, ty) == pytest.approx(wanted)
+
+
+def test_cross_validation_is_that_of_plain_loops():  # MR, CR, SUBJ, MPQA
+    x, y = examples(90, noise=2.0)
+    folds = [b for _, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)]
+    dev, test = [], []
+    for i in range(10):
+        means = []
+        for c in WIDE:
+            inner = []
+            for j in range(10):
+                if j != i:
+                    a = [place for k in range(10) if k not in (i, j) for place in folds[k]]
+                    inner.append(score(x[a], y[a], x[folds[j]], y[folds[j]], c))
+            means.append(np.mean(inner))
+        rest = [place for place in range(90) if place not in folds[i]]
+        dev.append(max(means))
+        test.append(score(x[rest], y[rest], x[folds[i]], y[folds[i]], WIDE[int(np.argmax(means))]))
+    wanted = Accuracy(100 * np.mean(dev), 100 * np.mean(test))
+    assert transfer.cross_validated(x, y) == pytest.approx(wanted)
+    assert wanted.dev != wanted.test
+
+
+@pytest.mark.parametrize("noise, low, high", [(0.01, 100, 100), (1000.0, 25, 75)])
+def test_separable_labels_are_read_and_chance_is_chance(noise, low, high):
+    x, y = examples(200, noise=noise)
+    for found in (transfer.cross_validated(x, y), transfer.developed_on_folds(x, y, *examples(100, noise=noise, seed=5))):
+        assert low <= found.test <= high and low <= found.dev <= high
+
+
+def tasks():
+    words = [f"s{i}" for i in range(80)]
+    single = TransferTask("A", Part(tuple(words[:40]), tuple(i % 2 for i in range(40))))
+    pairs = Part(tuple(words[:40]), tuple(i % 2 for i in range(40)), tuple(words[40:]))
+    return [single, TransferTask("B", pairs, None, pairs)]
+
+
+def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain():
+    asked = []
+
+    def encode(sentences):
+        asked.append(list(sentences))
+        return np.array([[int(s[1:]) % 2, 1.0] for s in sentences])
+
+    found = transfer_accuracies(tasks(), encode)
+    assert len(asked) == 1 and sorted(asked[0]) == sorted({f"s{i}" for i in range(80)})
+    assert list(found) == ["A", "B", "avg_transfer"] and found["A"] == (100.0, 100.0)
+    assert found["avg_transfer"] == pytest.approx(np.mean([found["A"], found["B"]], axis=0))
+    rows = transfer_rows(found, 9)
+    assert [(r.checkpoint, r.task, r.metric, r.step) for r in rows[:2]] == [
+        ("selected", "A", "accuracy_test", 9), ("selected", "A", "accuracy_dev", 9)
+    ]
+    assert len(rows) == 6
+
+
+def test_features_of_a_pair_by_hand():
+    vectors, index = np.array([[1.0, -2.0], [3.0, 5.0]]), {"a": 0, "b": 1}
+    assert features(Part(("a",), (0,), ("b",)), vectors, index).tolist() == [[2.0, 7.0, 3.0, -10.0]]
+    assert features(Part(("b",), (0,)), vectors, index).tolist() == [[3.0, 5.0]]
+
+
+def test_vectors_that_are_not_finite_have_no_accuracy():
+    found = transfer_accuracies(tasks(), lambda s: np.full((len(s), 2), np.nan))
+    assert math.isnan(found["A"].test) and math.isnan(found["avg_transfer"].dev)
