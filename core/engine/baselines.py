@@ -1,4 +1,4 @@
-"""What needs no training, printed beside what was trained: the encoder's own [CLS], its first-last average, a random bag of words."""
+"""What needs no training, beside what was trained: the encoder's own [CLS], its first-last average, a random bag of words."""
 
 from __future__ import annotations
 

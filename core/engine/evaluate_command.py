@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
         print(line)
     accuracies = {}
     if tasks:
-        from core.engine.transfer import transfer_accuracies  # scikit-learn takes a second to import
+        from core.engine.transfer import transfer_accuracies  # scikit-learn only where it is needed
 
         accuracies = transfer_accuracies(tasks, encode)
         for line in transfer_lines(accuracies):
@@ -142,7 +142,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
                         help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)")
     parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
     parser.add_argument("--scale", choices=("demo", "mini", "paper"), default="paper", help="demo scores on the generated pairs")
-    parser.add_argument("--transfer", action="store_true", help="also the transfer tasks (minutes), or the demo's own labelled sentences")
+    parser.add_argument("--transfer", action="store_true", help="also the transfer tasks (minutes), or the demo's own")
     parser.add_argument("--threads", type=_positive, help="CPU threads (all)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--csv", type=Path, help="write every number to this file, too")

@@ -222,7 +222,7 @@ def transfer_task_rows(
     config: RunConfig, execution: Execution, model, tokenizer, max_length: int, device: torch.device, step: int
 ) -> list[Row]:
     """Accuracies of the transfer tasks, or of the demo's own, each distinct sentence encoded once (D42)."""
-    from core.engine.transfer import transfer_accuracies, transfer_rows  # scikit-learn takes a second to import, and few runs need it
+    from core.engine.transfer import transfer_accuracies, transfer_rows  # few runs need scikit-learn
 
     def encode(sentences: Sequence[str]) -> np.ndarray:
         table = cached_table(

@@ -1,14 +1,14 @@
 """Transfer tasks: how well a logistic regression reads labels off frozen sentence vectors (MoCoSE, Table 2; D42).
 
 The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds, C from a grid of powers of two chosen on
-development data, then a fit on all of the training data. Vectors go in as they are, neither centred nor scaled: the grid has its
-meaning on that scale, and the papers' probes do the same. A pair's features are |u - v| and u * v.
+development data, then a fit on all of the training data. Vectors go in as they are, neither centred nor scaled: the grid has
+its meaning on that scale, and the papers' probes do the same. A pair's features are |u - v| and u * v.
 
 Where this differs from SentEval:
-- The papers used its torch probe (adam, batches of 64, at most 4 epochs between checks, stop after 5 checks without gain, weight
-  decay 1e-5 to 1e-2), which stops early and depends on a seed; this one is convex and is solved to its optimum, so accuracies
-  can differ by some tenths of a point. Neither development nor test accuracies are rounded before they are averaged.
-- lbfgs, one multinomial model and a free intercept, where older releases of scikit-learn fitted one-against-rest with liblinear.
+- The papers used its torch probe: adam, batches of 64, epoch size 4, tenacity 5, weight decay 1e-5 to 1e-2. That one stops early and
+  depends on a seed; this one is convex and depends on none (lbfgs to scikit-learn's tolerance, or 300 steps). They need not agree.
+- One multinomial model and an intercept that is not penalised, where older releases of scikit-learn fitted one class against the
+  rest with liblinear. Accuracies are not rounded before they are averaged.
 - Cross-validated tasks (MR, CR, SUBJ, MPQA) nest ten folds in each of ten. Here the inner folds of a fold are the other nine
   outer ones, so that the model trained without folds i and j serves both: 45 paths along C instead of 100.
 - The fits of one path start from the solution for the previous, smaller C.
@@ -33,7 +33,7 @@ FOLDS = 10
 FOLD_SEED = 1111  # SentEval's
 WIDE = tuple(2.0**t for t in range(-2, 4))  # C where SentEval cross-validates or has a development part
 HIGH = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
-MOST_STEPS = 300  # of lbfgs: accuracies no longer move long before
+MOST_STEPS = 300  # of lbfgs, where scikit-learn's own 100 can stop short on vectors that are not scaled
 
 
 class Accuracy(NamedTuple):
@@ -105,7 +105,8 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
 
 def developed_on_folds(x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray) -> Accuracy:
     """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
-    scores = np.mean([[m.score(x[out], y[out]) for m in path(x[kept], y[kept], HIGH)] for kept, out in _folds(x, y)], axis=0)  # (grid,)
+    by_fold = [[model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)] for kept, out in _folds(x, y)]
+    scores = np.mean(by_fold, axis=0)  # (grid,)
     best = _fit(x, y, HIGH[int(scores.argmax())])
     return Accuracy(100.0 * float(scores.max()), 100.0 * best.score(test_x, test_y))
 
