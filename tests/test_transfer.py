@@ -69,6 +69,13 @@ def test_separable_labels_are_read_and_chance_is_chance(noise, low, high):
         assert low <= found.test <= high and low <= found.dev <= high
 
 
+def test_a_path_moves_at_every_c_and_ends_where_a_cold_start_does():
+    x, y = examples(400, dim=20, noise=4.0)
+    for c, model in zip(WIDE, transfer.path(x, y, WIDE)):
+        cold = LogisticRegression(C=c, max_iter=5000, tol=1e-8).fit(x.astype(np.float64), y)
+        assert model.C == c and model.coef_ == pytest.approx(cold.coef_, abs=2e-3)
+
+
 def tasks():
     words = [f"s{i}" for i in range(80)]
     single = TransferTask("A", Part(tuple(words[:40]), tuple(i % 2 for i in range(40))))

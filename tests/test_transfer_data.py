@@ -99,4 +99,4 @@ def test_labels_say_what_the_sentence_says():
         elif not sentence.startswith(("It was", "The one", "It is")) and " one who " not in sentence and "it was" not in sentence:
             active += 1
             assert first == label, sentence
-    assert active > 100 and passive > 50  # the order of the words alone does not tell
+    assert active > 60 and passive > 40  # the order of the words alone does not tell

@@ -6,4 +6,4 @@ DEMO_CORPUS_ROWS = 16_000
 # SHA-256 of the graded pairs, as core.engine.sts.sets_digest takes it
 DEMO_EVALUATION_DIGEST = "5f8ac1d880d6836b231a18d0c035effee283256f1bff6d631631ea6fccf13c92"
 # SHA-256 of the graded pairs and the labelled sentences, as core.engine.transfer_data.probes_digest takes it
-DEMO_TRANSFER_DIGEST = "121959ee3741eadb31eba53547b9b733a09b66b15138fb7ee58eae73e3ab2e02"
+DEMO_TRANSFER_DIGEST = "110a7638d99d97e9e05fcc5e41350e44546c56abd2e4bb3622d5fe8ba2e159b1"
