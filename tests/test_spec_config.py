@@ -53,6 +53,8 @@ CONTRADICTIONS = [
     (MOCOSE, {"queue.slice": ((0, 513),)}, "does not fit"),
     (MOCOSE, {"queue.slice": ((5, 5),)}, "does not fit"),
     (MOCOSE, {"queue.slice": ()}, "is empty"),
+    (MOCOSE, {"queue.clusters": 5}, "goes with queue.negatives=kmeans"),
+    (MOCOSE, {"queue.negatives": "kmeans", "queue.clusters": 513}, "queue.clusters is 513"),
     (ESIMCSE, {"queue": (esimcse_queue, {"size": 0})}, "for no queue"),
     (MOCOSE, {"target.freeze_projection": False}, "no gradient reaches it"),
     (MOCOSE, {"ema.start": 1.1}, "ema.start"),

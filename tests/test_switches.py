@@ -74,6 +74,8 @@ MOCOSE = [
     {"queue.init_size": 3},
     {"queue.size": 6, "queue.init_size": 6},
     {"queue.slice": ((0, 4),)},  # D17, D44
+    {"queue.negatives": "mean"},  # slide deck
+    {"queue.negatives": "kmeans", "queue.clusters": 3},
     {"fgsm.gradient": "current"},  # D18
     {"fgsm.gradient": "none", "fgsm.epsilon": 0.0},
     {"fgsm.views": "online_only"},

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from core.engine import ema
 from core.engine.augmentation import cutoff_mask, shuffled_positions
+from core.engine.clusters import summarised
 from core.engine.encoder import Encoder
 from core.engine.heads import pooler, predictor, projection
 from core.engine.losses import info_nce
@@ -45,6 +46,7 @@ class MoCoSE(nn.Module):
         self.to(device)
         self.averaged = ema.averaged_pairs([target for target, _ in followed], [online for _, online in followed])
         self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
+        self.clustering = torch_stream(config.seed.model, "queue clusters")
         self.augmenting = torch_stream(config.seed.data, "augmentation")
         self.augmenting_tests = torch_stream(config.seed.data, "augmentation of tests")
         self.stale = StaleGradient(config.fgsm.epsilon)
@@ -64,12 +66,13 @@ class MoCoSE(nn.Module):
         if self.config.ema.when == "before_forward":
             self._average()  # the first call changes nothing: the copies are still equal
         fgsm = self.config.fgsm
+        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)  # (width, out_size)
         sign = None  # (T, hidden)
         if fgsm.gradient == "stale_online":
             sign = self.stale.sign_for(batch)
         elif fgsm.gradient == "current":
-            sign = self._current_sign(batch)
-        loss, words, keys = self._contrast(batch, sign)
+            sign = self._current_sign(batch, negatives)
+        loss, words, keys = self._contrast(batch, negatives, sign)
         if fgsm.gradient == "stale_online":
             self.stale.measure(words, batch)
             words.retain_grad()
@@ -115,7 +118,7 @@ class MoCoSE(nn.Module):
         self.updates += 1
         ema.update(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
 
-    def _contrast(self, batch: Packed, sign: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _contrast(self, batch: Packed, negatives: Tensor, sign: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, the online view's word embeddings (T, hidden), and the keys (B, out_size)."""
         embeddings = self.encoder.embeddings
         words = embeddings.lookup(batch)
@@ -125,7 +128,7 @@ class MoCoSE(nn.Module):
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
             key = self._target(batch, sign if self.config.fgsm.views == "both_same" else None)  # (B, out_size)
         loss = info_nce(
-            query, key, self.queue.visible(),
+            query, key, negatives,
             temperature=self.config.loss.temperature, in_batch_negatives=self.config.loss.in_batch_negatives,
         )
         return loss, words, key
@@ -150,7 +153,7 @@ class MoCoSE(nn.Module):
         """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""
         return self.config.data.max_length if self.config.data.padding == "static" else batch.width
 
-    def _current_sign(self, batch: Packed) -> Tensor:
+    def _current_sign(self, batch: Packed, negatives: Tensor) -> Tensor:
         """Sign of the gradient at the current input, by a forward and backward of its own (D18)."""
-        loss, words, _ = self._contrast(batch, None)
+        loss, words, _ = self._contrast(batch, negatives, None)
         return torch.autograd.grad(loss, words)[0].sign()

@@ -5,7 +5,7 @@ Each field that stands for a known difference between a paper and its code carri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from core.spec.errors import UserError
@@ -57,6 +57,9 @@ class NegativeQueue(Section):
     init: Literal["paper_grow", "released_2022"] = "paper_grow"  # D14, D15
     init_size: int = 128  # D14: random vectors at the start
     slice: tuple[tuple[int, int], ...] | None = None  # D44: columns that enter the loss once the queue is full
+    # Slide deck only: what stands for the visible entries in the loss. `clusters` counts centres, not sentences: no scale changes it.
+    negatives: Literal["entries", "mean", "kmeans"] = field(default="entries", metadata={"neutral": "entries"})
+    clusters: int | None = field(default=None, metadata={"neutral": None})  # with kmeans: 5, 10, 15 or 20 in the slides
 
     @classmethod
     def label(cls):
@@ -74,6 +77,10 @@ class NegativeQueue(Section):
                 )
         if self.slice is not None and not self.slice:
             raise UserError("queue.slice is empty; leave it none to use the whole queue.")
+        if (self.negatives == "kmeans") != (self.clusters is not None):
+            raise UserError("queue.clusters goes with queue.negatives=kmeans and with nothing else; set both or neither.")
+        if self.clusters is not None and not 1 <= self.clusters <= self.size:
+            raise UserError(f"queue.clusters is {self.clusters}, but it must lie between 1 and queue.size={self.size}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,117 @@
+"""What stands for the queue's negatives: against a numpy loop, against the mean, at the edges, and in the loss."""
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from core.engine import clusters
+from core.engine.clusters import spherical_kmeans, summarised
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.spec.config import NegativeQueue
+from core.spec.errors import UserError
+
+
+def drawn(width, dim, seed=0):
+    return torch.randn(width, dim, generator=torch.Generator().manual_seed(seed))
+
+
+def stream(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def naive(points, centres, steps):
+    """Lloyd's steps point by point in float64."""
+    points, centres = points.double().numpy(), centres.double().numpy().copy()
+    for _ in range(steps):
+        owners = []
+        for point in points:
+            cosines = [point @ centre / np.linalg.norm(centre) for centre in centres]
+            owners.append(int(np.argmax(cosines)))
+        for k in range(len(centres)):
+            mine = [point for point, owner in zip(points, owners) if owner == k]
+            if mine:
+                centres[k] = np.mean(mine, axis=0)
+    return centres
+
+
+@pytest.mark.parametrize("k,steps", [(1, 1), (3, 1), (5, 10), (20, 10)])
+def test_lloyd_steps_against_a_loop(k, steps):
+    points = torch.nn.functional.normalize(drawn(60, 7), dim=1)
+    assert np.allclose(spherical_kmeans(points, points[:k], steps), naive(points, points[:k], steps), atol=1e-5)
+
+
+def test_a_centre_without_points_stays():
+    points = torch.tensor([[1.0, 0.0], [0.8, 0.6]])
+    far = torch.tensor([[-1.0, 0.0]])
+    centres = spherical_kmeans(points, torch.cat([points[:1], far]), 3)
+    assert torch.equal(centres[1:], far) and torch.allclose(centres[0], points.mean(0))
+
+
+def test_well_separated_bundles_are_found_whatever_their_lengths():
+    axes = torch.eye(4)[:3]
+    entries = torch.cat([axis + 0.02 * drawn(10, 4, seed) for seed, axis in enumerate(axes)])
+    entries = entries * torch.linspace(0.1, 30.0, 30).unsqueeze(1)  # a cosine does not see length
+    config = NegativeQueue(size=30, init_size=1, negatives="kmeans", clusters=3)
+    unit = torch.nn.functional.normalize(entries, dim=1)
+    wanted = torch.stack([unit[i : i + 10].mean(0) for i in (0, 10, 20)])
+    starts = [s for s in range(50) if len({int(i) // 10 for i in torch.randperm(30, generator=stream(s))[:3]}) == 3]
+    assert starts  # from one entry of each bundle the bundles must come out
+    for seed in starts:
+        found = summarised(config, entries, stream(seed))
+        assert torch.allclose(found[found.argmax(0)[:3]], wanted, atol=1e-5)
+
+
+def test_one_cluster_is_the_mean_of_unit_vectors():
+    entries = drawn(12, 5) * 3
+    mean = summarised(NegativeQueue(size=12, init_size=1, negatives="mean"), entries, stream())
+    one = summarised(NegativeQueue(size=12, init_size=1, negatives="kmeans", clusters=1), entries, stream())
+    by_hand = sum(entry / entry.norm() for entry in entries) / 12
+    assert torch.allclose(mean[0], by_hand, atol=1e-6) and torch.allclose(one, mean, atol=1e-6) and mean.shape == (1, 5)
+
+
+def test_the_start_is_drawn_from_the_stream_alone():
+    entries = drawn(40, 6)
+    config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
+    first, again, other = (summarised(config, entries, stream(seed)) for seed in (1, 1, 2))
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
+def test_few_or_no_entries_are_left_as_they_are():
+    config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
+    few, none = drawn(5, 6), drawn(0, 6)
+    assert torch.equal(summarised(config, few, stream()), few)
+    assert summarised(config, drawn(6, 6), stream()).shape == (5, 6)
+    for negatives in ("entries", "mean"):
+        assert summarised(NegativeQueue(negatives=negatives), none, stream()).shape == (0, 6)
+    before = stream()
+    assert torch.equal(summarised(NegativeQueue(), few, before), few)
+    assert torch.equal(before.get_state(), stream().get_state())  # the plain queue draws nothing
+
+
+@pytest.mark.parametrize("fgsm", ["stale_online", "current"])
+def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
+    config = tiny.config("mocose", queue__negatives="kmeans", queue__clusters=3, fgsm__gradient=fgsm)
+    seen, contrast = [], MoCoSE._contrast
+    monkeypatch.setattr(MoCoSE, "_contrast", lambda self, batch, negatives, *rest: seen.append(negatives) or contrast(self, batch, negatives, *rest))
+    model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu")).train()
+    start = torch.Generator()
+    start.set_state(model.clustering.get_state())
+    entries = model.queue.visible()
+    model.loss(pack(tiny.sentences(4)))
+    points = torch.nn.functional.normalize(entries, dim=1)
+    chosen = torch.randperm(len(points), generator=start)[:3]
+    assert len(seen) == (2 if fgsm == "current" else 1)
+    for negatives in seen:
+        assert np.allclose(negatives, naive(points, points[chosen], clusters.LLOYD_STEPS), atol=1e-5)
+    assert torch.equal(model.clustering.get_state(), start.get_state())
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(UserError, match="goes with queue.negatives=kmeans"):
+        NegativeQueue(clusters=5)
+    with pytest.raises(UserError, match="goes with queue.negatives=kmeans"):
+        NegativeQueue(negatives="kmeans")
+    with pytest.raises(UserError, match="between 1 and queue.size"):
+        NegativeQueue(negatives="kmeans", clusters=0)
