@@ -110,6 +110,12 @@ def test_the_other_methods_run(method, profile, execution):
     assert result.status == "ok" and math.isfinite(values(result, "selected", "avg", "spearman_all")[0])
 
 
+def test_each_way_of_lengthening_is_another_training(execution):  # Table 10, D72
+    units = ("subword", "word", "stopword", "mask")
+    losses = [values(run(small("esimcse", dup__unit=unit), execution), "curve", "train", "loss")[-1] for unit in units]
+    assert len(set(losses)) == len(units) and all(map(math.isfinite, losses))
+
+
 def test_augmented_evaluation_is_another_score(execution):  # D21
     shuffle = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded", "select__metric": "last"}
     clean = run(small(**shuffle), execution)

@@ -6,8 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.engine.repetition import largest_count, positions, repeat_tokens, repeat_words, stream_for
+from core.engine.encoding import load_checkpoint
+from core.engine.repetition import insertions, largest_count, positions, repeat_tokens, repeat_words, stream_for
+from core.engine.stopwords import STOP_WORDS
+from core.runner.sources import DEMO_ENCODER
 from core.spec.config import Repetition
+from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)
 RELEASED = Repetition(rate=0.32, range="released")
@@ -83,3 +87,58 @@ def test_static_repetition_is_the_sentence_s_own():
     assert first == [stream_for(static, random.Random(9), i).random() for i in range(3)]
     assert len(set(first)) == 3
     assert stream_for(Repetition(), drawing, 0) is drawing
+
+
+def naive_insertion(sentence, dup, stream, inserted):
+    """Places first, then a word for each, written from the back."""
+    words = sentence.split()
+    places = positions(dup, len(words), stream)
+    fillers = [inserted[stream._randbelow(len(inserted))] for _ in places]
+    for place, filler in reversed(list(zip(places, fillers))):
+        words.insert(place + 1, filler)
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("unit,inserted", [("stopword", ("the", "of", "in")), ("mask", ("[MASK]",))])
+def test_insertions_against_a_second_formulation(unit, inserted):  # D72
+    dup = Repetition(rate=0.5, unit=unit)
+    lengths = set()
+    for seed in range(60):
+        found = repeat_words("A b c d e f", dup, random.Random(seed), inserted)
+        assert found == naive_insertion("A b c d e f", dup, random.Random(seed), inserted)
+        assert [word for word in found.split() if word not in inserted] == list("Abcdef")
+        assert found.split()[-1] == "f" and found.split()[0] == "A"
+        lengths.add(len(found.split()))
+    assert lengths == {6, 7, 8, 9}
+    assert repeat_words("alone", dup, random.Random(0), inserted) == "alone"
+
+
+def test_the_places_do_not_depend_on_what_is_written():
+    for seed in range(20):
+        word = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="word"), random.Random(seed)).split()
+        mask = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="mask"), random.Random(seed), ("M",)).split()
+        assert [later == "M" for later in mask[1:]] == [earlier == later for earlier, later in zip(word, word[1:])]
+
+
+def test_what_the_demo_encoder_has_to_insert():
+    tokenizer = load_checkpoint(DEMO_ENCODER, pooling="cls").tokenizer
+    mask = insertions(Repetition(unit="mask"), tokenizer)
+    assert mask == ("[MASK]",) and tokenizer(f"the {mask[0]} dog")["input_ids"][2] == tokenizer.mask_token_id
+    words = insertions(Repetition(unit="stopword"), tokenizer)
+    assert set(words) == {word for word in STOP_WORDS if word in tokenizer.get_vocab()}
+    assert "the" in words and len(words) < len(STOP_WORDS)
+    for unit in ("word", "subword"):
+        assert insertions(Repetition(unit=unit), tokenizer) == ()
+
+
+def test_a_tokenizer_without_masks_or_english_is_refused():
+    class Bare:
+        mask_token, unk_token = None, "[UNK]"
+
+        def tokenize(self, text):
+            return ["[UNK]"]
+
+    with pytest.raises(UserError, match="needs a tokenizer with a mask token"):
+        insertions(Repetition(unit="mask"), Bare())
+    with pytest.raises(UserError, match="function words"):
+        insertions(Repetition(unit="stopword"), Bare())

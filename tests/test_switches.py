@@ -20,10 +20,16 @@ TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in ran
 
 
 class WordTokenizer:
-    """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens."""
+    """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens; "[MASK]" is 4, and of the stop-words "a" and "the" are known."""
+
+    mask_token, unk_token = "[MASK]", "[UNK]"
+    known = {"[MASK]": 4, "a": 5, "the": 6}
+
+    def tokenize(self, text):
+        return [word if word in self.known else "[UNK]" for word in text.split()]
 
     def __call__(self, texts, truncation, max_length):
-        ids = [[2, *(5 + int(word[1:]) for word in text.split()), 3] for text in texts]
+        ids = [[2, *(self.known.get(word) or 5 + int(word[1:]) for word in text.split()), 3] for text in texts]
         return {"input_ids": [row if len(row) <= max_length else row[: max_length - 1] + [3] for row in ids]}
 
 
@@ -166,6 +172,8 @@ ESIMCSE = [
     {"dup.protect_special": False},  # D63
     {"dup.resample": "static"},  # D64
     {"dup.unit": "word"},
+    {"dup.unit": "stopword"},  # D72
+    {"dup.unit": "mask"},
     {"dup.rate": 0.9},  # D67
     {"dup": None},
     {"eval.head": "on"},  # D65
@@ -191,6 +199,11 @@ def test_esimcse_switch(changes):
     other = vary(config, changes)
     assert run_id(config) != run_id(other)
     assert moved(outcome(config), outcome(other))
+
+
+def test_word_units_differ_in_what_is_written():  # D72: the same places, other words
+    units = [outcome(tiny.config("esimcse", dup__rate=0.9, dup__unit=unit)) for unit in ("word", "stopword", "mask")]
+    assert moved(units[0], units[1]) and moved(units[1], units[2]) and moved(units[0], units[2])
 
 
 def test_first_batch_of_the_momentum_queue():  # D70

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from core.engine.packing import Packed, pack
-from core.engine.repetition import repeat_tokens, repeat_words, stream_for
+from core.engine.repetition import insertions, repeat_tokens, repeat_words, stream_for
 from core.engine.streams import numpy_stream, python_stream
 from core.engine.tokens import TokenTable
 from core.spec.config import RunConfig
@@ -38,6 +38,7 @@ def training_batches(
     """
     steps = batch_indices(config, len(table))
     drawing = python_stream(config.seed.data, "augmentation")
+    inserted = insertions(config.dup, tokenizer) if config.dup is not None else ()
     for _ in range(config.train.steps):
         indices = next(steps)
         first = [table[i] for i in indices]
@@ -51,7 +52,9 @@ def training_batches(
                 for tokens, i in zip(first, indices)
             ]
         elif config.dup is not None:
-            repeated = [repeat_words(texts[i], config.dup, stream_for(config.dup, drawing, int(i))) for i in indices]
+            repeated = [
+                repeat_words(texts[i], config.dup, stream_for(config.dup, drawing, int(i)), inserted) for i in indices
+            ]
             encoded = tokenizer(repeated, truncation=True, max_length=config.data.max_length)["input_ids"]
             second = [np.array(ids, dtype=np.int32) for ids in encoded]
         kept = None

@@ -116,7 +116,7 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, obje
 def training_table(config: RunConfig, execution: Execution, tokenizer) -> tuple[TokenTable, list[str] | None]:
     """The training text as token ids, and as text where word repetition needs it."""
     data = config.data
-    by_word = config.dup is not None and config.dup.unit == "word"
+    by_word = config.dup is not None and config.dup.unit != "subword"
     texts = training_text(data, execution.corpus_path) if by_word else None
     table = cached_table(
         Path(execution.cache_dir), ["training", data.digest, data.reader, data.max_length, config.encoder.digest],

@@ -1,4 +1,5 @@
-"""ESimCSE's repetition: some tokens, or words, of a sentence are written twice (dossier 2.1, D61 - D64)."""
+"""ESimCSE's repetition: some tokens, or words, of a sentence are written twice, or are followed by a stop-word or a mask
+(dossier 2.1, D61 - D64, D72)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import random
 
 import numpy as np
 
+from core.engine.stopwords import STOP_WORDS
 from core.spec.config import Repetition
+from core.spec.errors import UserError
 
 
 def largest_count(dup: Repetition, length: int) -> int:
@@ -47,17 +50,42 @@ def repeat_tokens(tokens: np.ndarray, dup: Repetition, max_length: int, stream: 
     return doubled
 
 
-def repeat_words(sentence: str, dup: Repetition, stream: random.Random) -> str:
-    """The sentence with the drawn blank-separated words doubled."""
+def repeat_words(sentence: str, dup: Repetition, stream: random.Random, inserted: tuple[str, ...] = ()) -> str:
+    """The sentence with each drawn blank-separated word followed by itself or, where `inserted` is not empty, by one of those
+    words, drawn evenly and for each place anew (D72)."""
     words = sentence.split()
     if len(words) < 2:
         return sentence
     chosen = set(positions(dup, len(words), stream))
-    return " ".join(word for place, word in enumerate(words) for _ in range(2 if place in chosen else 1))
+    written = []
+    for place, word in enumerate(words):
+        written.append(word)
+        if place in chosen:
+            written.append(stream.choice(inserted) if inserted else word)
+    return " ".join(written)
+
+
+def insertions(dup: Repetition, tokenizer) -> tuple[str, ...]:
+    """What is written behind the drawn words: nothing but themselves (empty), the tokenizer's mask, or stop-words (D72).
+
+    Of the stop-words those that the vocabulary has whole, so that a small one does not turn them into letters. Raises UserError
+    if there is no mask or no such word.
+    """
+    if dup.unit == "mask":
+        if tokenizer.mask_token is None:
+            raise UserError("dup.unit=mask needs a tokenizer with a mask token, which this encoder's has not; take another unit.")
+        return (tokenizer.mask_token,)
+    if dup.unit != "stopword":
+        return ()
+    unknown = tokenizer.unk_token
+    pieces = {word: tokenizer.tokenize(f" {word}") for word in STOP_WORDS}  # the blank makes it a word of its own in RoBERTa
+    whole = tuple(word for word, found in pieces.items() if len(found) == 1 and found != [unknown])
+    if not whole:
+        raise UserError("dup.unit=stopword needs English function words in the encoder's vocabulary, which has none; take another unit.")
+    return whole
 
 
 def stream_for(dup: Repetition, drawing: random.Random, index: int) -> random.Random:
     """Where a sentence's repetition is drawn from: the run's stream, or with resample=static one fixed by the sentence's
     place in the text, the same for every seed (D64)."""
     return drawing if dup.resample == "per_epoch" else random.Random(f"static/{index}")
-

@@ -190,10 +190,13 @@ class Augmentation(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(Section):
-    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (dossier 2.1)."""
+    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (dossier 2.1).
+
+    `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table 10, D72).
+    """
 
     rate: float = 0.32  # D67
-    unit: Literal["subword", "word"] = "subword"
+    unit: Literal["subword", "word", "stopword", "mask"] = "subword"
     range: Literal["paper", "released"] = "paper"  # D61
     cap: int | None = 10  # D62
     recut: bool = False  # D62: cut the repeated sequence at data.max_length again (word mode always is)
