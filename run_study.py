@@ -201,6 +201,7 @@ class Command:
         print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
         if not plan.missing:
             return 0
+        fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
         self.store.prepare()
         resources = devices.resources(scale.name, self.options.device, self.options.jobs)
         with display(pace.Pace(len(plan.missing), plan.cost, resources.jobs)) as shown:

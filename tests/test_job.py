@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from core.engine import job
+from core.engine import job, views
 from core.engine.demo.probes import TASKS
 from core.engine.edits import EDITS
 from core.engine.evaluation import Evaluation, SetScore
 from core.runner.sources import demo_sources
 from core.spec.base import base
+from core.spec.config import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.scale import DEMO, at_scale
@@ -114,6 +115,16 @@ def test_each_way_of_lengthening_is_another_training(execution):  # Table 10, D7
     units = ("subword", "word", "stopword", "mask")
     losses = [values(run(small("esimcse", dup__unit=unit), execution), "curve", "train", "loss")[-1] for unit in units]
     assert len(set(losses)) == len(units) and all(map(math.isfinite, losses))
+
+
+def test_text_views_are_trained_and_told(execution, monkeypatch):  # Table 5, D26
+    monkeypatch.setattr(views, "training_text", lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)])
+    typos = small(text=TextView(kind="typos"), fgsm__gradient="none", fgsm__epsilon=0.0)
+    plain, target, both = (run(vary(typos, change), execution) for change in ({"text": None}, {}, {"text.view": "both"}))
+    losses = [values(result, "curve", "train", "loss") for result in (plain, target, both)]
+    assert losses[0] != losses[1] != losses[2] != losses[0]
+    assert "rewritten_text" not in plain.provenance
+    assert target.provenance["rewritten_text"] == both.provenance["rewritten_text"] and target.provenance["nlpaug"]
 
 
 def test_augmented_evaluation_is_another_score(execution):  # D21

@@ -8,11 +8,12 @@ import traceback
 import numpy as np
 import pytest
 
-from core.spec import config as c, methods
+from core.spec import config as c, methods, views
+from core.spec.availability import unavailable
 from core.spec.base import BASES, PROFILES, RELEASED, base, released_changes
 from core.spec.errors import UserError
-from core.spec.scale import Scale, Sources, at_scale
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.scale import SCALES, Scale, Sources, at_scale
 from core.spec.study import Study
 from core.spec.vary import parse_setting, paths, read, vary
 
@@ -71,6 +72,12 @@ CONTRADICTIONS = [
     (MOCOSE, {"aug.feature_cutoff": -0.1}, "aug.feature_cutoff"),
     (MOCOSE, {"aug.position_shuffle": "per_batch"}, "position_shuffle_range go together"),
     (MOCOSE, {"aug.token_cutoff": 0.1}, "token_cutoff_pool go together"),
+    (MOCOSE, {"text": (c.TextView, {"kind": "typos", "rate": 0.0})}, "text=none"),
+    (MOCOSE, {"text": (c.TextView, {"kind": "continuation", "rate": 0.5, "model": "xlnet-base-cased"})}, "has no effect"),
+    (MOCOSE, {"text": (c.TextView, {"kind": "typos", "model": "roberta-base"})}, "needs no model"),
+    (MOCOSE, {"text": (c.TextView, {"kind": "contextual_insert"})}, "needs text.model=roberta-base or encoder"),
+    (MOCOSE, {"text": (c.TextView, {"kind": "typos"}), "fgsm.gradient": "current"}, "set fgsm.views=online_only"),
+    (ESIMCSE, {"text": (c.TextView, {"kind": "typos"})}, "has no section text"),
     (ESIMCSE, {"dup.rate": 0.0}, "dup=none"),
     (ESIMCSE, {"dup.rate": 1.1}, "dup.rate"),
     (ESIMCSE, {"dup.cap": 0}, "dup.cap"),
@@ -123,7 +130,7 @@ def test_contradictions_are_refused_with_their_sentence(run, changes, sentence):
 def test_every_refusal_in_config_is_reached_by_a_case():
     raises = {
         (module.__file__, n.lineno, n.end_lineno)
-        for module in (c, methods) for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Raise)
+        for module in (c, methods, views) for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Raise)
     }  # fmt: skip
     files = {file for file, _, _ in raises}
     reached = set()
@@ -237,7 +244,7 @@ def test_profiles_differ_in_exactly_what_is_listed():
         changed = {path for path in paths(clean) if read(clean, path) != read(released, path)} - {
             f.name for f in dataclasses.fields(clean)
         }
-        assert changed == set(RELEASED[method])
+        assert changed == {path for path in RELEASED[method] if not path.startswith("text.")}  # no base has that section
     with pytest.raises(UserError, match="no profile 'dirty'"):
         base("mocose", "dirty")
     assert PROFILES == ("clean", "released")
@@ -340,6 +347,52 @@ def test_a_cell_wins_over_the_profile_and_the_profile_over_the_base():
     assert run.target.stop_gradient is False  # the rest is released
     with pytest.raises(UserError, match="no profile"):
         one.paper_config(one.cells[0], "other")
+
+
+TYPOS, SUBSTITUTED = c.TextView(kind="typos"), c.TextView(kind="contextual_substitute", model="roberta-base")
+
+
+@pytest.mark.parametrize(
+    "changes, kind, detokenize",
+    [
+        ({"text": TYPOS}, "typos", "wordpiece_join"),  # D26
+        ({"text": SUBSTITUTED}, "contextual_insert", "wordpiece_join"),  # D27
+        ({"text": SUBSTITUTED, "text.kind": "contextual_substitute"}, "contextual_substitute", "wordpiece_join"),
+        ({"text": TYPOS, "text.detokenize": "original_text"}, "typos", "original_text"),
+    ],
+)
+def test_the_profile_reaches_a_section_that_a_cell_brings_in(changes, kind, detokenize):
+    one = study(cells=(Cell(labels=("a",), changes=changes),))
+    released, clean = (one.paper_config(one.cells[0], profile) for profile in ("released", "clean"))
+    assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
+    assert released.text.model == clean.text.model and clean.text == vary(MOCOSE, changes).text
+    in_base = study(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
+    assert in_base.paper_config(in_base.cells[0], "released").text == released.text
+
+
+def test_sections_that_the_base_has_keep_the_cell_s_own_values_under_released():
+    one = study(cells=(Cell(labels=("a",), changes={"queue": c.NegativeQueue(size=64, init_size=1)}),))
+    assert one.paper_config(one.cells[0], "released").queue.init == "paper_grow"
+
+
+def test_text_models_by_scale_and_what_is_not_available():
+    def at(scale, text, head=True):
+        sources = dataclasses.replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
+        run = at_scale(vary(MOCOSE, {"text": text}), SCALES[scale], sources)
+        return run, unavailable(run, scale, sources)
+
+    continued = c.TextView(kind="continuation", model="xlnet-base-cased")
+    translated = c.TextView(kind="back_translation", model="wmt19-en-de-en")
+    assert unavailable(MOCOSE, "demo", SOURCES) is None
+    for scale in SCALES:
+        assert at(scale, TYPOS)[1] is None and at(scale, TYPOS)[0].text == TYPOS
+        run, reason = at(scale, SUBSTITUTED)
+        assert reason is None and run.text.model == ("roberta-base" if scale == "paper" else "encoder")
+        assert at(scale, continued)[0].text == continued
+    assert at("paper", SUBSTITUTED, head=False)[1] is at("paper", continued)[1] is at("paper", translated)[1] is None
+    assert at("mini", SUBSTITUTED, head=False)[1] == "needs a masked-word head, which the encoder bert does not have"
+    assert at("demo", continued)[1] == "needs xlnet-base-cased, which scale demo does not have"
+    assert at("mini", translated)[1] == "needs wmt19-en-de-en, which scale mini does not have"
 
 
 def test_seeds_are_both_under_clean_and_the_model_alone_under_released():

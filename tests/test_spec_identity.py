@@ -32,7 +32,8 @@ EVERYTHING = {  # runs that together have every section and every optional field
     "mocose": vary(
         BASES["mocose"],
         {"queue.slice": ((0, 256), (256, 512)), "heads.predictor_hidden": 64, "aug.token_cutoff": 0.1,
-         "aug.token_cutoff_pool": "real_tokens", "aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
+         "aug.token_cutoff_pool": "real_tokens", "aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded",
+         "queue.negatives": "kmeans", "queue.clusters": 5, "text": configs.TextView(kind="contextual_insert", model="encoder")},
     ),
     "esimcse": BASES["esimcse"],
 }  # fmt: skip

@@ -33,14 +33,18 @@ class WordTokenizer:
         return {"input_ids": [row if len(row) <= max_length else row[: max_length - 1] + [3] for row in ids]}
 
 
-def outcome(config, rows=23):
+def table_of(texts, config):
+    ids = WordTokenizer()(texts, True, config.data.max_length)["input_ids"]
+    return TokenTable(np.concatenate(ids).astype(np.int32), np.cumsum([0, *map(len, ids)]))
+
+
+def outcome(config, rows=23, rewritten=None):
     """Everything that a run leaves after its steps, as one vector: losses, weights that score, scored vectors."""
-    ids = WordTokenizer()(TEXTS[:rows], True, config.data.max_length)["input_ids"]
-    table = TokenTable(np.concatenate(ids).astype(np.int32), np.cumsum([0, *map(len, ids)]))
+    table = table_of(TEXTS[:rows], config)
     torch.manual_seed(stream_seed(config.seed.data, "dropout"))
     rates = {"dropout": config.encoder.hidden_dropout, "attention_dropout": config.encoder.attention_dropout}
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, tiny.encoder(tiny.bert(), **rates), CPU)
-    batches = training_batches(config, table, TEXTS[:rows], WordTokenizer(), CPU)
+    batches = training_batches(config, table, TEXTS[:rows], WordTokenizer(), CPU, rewritten)
     training = train(config, model, batches, lambda step: float(step), lambda report: None)
     model.eval()
     with torch.no_grad():
@@ -122,6 +126,14 @@ def test_mocose_switch(changes):
 def test_freeze_projection_switch():  # D7
     config = tiny.config("mocose", target__stop_gradient=False)
     assert moved(outcome(config), outcome(vary(config, {"target.freeze_projection": False})))
+
+
+@pytest.mark.parametrize("fgsm", [{}, {"fgsm.gradient": "current", "fgsm.views": "online_only"}, {"fgsm.views": "online_only"}])
+def test_a_rewritten_target_view_is_trained_against(fgsm):  # D26: the same text changes nothing, another one does
+    config = vary(tiny.config("mocose", fgsm__epsilon=0.01), fgsm)
+    plain, same = outcome(config), outcome(config, rewritten=table_of(TEXTS, config))
+    assert torch.equal(plain, same)
+    assert moved(plain, outcome(config, rewritten=table_of([" ".join(text.split()[::-1][:4]) for text in TEXTS], config)))
 
 
 def test_drop_last_switch():  # D37: 23 rows in batches of 4 leave 3 over, from the sixth step on

@@ -29,11 +29,12 @@ def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
 
 
 def training_batches(
-    config: RunConfig, table: TokenTable, texts: list[str] | None, tokenizer, device: torch.device
+    config: RunConfig, table: TokenTable, texts: list[str] | None, tokenizer, device: torch.device,
+    rewritten: TokenTable | None = None,
 ) -> Iterator[tuple[Packed | None, ...]]:
     """The arguments of `model.loss` for each of `train.steps` steps.
 
-    MoCoSE gets the batch once and makes its views itself. SimCSE and ESimCSE get both views in one batch of 2B and, with a
+    MoCoSE gets the batch once and makes its views itself, or also what its target branch reads, from `rewritten`. SimCSE and ESimCSE get both views in one batch of 2B and, with a
     queue, what goes through the momentum encoder. `texts` and `tokenizer` are needed for word repetition alone.
     """
     steps = batch_indices(config, len(table))
@@ -43,7 +44,8 @@ def training_batches(
         indices = next(steps)
         first = [table[i] for i in indices]
         if config.method == "mocose":
-            yield (pack(first, device),)
+            second = () if rewritten is None else (pack([rewritten[i] for i in indices], device),)
+            yield (pack(first, device), *second)
             continue
         second = first
         if config.dup is not None and config.dup.unit == "subword":

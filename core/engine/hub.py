@@ -1,8 +1,9 @@
 """Fetching training text, evaluation sets and encoders from the hub, once; afterwards everything is read offline.
 
-    python -m core.engine.hub prefetch --scale mini|paper --cache-dir DIR [--encoder NAME]
+    python -m core.engine.hub prefetch --scale mini|paper --cache-dir DIR [--encoder NAME] [--text-models NAME...]
 
-prints, as its last line, JSON with corpus_path, evaluation_path, encoder_path and their names. Everything fetched is checked:
+prints, as its last line, JSON with corpus_path, evaluation_path, encoder_path and their names; with --text-models it fetches
+just those models, which lie where `model_folders` looks for them. Everything fetched is checked:
 against the digest in `hub_pins` where one is known, otherwise against what the hub declares for the file (a large file's ETag
 is its SHA-256, a small one's its git object id). What was found goes into DIR/hub/lock.json, and from then on nothing else is
 accepted. With HF_ENDPOINT set, that mirror is asked instead of huggingface.co.
@@ -22,7 +23,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.engine.hub_pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, Repository
+from core.engine.hub_pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, TEXT_MODELS, Repository
 from core.engine.hub_lock import Lock
 from core.runner.digests import file_digest
 from core.runner.files import write_whole
@@ -53,6 +54,15 @@ def prefetch(
     if "encoder" in parts:
         found |= {"encoder_path": str(fetch_encoder(ENCODERS[encoder], cache_dir)), "encoder_name": encoder}
     return found
+
+
+def model_folders(name: str, cache_dir: Path) -> list[Path]:
+    """The folders of a model that rewrites text, fetched before. Raises UserError if one is not there."""
+    folders = [Path(cache_dir) / "hub" / repository.name.split("/")[-1] for repository in TEXT_MODELS[name]]
+    for folder in folders:
+        if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
+            raise UserError(f"{folder} does not hold the model {name}; give the command again with a network, or take --scale demo.")
+    return folders
 
 
 def fetch_encoder(repository: Repository, cache_dir: Path) -> Path:
@@ -221,8 +231,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--cache-dir", required=True, type=Path)
     parser.add_argument("--encoder", metavar="NAME", help=f"one of {', '.join(ENCODERS)}; the scale's own by default")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what is wanted; all by default")
+    parser.add_argument("--text-models", nargs="+", choices=sorted(TEXT_MODELS), help="fetch these, and nothing else")
     options = parser.parse_args(argv)
     try:
+        if options.text_models:
+            for repository in (repository for name in options.text_models for repository in TEXT_MODELS[name]):
+                fetch_encoder(repository, options.cache_dir)
+            print(json.dumps({"text_models": options.text_models}))
+            return 0
         encoder = options.encoder or DEFAULT_ENCODER[options.scale]
         print(json.dumps(prefetch(options.cache_dir, encoder, parts=options.parts)))
     except UserError as error:

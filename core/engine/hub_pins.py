@@ -76,4 +76,20 @@ ENCODERS: dict[str, Repository] = {
     ),
 }  # fmt: skip
 
+_TRANSLATION_FILES = ("config.json", "pytorch_model.bin", "merges.txt", "vocab-src.json", "vocab-tgt.json", "tokenizer_config.json")
+# Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the first and back through the second.
+TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
+    "roberta-base": (ENCODERS["roberta-base"],),
+    "xlnet-base-cased": (
+        Repository(
+            "xlnet/xlnet-base-cased", "model", None,
+            dict.fromkeys(("config.json", "pytorch_model.bin", "spiece.model", "tokenizer.json")),
+        ),
+    ),
+    "wmt19-en-de-en": (
+        Repository("facebook/wmt19-en-de", "model", None, dict.fromkeys(_TRANSLATION_FILES)),
+        Repository("facebook/wmt19-de-en", "model", None, dict.fromkeys(_TRANSLATION_FILES)),
+    ),
+}  # fmt: skip
+
 DEFAULT_ENCODER = {"mini": "bert_uncased_L-4_H-512_A-8", "paper": "bert-base-uncased"}

@@ -29,6 +29,7 @@ from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.engine.trainer import Training, train
 from core.engine.transfer_data import load_probes, load_transfer, probes_digest
+from core.engine.views import ONLINE, TARGET, rewritten_table
 from core.runner.digests import evaluation_digest
 from core.runner.sources import DEMO_ENCODER, encoder_digest
 from core.spec.config import RunConfig
@@ -51,6 +52,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     encoder, tokenizer = load_encoder(config, execution)
     scale = SCALES[config.scale]
     table, texts = training_table(config, execution, tokenizer)
+    table, rewritten = text_views(config, execution, tokenizer, table, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     torch.manual_seed(stream_seed(config.seed.data, "dropout"))  # dropout layers draw from torch's own generator, and nothing else does
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
@@ -58,7 +60,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     rows += development_rows(scorer, model, config, 0)
     loaded = time.monotonic()
     training = train(
-        config, model, training_batches(config, table, texts, tokenizer, device),
+        config, model, training_batches(config, table, texts, tokenizer, device, rewritten),
         lambda step: check(scorer, model, config, step, rows), progress,
     )
     trained = time.monotonic()
@@ -78,7 +80,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     seconds = {"load": loaded - started, "train": trained - loaded, "evaluate": time.monotonic() - trained}
     return Result(
-        status=status, rows=tuple(rows), pairs=pairs, provenance=provenance.gather(execution, device, seconds, config.encoder.digest),
+        status=status, rows=tuple(rows), pairs=pairs,
+        provenance=provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(rewritten),
     )
 
 
@@ -123,6 +126,16 @@ def training_table(config: RunConfig, execution: Execution, tokenizer) -> tuple[
         lambda: tokenise(tokenizer, texts or training_text(data, execution.corpus_path), data.max_length),
     )
     return table, texts
+
+
+def text_views(
+    config: RunConfig, execution: Execution, tokenizer, table: TokenTable, device: torch.device
+) -> tuple[TokenTable, TokenTable | None]:
+    """What the online and the target branch read: the text as it is and None, or as `text` rewrites it (Table 5)."""
+    if config.text is None:
+        return table, None
+    online = rewritten_table(config, execution, tokenizer, ONLINE, device) if config.text.view == "both" else table
+    return online, rewritten_table(config, execution, tokenizer, TARGET, device)
 
 
 def scorer_for(

@@ -61,18 +61,26 @@ class MoCoSE(nn.Module):
                     module.eval()
         return self
 
-    def loss(self, batch: Packed) -> Tensor:
-        """The loss of one training step against the queue as it was before this batch; then the batch's keys are pushed."""
+    def loss(self, batch: Packed, rewritten: Packed | None = None) -> Tensor:
+        """The loss of one training step against the queue as it was before this batch; then the batch's keys are pushed.
+
+        `rewritten` is what the target branch is given where it has a text of its own (Table 5's text-level views).
+        """
+        other = batch if rewritten is None else rewritten
         if self.config.ema.when == "before_forward":
             self._average()  # the first call changes nothing: the copies are still equal
         fgsm = self.config.fgsm
         negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)  # (width, out_size)
-        sign = None  # (T, hidden)
+        sign = other_sign = None  # (T, hidden), online and target
         if fgsm.gradient == "stale_online":
-            sign = self.stale.sign_for(batch)
+            sign = other_sign = self.stale.sign_for(batch)
+            if other is not batch:
+                other_sign = self.stale.sign_for(other)  # by slot, whatever stands there
         elif fgsm.gradient == "current":
-            sign = self._current_sign(batch, negatives)
-        loss, words, keys = self._contrast(batch, negatives, sign)
+            sign = other_sign = self._current_sign(batch, other, negatives)
+        if fgsm.views == "online_only":
+            other_sign = None
+        loss, words, keys = self._contrast(batch, other, negatives, sign, other_sign)
         if fgsm.gradient == "stale_online":
             self.stale.measure(words, batch)
             words.retain_grad()
@@ -118,7 +126,9 @@ class MoCoSE(nn.Module):
         self.updates += 1
         ema.update(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
 
-    def _contrast(self, batch: Packed, negatives: Tensor, sign: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _contrast(
+        self, batch: Packed, other: Packed, negatives: Tensor, sign: Tensor | None, other_sign: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, the online view's word embeddings (T, hidden), and the keys (B, out_size)."""
         embeddings = self.encoder.embeddings
         words = embeddings.lookup(batch)
@@ -126,7 +136,7 @@ class MoCoSE(nn.Module):
         cls = self.encoder.stack(self._augmented(perturbed, batch, self.augmenting), batch)
         query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
-            key = self._target(batch, sign if self.config.fgsm.views == "both_same" else None)  # (B, out_size)
+            key = self._target(other, other_sign)  # (B, out_size)
         loss = info_nce(
             query, key, negatives,
             temperature=self.config.loss.temperature, in_batch_negatives=self.config.loss.in_batch_negatives,
@@ -153,7 +163,7 @@ class MoCoSE(nn.Module):
         """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""
         return self.config.data.max_length if self.config.data.padding == "static" else batch.width
 
-    def _current_sign(self, batch: Packed, negatives: Tensor) -> Tensor:
+    def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> Tensor:
         """Sign of the gradient at the current input, by a forward and backward of its own (D18)."""
-        loss, words, _ = self._contrast(batch, negatives, None)
+        loss, words, _ = self._contrast(batch, other, negatives, None, None)
         return torch.autograd.grad(loss, words)[0].sign()

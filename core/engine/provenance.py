@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import resource
 import socket
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from core.engine.tokens import TokenTable
 from core.spec.execution import Execution
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
@@ -35,6 +37,13 @@ def gather(execution: Execution, device: torch.device, seconds: dict[str, float]
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
         "peak_memory_bytes": memory,
     }
+
+
+def texts(rewritten: TokenTable | None) -> dict[str, object]:
+    """The content of the target view's own text, if any: a model may write another one on another device or in another version."""
+    if rewritten is None:
+        return {}
+    return {"rewritten_text": hashlib.sha256(rewritten.ids).hexdigest()[:16], "nlpaug": metadata.version("nlpaug")}
 
 
 def commit() -> str:

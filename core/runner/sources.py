@@ -21,6 +21,7 @@ from core.spec.scale import EncoderSource, Scale, Sources
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "engine" / "demo" / "encoder"
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
+HEADER_BYTES = 100_000_000  # more than this no safetensors file has
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
     "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
@@ -57,6 +58,7 @@ class Found:
             "encoders": [[one.stands_for, one.digest, one.hidden, one.name] for one in self.sources.encoders()],
             "evaluation_digest": self.sources.evaluation_digest,
             "transfer_digest": self.sources.transfer_digest,
+            "encoder_masked_words": self.sources.encoder_masked_words,
             "corpus": self.sources.corpus_name,
             "evaluation": self.sources.evaluation_name,
         }
@@ -72,6 +74,7 @@ def demo_sources() -> Found:
     sources = Sources(
         corpus_digest=pins.DEMO_CORPUS_DIGEST, corpus_rows=pins.DEMO_CORPUS_ROWS, corpus_name="generated sentences",
         encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=hidden_size(DEMO_ENCODER), encoder_name="demo encoder",
+        encoder_masked_words=has_masked_words(DEMO_ENCODER),
         evaluation_digest=pins.DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
         transfer_digest=pins.DEMO_TRANSFER_DIGEST,
     )  # fmt: skip
@@ -123,6 +126,7 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
             for stands_for, folder, name in places.others
         ),
         transfer_digest=_transfer_digest(places.evaluation),
+        encoder_masked_words=has_masked_words(places.encoder),
     )  # fmt: skip
     return Found(sources=sources, places=places)
 
@@ -148,6 +152,7 @@ def _sources_of(stored) -> Sources:
         corpus_digest=config.data.digest, corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
         corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"), corpus_name=str(recorded.get("corpus", "")),
         encoder_digest=own.digest, encoder_hidden=own.hidden, encoder_name=own.name,
+        encoder_masked_words=bool(recorded.get("encoder_masked_words", False)),
         evaluation_digest=str(recorded.get("evaluation_digest", config.eval.digest)),
         evaluation_name=str(recorded.get("evaluation", "")), transfer_digest=recorded.get("transfer_digest"),
         others=tuple(one for one in known if one.stands_for != "bert-base"),
@@ -172,6 +177,17 @@ def hidden_size(folder: Path) -> int:
     if type(width) is not int or width < 1:
         raise UserError(f"{folder}/config.json has hidden_size {width!r}; give a BERT or RoBERTa encoder.")
     return width
+
+
+def has_masked_words(folder: Path) -> bool:
+    """Whether an encoder's checkpoint holds BERT's or RoBERTa's masked-word head, from the names in the weights file's header."""
+    try:
+        with open(folder / "model.safetensors", "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            names = json.loads(file.read(min(length, HEADER_BYTES)))
+    except (OSError, ValueError):
+        return False  # several files, or a damaged one, of which loading it will say more
+    return any(name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in names)
 
 
 def _folder_name(folder: Path) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from core.spec import config as c
 from core.spec.errors import UserError
-from core.spec.vary import vary
+from core.spec.vary import read, vary
 
 PROFILES = ("clean", "released")
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
@@ -55,7 +55,8 @@ ESIMCSE = vary(
 
 BASES = {"mocose": MOCOSE, "simcse": SIMCSE, "esimcse": ESIMCSE}
 
-# What `released` changes, by method; a path whose section a run lacks is passed over.
+# What `released` changes, by method; a path whose section a run lacks is passed over. A mapping says which values become which
+# others, and leaves the rest. D28 is no change: `continuation` is what the code did under the name of a paraphrase.
 RELEASED: Mapping[str, Mapping[str, object]] = {
     "mocose": {
         "data.reader": "csv_quoted",  # D36
@@ -64,6 +65,8 @@ RELEASED: Mapping[str, Mapping[str, object]] = {
         "target.freeze_projection": False,  # D7
         "queue.init": "released_2022",  # D14, D15
         "eval.apply_augmentation": True,  # D21
+        "text.detokenize": "wordpiece_join",  # D26
+        "text.kind": {"contextual_substitute": "contextual_insert"},  # D27
         "select.metric": "sts_test_avg",  # D40
         "select.score": "mean_of_8_rounded",  # D41
         "seed.data": 42,  # D35
@@ -85,13 +88,13 @@ def base(method: str, profile: str) -> c.RunConfig:
     if profile not in PROFILES:
         raise UserError(f"There is no profile {profile!r}; choose {' or '.join(PROFILES)}.")
     run = BASES[method]
-    return run if profile == "clean" else vary(run, RELEASED[method])
+    return run if profile == "clean" else vary(run, released_changes(run))
 
 
 def released_changes(run: c.RunConfig) -> dict[str, object]:
     """The part of RELEASED that concerns the sections this run has."""
-    return {
-        path: value
-        for path, value in RELEASED[run.method].items()
-        if getattr(run, path.partition(".")[0]) is not None
-    }
+    changes = {}
+    for path, value in RELEASED[run.method].items():
+        if getattr(run, path.partition(".")[0]) is not None:
+            changes[path] = value.get(read(run, path), read(run, path)) if isinstance(value, Mapping) else value
+    return changes

@@ -7,7 +7,7 @@ workers there are and what is logged belong to `Execution`, which is never hashe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from core.spec.errors import UserError
@@ -15,6 +15,7 @@ from core.spec.methods import (
     EMA, FGSM, Augmentation, Heads, Loss, Momentum, MomentumQueue, NegativeQueue, Repetition, Switch, Target,
 )  # fmt: skip
 from core.spec.section import Section
+from core.spec.views import TextView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +154,7 @@ class RunConfig(Section):
     ema: EMA | None = None
     fgsm: FGSM | None = None
     aug: Augmentation | None = None
+    text: TextView | None = field(default=None, metadata={"neutral": None})  # Table 5's text-level rows, MoCoSE
     dup: Repetition | None = None
     momentum: Momentum | None = None
     train: Train
@@ -185,9 +187,11 @@ class RunConfig(Section):
                             "set queue.init_size to at least 1.")
         if self.fgsm.gradient == "stale_online" and not self.data.drop_last:
             raise UserError("fgsm.gradient=stale_online needs data.drop_last=true, since a ragged batch has other slots (D20).")
+        if self.text is not None and self.fgsm.gradient == "current" and self.fgsm.views == "both_same":
+            raise UserError("fgsm.gradient=current has no gradient for a target view of another text; set fgsm.views=online_only.")
 
     def _check_esimcse(self):
-        self._forbid("heads", "target", "ema", "fgsm", "aug")
+        self._forbid("heads", "target", "ema", "fgsm", "aug", "text")
         if (self.queue is None) != (self.momentum is None):
             raise UserError("ESimCSE's queue and momentum encoder go together; set both or set both to none.")
         if self.queue is not None and not isinstance(self.queue, MomentumQueue):
@@ -199,7 +203,7 @@ class RunConfig(Section):
         self._check_plain_head()
 
     def _check_simcse(self):
-        self._forbid("heads", "queue", "target", "ema", "fgsm", "aug", "dup", "momentum")
+        self._forbid("heads", "queue", "target", "ema", "fgsm", "aug", "text", "dup", "momentum")
         self._check_plain_head()
 
     def _check_plain_head(self):

@@ -30,9 +30,10 @@ def canonical_json(run: configs.RunConfig) -> str:
 
 
 def to_plain(value):
-    """A section as plain dicts, lists and scalars. Raises TypeError for anything that JSON cannot hold exactly."""
+    """A section as plain dicts, lists and scalars, tagged with its class under `kind`, or under `section` where a field is called
+    kind. Raises TypeError for anything that JSON cannot hold exactly."""
     if isinstance(value, Section):
-        plain = {"kind": type(value).__name__}
+        plain = {_tag(type(value)): type(value).__name__}
         for field in dataclasses.fields(value):
             content = getattr(value, field.name)
             if "neutral" in field.metadata and content == field.metadata["neutral"]:
@@ -63,13 +64,18 @@ def from_canonical_json(text: str) -> tuple[configs.RunConfig, int]:
         raise UserError(f"The stored run configuration cannot be read ({error}).") from error
 
 
+def _tag(section: type) -> str:
+    return "section" if "kind" in field_types(section) else "kind"
+
+
 def _section_from(plain):
-    cls = getattr(configs, str(plain.get("kind")), None)
-    if not (isinstance(cls, type) and issubclass(cls, Section) and dataclasses.is_dataclass(cls)):
-        raise UserError(f"Unknown kind {plain.get('kind')!r} in a run configuration.")
+    name = plain.get("section", plain.get("kind"))
+    cls = getattr(configs, str(name), None)
+    if not (isinstance(cls, type) and issubclass(cls, Section) and dataclasses.is_dataclass(cls) and plain.get(_tag(cls)) == name):
+        raise UserError(f"Unknown kind {name!r} in a run configuration.")
     hints = field_types(cls)
     names = {public_name(field.name): field for field in dataclasses.fields(cls)}
-    unknown = set(plain) - set(names) - {"kind"}
+    unknown = set(plain) - set(names) - {_tag(cls)}
     if unknown:
         raise UserError(f"Unknown field {sorted(unknown)[0]!r} in section {cls.label()} of a run configuration.")
     arguments = {}

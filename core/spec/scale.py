@@ -2,7 +2,8 @@
 
 Rules: what the paper counts in batches stays that many batches (queue size, initial size, slices); widths keep their ratio
 to the encoder's hidden size; `released_cosine` stretches with the run; the learning rate keeps its ratio to the paper's
-3e-5; a batch twice as large means half as many steps; development checks keep their number per run.
+3e-5; a batch twice as large means half as many steps; development checks keep their number per run. Where no models are
+fetched, the encoder's own masked-word head stands in for the paper's masked-word model.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from core.spec.base import PAPER_HIDDEN, PAPER_STEPS
 from core.spec.config import MomentumQueue, NegativeQueue, RunConfig
 from core.spec.errors import UserError
 from core.spec.vary import vary
+from core.spec.views import CONTEXTUAL, OWN_ENCODER
 
 PAPER_BATCH = 64
 PAPER_RATE = 3e-5
@@ -44,6 +46,7 @@ class Sources:
     corpus_rows_csv_quoted: int | None = None  # where the released reader finds another number of rows (D36)
     others: tuple[EncoderSource, ...] = ()  # encoders besides the scale's own, which stands for bert-base
     transfer_digest: str | None = None  # of the evaluation sets with the transfer tasks; None where those are not there
+    encoder_masked_words: bool = False  # whether the encoder's checkpoint holds a masked-word head
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
@@ -68,8 +71,8 @@ class Scale:
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
-    (others keep their ratio); `precision` None leaves the method's own. `tests` are the test sets, `dev` the development set and
-    `probes` the transfer tasks, in table order.
+    (others keep their ratio); `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
+    fetched from the hub. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table order.
     """
 
     name: str
@@ -84,6 +87,7 @@ class Scale:
     tests: tuple[str, ...]
     probes: tuple[str, ...]
     watermark: str | None
+    hub_models: bool = False
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -99,7 +103,7 @@ MINI = Scale(
 )
 PAPER = Scale(
     name="paper", seeds=5, steps=None, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0,
-    precision=None, dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER, watermark=None,
+    precision=None, dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER, watermark=None, hub_models=True,
 )
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
@@ -154,6 +158,8 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
     if run.ema is not None and run.ema.total_updates is not None:
         paper_steps = steps * run.train.batch_size / PAPER_BATCH  # the schedule's period is fixed, whatever the batch (D2)
         changes["ema.total_updates"] = max(1, round(run.ema.total_updates * paper_steps / PAPER_STEPS))
+    if run.text is not None and run.text.kind in CONTEXTUAL and not scale.hub_models:
+        changes["text.model"] = OWN_ENCODER
     return vary(run, changes)
 
 

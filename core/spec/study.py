@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from core.spec.base import base, released_changes
@@ -120,7 +120,8 @@ class Study:
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 
-        The profile's changes come last but for the cell's own, and only where the study keeps the section they concern.
+        The profile's changes come last but for the cell's own, and only where the study keeps the section they concern. A
+        section that the cell itself brings in is changed too, but for the fields that the cell names beside it.
         """
         method = cell.method or self.method
         own = self.base_changes if method == self.method else {}
@@ -130,7 +131,12 @@ class Study:
             run = vary(run, kept)
         elif profile != "clean":
             base(method, profile)  # raises with the sentence
-        return vary(run, cell.changes)
+        changed = vary(run, cell.changes)
+        if profile == "clean":
+            return changed
+        brought = {f.name for f in fields(RunConfig) if getattr(run, f.name) is None and getattr(changed, f.name) is not None}
+        late = {p: v for p, v in released_changes(changed).items() if p.partition(".")[0] in brought and p not in cell.changes}
+        return vary(changed, late)
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35)."""

@@ -1,0 +1,36 @@
+"""Loading the models that rewrite text: from a folder, whole, with safetensors weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import nn
+
+from core.spec.errors import UserError
+
+Task = Literal["masked words", "continuation", "translation"]
+
+
+def load_model(folder: Path, task: Task, device: torch.device) -> tuple[nn.Module, object]:
+    """The model in this folder with the head for this task, in evaluation mode, and its tokenizer.
+
+    Raises UserError if it cannot be loaded or lacks a weight of the head: `transformers` would fill that with random numbers.
+    """
+    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM, AutoTokenizer, logging
+
+    logging.set_verbosity_error()  # weights that are not used are reported otherwise; missing ones are refused below
+    logging.disable_progress_bar()
+    classes = {"masked words": AutoModelForMaskedLM, "continuation": AutoModelForCausalLM, "translation": AutoModelForSeq2SeqLM}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model, info = classes[task].from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        )
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
+        raise UserError(f"The model for {task} in {folder} cannot be loaded ({reason}); give or fetch it again.") from error
+    if info["missing_keys"]:
+        raise UserError(f"{folder} has no head for {task} (missing: {sorted(info['missing_keys'])[0]}); give another model.")
+    return model.eval().to(device), tokenizer

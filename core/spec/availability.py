@@ -1,0 +1,24 @@
+"""What a run needs that a scale may not have. Known before any training, so that a plan can leave a cell out and say why."""
+
+from __future__ import annotations
+
+from core.spec.config import RunConfig
+from core.spec.scale import SCALES, Sources
+from core.spec.views import OWN_ENCODER
+
+
+def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:
+    """Why this run (as `at_scale` made it) cannot be made at this scale with this encoder, in a few words without a full stop; None if it can.
+
+    Text-level views by a model need that model: another one's only where the scale fetches models from the hub, the run's own
+    encoder's only where its checkpoint has a masked-word head.
+    """
+    if run.text is None or run.text.model is None:
+        return None
+    if run.text.model == OWN_ENCODER:
+        if sources.encoder_masked_words:
+            return None
+        return f"needs a masked-word head, which the encoder {sources.encoder_name or 'at hand'} does not have"
+    if SCALES[scale].hub_models:
+        return None
+    return f"needs {run.text.model}, which scale {scale} does not have"
