@@ -6,8 +6,9 @@ import torch
 
 import tiny
 from core.engine.augmentation import cutoff_mask, shuffled_positions
+from core.engine.mocose import MoCoSE
 from core.engine.packing import pack
-from core.engine.perturbation import StaleGradient
+from core.engine.perturbation import StaleGradient, changed_share
 from core.spec.config import Augmentation
 
 LENGTHS = (4, 9, 6)
@@ -68,7 +69,7 @@ def test_position_shuffle_per_sentence_of_real_tokens_stays_within_each():
 
 
 def test_stale_signs_follow_slots_and_are_zero_where_padding_was():
-    stale, first = StaleGradient(0.1), pack([np.arange(2), np.arange(3)])
+    stale, first = StaleGradient(), pack([np.arange(2), np.arange(3)])
     words = torch.zeros(5, 2, requires_grad=True) * 1.0
     words.retain_grad()
     (words * torch.tensor([[1.0, -1.0]] * 5)).sum().backward()
@@ -83,11 +84,24 @@ def test_stale_signs_follow_slots_and_are_zero_where_padding_was():
 @pytest.mark.parametrize("epsilon,expected", [(1e-9, 0.566), (5e-9, 0.998), (1e-8, 1.0)])
 def test_share_of_entries_that_an_epsilon_changes(epsilon, expected):
     # D19: float32 draws from N(0, 0.04^2) and random signs.
-    stale, packed = StaleGradient(epsilon), pack([np.arange(500)])
     words = torch.randn(500, 400, generator=stream(1)) * 0.04
-    stale.signs = torch.randn(1, 500, 400, generator=stream(2)).sign()
-    stale.measure(words, packed)
-    assert stale.changed_fraction == pytest.approx(expected, abs=0.01)
+    sign = torch.randn(500, 400, generator=stream(2)).sign()
+    assert changed_share(words, epsilon, sign) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("gradient", ["stale_online", "current"])
+def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first step that is perturbed, padding slots left out
+    shares = []
+    for epsilon in (1e-12, 1e-8, 1e-2):
+        model = MoCoSE(tiny.config("mocose", fgsm__gradient=gradient, fgsm__epsilon=epsilon), tiny.encoder(tiny.bert()), torch.device("cpu"))
+        assert model.diagnostics() == {"fgsm_changed_fraction": None}
+        for seed in range(2):
+            model.train().loss(pack(tiny.sentences(4, seed=seed, shortest=9))).backward()
+            model.after_step()
+        shares.append(model.diagnostics()["fgsm_changed_fraction"])
+    assert shares[0] < shares[1] < shares[2] and shares[0] < 0.01 and shares[2] > 0.99
+    plain = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
+    assert MoCoSE(plain, tiny.encoder(tiny.bert()), torch.device("cpu")).diagnostics() == {}
 
 
 def test_tiny_encoder_is_not_degenerate():

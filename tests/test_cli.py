@@ -14,8 +14,11 @@ from desk import Desk
 import run_study
 import studies
 from core.runner import cli, fetch, sources
+from core.spec.base import BASES
+from core.spec.config import TextView
 from core.spec.errors import UserError
 from core.spec.scale import MINI
+from core.spec.vary import vary
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -187,6 +190,17 @@ def test_the_hub_is_asked_in_one_process_and_its_sentence_is_shown(monkeypatch, 
     assert (places.corpus, places.encoder) == (Path("/corpus"), tmp_path)
     assert (places.corpus_name, places.encoder_name) == ("/corpus", "mine")
     assert said["command"] == ["-m", "core.engine.hub", "prefetch", "--scale", "mini", "--cache-dir", str(tmp_path), "--parts", "data"]
+
+
+def test_models_that_rewrite_text_are_asked_for_once_each_and_only_if_needed(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command[1:]) or subprocess.CompletedProcess(command, 0, "{}", ""))
+    views = [TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None]
+    fetch.prefetch_text_models("paper", tmp_path, (vary(BASES["mocose"], {"text": view}) for view in views))
+    assert not asked
+    views += [TextView(kind="continuation", model="xlnet-base-cased"), TextView(kind="contextual_insert", model="roberta-base")] * 2
+    fetch.prefetch_text_models("paper", tmp_path, [vary(BASES["mocose"], {"text": view}) for view in views])
+    assert [command[-3:] for command in asked] == [["--text-models", "roberta-base", "xlnet-base-cased"]]
 
 
 def test_the_runner_imports_neither_torch_nor_the_engine():

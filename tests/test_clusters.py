@@ -94,7 +94,12 @@ def test_few_or_no_entries_are_left_as_they_are():
 def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
     config = tiny.config("mocose", queue__negatives="kmeans", queue__clusters=3, fgsm__gradient=fgsm)
     seen, contrast = [], MoCoSE._contrast
-    monkeypatch.setattr(MoCoSE, "_contrast", lambda self, batch, negatives, *rest: seen.append(negatives) or contrast(self, batch, negatives, *rest))
+
+    def watched(self, batch, other, negatives, *signs):
+        seen.append(negatives)
+        return contrast(self, batch, other, negatives, *signs)
+
+    monkeypatch.setattr(MoCoSE, "_contrast", watched)
     model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu")).train()
     start = torch.Generator()
     start.set_state(model.clustering.get_state())

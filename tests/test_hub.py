@@ -17,6 +17,7 @@ from core.engine import hub, hub_pins
 from core.engine.hub_pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.engine.sts import load_sts
 from core.spec.errors import UserError
+from core.spec.views import MODELS, OWN_ENCODER
 from hub_server import COMMIT, Hub
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
@@ -242,8 +243,21 @@ def test_the_command(served, tmp_path, monkeypatch, capsys):
     assert "There is no pinned encoder 'other'; choose bert-base-uncased" in capsys.readouterr().err
 
 
+def test_models_that_rewrite_text_are_fetched_alone_and_found_again(served, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(hub_pins.TEXT_MODELS, "tiny", (tiny("pytorch_model.bin"),))
+    with pytest.raises(UserError, match="does not hold the model tiny; give the command again with a network"):
+        hub.model_folders("tiny", tmp_path)
+    assert hub.main(["prefetch", "--scale", "paper", "--cache-dir", str(tmp_path), "--text-models", "tiny"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"text_models": ["tiny"]}
+    assert not any(DATA.name in path for _, path in served.asked)
+    assert [(folder / "model.safetensors").is_file() for folder in hub.model_folders("tiny", tmp_path)] == [True]
+
+
 def test_pins_are_well_formed():
-    for repository in (DATA, *hub_pins.ENCODERS.values()):
+    models = {model for known in MODELS.values() for model in known} - {OWN_ENCODER}
+    assert models == set(hub_pins.TEXT_MODELS)
+    rewriting = [repository for repositories in hub_pins.TEXT_MODELS.values() for repository in repositories]
+    for repository in (DATA, *hub_pins.ENCODERS.values(), *rewriting):
         assert repository.revision is None or len(repository.revision) == 40
         assert all(digest is None or len(bytes.fromhex(digest)) == 32 for digest in repository.files.values())
     assert set(hub_pins.DEFAULT_ENCODER.values()) <= set(hub_pins.ENCODERS)

@@ -89,10 +89,17 @@ MOCOSE = [
     {"fgsm.gradient": "current"},  # D18
     {"fgsm.gradient": "none", "fgsm.epsilon": 0.0},
     {"fgsm.views": "online_only"},
-    {"fgsm.epsilon": 0.05},  # D19
+    {"fgsm.gradient": "current", "fgsm.views": "online_only"},
+    {"fgsm.gradient": "current", "fgsm.epsilon": 1e-4},
+    {"fgsm.epsilon": 1e-4},  # D19
+    {"fgsm.epsilon": 0.05},
     {"fgsm.at_eval": True},  # D20
     {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
     {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "padded_all"},
+    {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "padded"},
+    {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "real_tokens"},
+    {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "real_tokens"},  # D22
+    {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "real_tokens_no_special"},
     {"aug.feature_cutoff": 0.2},
     {"train.batch_size": 3},  # D30
     {"train.weight_decay": 0.1},  # D31
@@ -126,6 +133,20 @@ def test_mocose_switch(changes):
 def test_freeze_projection_switch():  # D7
     config = tiny.config("mocose", target__stop_gradient=False)
     assert moved(outcome(config), outcome(vary(config, {"target.freeze_projection": False})))
+
+
+def test_values_of_a_switch_differ_from_each_other():  # D18, D22, D24
+    shuffles = [("per_batch", "padded"), ("per_batch", "real_tokens"), ("per_sentence", "padded"), ("per_sentence", "real_tokens")]
+    groups = [
+        [{"aug.position_shuffle": scope, "aug.position_shuffle_range": width} for scope, width in shuffles],
+        [{"aug.token_cutoff": 0.3, "aug.token_cutoff_pool": pool} for pool in ("padded_all", "real_tokens", "real_tokens_no_special")],
+        [{"fgsm.gradient": g, "fgsm.views": v} for g in ("stale_online", "current") for v in ("both_same", "online_only")],
+        [{"fgsm.gradient": "current", "fgsm.epsilon": epsilon} for epsilon in (1e-4, 1e-3, 1e-2)],
+    ]
+    for group in groups:
+        found = [outcome(vary(tiny.config("mocose", fgsm__epsilon=0.01), changes)) for changes in group]
+        assert all(torch.isfinite(one).all() for one in found)
+        assert all(moved(a, b) for i, a in enumerate(found) for b in found[:i])
 
 
 @pytest.mark.parametrize("fgsm", [{}, {"fgsm.gradient": "current", "fgsm.views": "online_only"}, {"fgsm.views": "online_only"}])

@@ -1,4 +1,4 @@
-"""FGSM as released: the sign of the previous step's gradient, applied slot by slot to the next batch (D18, D19)."""
+"""FGSM as released: the sign of the previous step's gradient, applied slot by slot to the next batch (D18); what it changes (D19)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ class StaleGradient:
     Padding slots have no gradient, so a token that stands where the previous batch had padding is not changed.
     """
 
-    def __init__(self, epsilon: float):
-        self.epsilon = epsilon
+    def __init__(self):
         self.signs: Tensor | None = None  # (B, L, hidden)
-        self.changed_fraction: float | None = None
         self._watched: tuple[Tensor, Packed] | None = None
 
     def sign_for(self, batch: Packed) -> Tensor | None:
@@ -41,9 +39,8 @@ class StaleGradient:
         grid[batch.cells] = words.grad.sign()
         self.signs = grid.view(batch.batch, batch.width, -1)
 
-    @torch.no_grad()
-    def measure(self, words: Tensor, batch: Packed) -> None:
-        """Note, once, which share of these word embeddings (T, hidden) the perturbation changes in this precision (D19)."""
-        sign = self.sign_for(batch)
-        if sign is not None and self.changed_fraction is None:
-            self.changed_fraction = float((words + self.epsilon * sign != words).float().mean())
+
+@torch.no_grad()
+def changed_share(words: Tensor, epsilon: float, sign: Tensor) -> float:
+    """Which share of these word embeddings (T, hidden) epsilon * sign changes in their own precision (D19)."""
+    return float((words + epsilon * sign != words).float().mean())

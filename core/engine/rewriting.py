@@ -13,25 +13,25 @@ TOP, NUCLEUS = 50, 0.9  # nlpaug's defaults
 
 
 def continued(model: nn.Module, tokenizer, texts: Sequence[str], seed: int) -> list[str]:
-    """Each text with up to 30 tokens of the model's behind it, drawn among the 50 likeliest and the likeliest 90 %.
+    """Each text with up to 30 tokens of the model's behind it, drawn among the 50 likeliest and of those the likeliest 90 %. A text of
+    blanks stays.
 
-    A tokenizer without padding pads with its end-of-text token, on the left, where generation does not see it.
+    Only texts of equally many tokens go together: XLNet's generation does not keep padding out of a sentence's continuation.
     """
-    tokenizer.padding_side = "left"
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    tokens = [tokenizer(text, add_special_tokens=False)["input_ids"] if text.strip() else [] for text in texts]
     devices = [model.device] if model.device.type == "cuda" else []
     result = list(texts)
     with torch.random.fork_rng(devices=devices), torch.inference_mode():  # generate() draws from torch's own stream
         torch.manual_seed(seed)
-        for places in _batches(texts):
-            encoded = tokenizer([texts[i] for i in places], add_special_tokens=False, padding=True, return_tensors="pt").to(model.device)
-            ids = model.generate(
-                **encoded, do_sample=True, top_k=TOP, top_p=NUCLEUS, max_new_tokens=APPENDED, pad_token_id=tokenizer.pad_token_id
-            )
-            appended = tokenizer.batch_decode(ids[:, encoded["input_ids"].shape[1] :], skip_special_tokens=True)
-            for i, more in zip(places, appended):
-                result[i] = f"{texts[i]} {' '.join(more.split())}".strip()
+        for length in sorted({len(ids) for ids in tokens} - {0}):
+            for places in _slices([i for i, ids in enumerate(tokens) if len(ids) == length]):
+                ids = torch.tensor([tokens[i] for i in places], device=model.device)  # (B, length)
+                generated = model.generate(
+                    input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=True, top_k=TOP, top_p=NUCLEUS,
+                    max_new_tokens=APPENDED, pad_token_id=tokenizer.pad_token_id,
+                )  # (B, length + at most 30)
+                for i, more in zip(places, tokenizer.batch_decode(generated[:, length:], skip_special_tokens=True)):
+                    result[i] = f"{texts[i]} {' '.join(more.split())}".strip()
     return result
 
 
@@ -39,7 +39,7 @@ def translated(model: nn.Module, tokenizer, texts: Sequence[str]) -> list[str]:
     """Each text in the other language, by the model's own search (no chance in it). A text of blanks stays."""
     result = list(texts)
     with torch.inference_mode():
-        for places in _batches(texts):
+        for places in _slices(sorted((i for i, text in enumerate(texts) if text.strip()), key=lambda i: len(texts[i]))):
             encoded = tokenizer([texts[i] for i in places], padding=True, truncation=True, return_tensors="pt").to(model.device)
             ids = model.generate(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"], do_sample=False)
             for i, text in zip(places, tokenizer.batch_decode(ids, skip_special_tokens=True)):
@@ -47,6 +47,5 @@ def translated(model: nn.Module, tokenizer, texts: Sequence[str]) -> list[str]:
     return result
 
 
-def _batches(texts: Sequence[str]) -> list[list[int]]:
-    order = sorted((i for i, text in enumerate(texts) if text.strip()), key=lambda i: len(texts[i]))
-    return [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+def _slices(places: list[int]) -> list[list[int]]:
+    return [places[start : start + BATCH] for start in range(0, len(places), BATCH)]
