@@ -14,7 +14,7 @@ from core.engine.demo.grammar import render
 from core.engine.demo.lexicon import MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS
 from core.engine.demo.verbs import ALONE, TO_PERSON, TO_RECEIVER, TO_THING
 
-FIRST_THOUSAND = "bd180c7af45963a663959fb8f90c8e28679cfddd5caea295a768545265a30b9b"
+FIRST_THOUSAND = "93c674230f5628400348ebde48eeae8f99e8c295a221030956dfec7d63689915"
 
 
 def concept(groups, name):

@@ -53,7 +53,7 @@ def test_rows_and_pairs_of_a_run(execution):
     assert all(len(block.gold) == len(block.cosine) == len(block.words_a) for block in result.pairs)
     singular = [row.value for row in result.rows if row.metric.startswith("singular_value_")]
     assert singular == sorted(singular, reverse=True) and singular[0] > 0
-    assert values(result, "last", "train", "mtd_nominal") == [pytest.approx(1 / 0.15 + 256 / 16)]
+    assert values(result, "last", "train", "mtd_nominal") == [pytest.approx(1 / 0.15 + 512 / 16)]
     assert 0 < values(result, "last", "train", "fgsm_changed_fraction")[0] <= 1
     assert result.provenance["versions"]["torch"] and result.provenance["seconds"]["train"] > 0
 
