@@ -3,7 +3,7 @@
 import pytest
 
 from core.spec.claim import (
-    Contrast, Joined, Term, above, all_of, at_least, below, best, collapses, falling, greater, interacts, rising, within,
+    Contrast, Joined, Term, above, all_of, at_least, below, best, collapses, falling, greater, holds_as_printed, interacts, rising, within,
 )  # fmt: skip
 
 A, B, C = ("a",), ("b",), ("c",)
@@ -45,3 +45,30 @@ def test_joined_predicates_list_their_contrasts_and_refuse_what_cannot_be_needed
     assert (several.needed, len(several.contrasts())) == (2, 4)
     with pytest.raises(ValueError, match="3 of 2"):
         at_least(3, [greater(A, B), greater(B, A)])
+
+
+PRINTED = {("x", "1"): 70.0, ("x", "2"): 72.0, ("y", "1"): 71.0, ("y", "2"): None}
+
+
+def test_numbers_settle_a_contrast_by_sign_and_an_equal_one_is_not_above():
+    assert holds_as_printed(greater(("x", "2"), ("x", "1"), by=1.9), PRINTED) is True
+    assert holds_as_printed(greater(("x", "2"), ("x", "1"), by=2.0), PRINTED) is False
+    assert holds_as_printed(below(("x", "1"), 70.5), PRINTED) is True and holds_as_printed(above(("x", "1"), 70.0), PRINTED) is False
+    assert holds_as_printed(collapses(("x", "1"), ("x", "2"), share=0.98), PRINTED) is True  # 70 < 70.56
+
+
+def test_a_wildcard_is_the_mean_of_its_cells_and_missing_if_one_is():
+    assert holds_as_printed(greater(("y", "1"), ("x", None)), PRINTED) is False  # 71 against the mean of 70 and 72
+    assert holds_as_printed(greater(("x", "2"), (None, "1")), PRINTED) is True  # 72 against 70.5
+    assert holds_as_printed(greater(("x", "2"), (None, "2")), PRINTED) is None
+    assert holds_as_printed(above(("z", None), 0.0), PRINTED) is None
+
+
+def test_what_is_missing_leaves_a_joined_claim_open_unless_the_rest_settles_it():
+    true, false, missing = above(("x", "1"), 69.0), above(("x", "1"), 71.0), above(("y", "2"), 0.0)
+    assert holds_as_printed(all_of(true, missing), PRINTED) is None
+    assert holds_as_printed(all_of(false, missing), PRINTED) is False
+    assert holds_as_printed(at_least(1, [true, missing]), PRINTED) is True
+    assert holds_as_printed(at_least(1, [false, missing]), PRINTED) is None
+    assert holds_as_printed(at_least(2, [true, false, missing]), PRINTED) is None
+    assert holds_as_printed(at_least(2, [false, false, missing]), PRINTED) is False

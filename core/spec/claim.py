@@ -6,7 +6,7 @@ one contrast is true, false or open; predicates join these by Kleene's logic (`a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
@@ -122,3 +122,24 @@ def collapses(a: Labels, healthy: Labels, share: float = 0.5) -> Contrast:
 def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:
     """The step from gain[0] to gain[1] is greater than that from less[0] to less[1]."""
     return Contrast((Term(1.0, gain[1]), Term(-1.0, gain[0]), Term(-1.0, less[1]), Term(1.0, less[0])))
+
+
+def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None]) -> bool | None:
+    """Whether a predicate holds on plain numbers, by sign alone and Kleene's logic; None if a number that it needs is missing.
+
+    `printed` has every cell of the study, None where the paper prints nothing; a wildcard is the mean over its cells, all of them.
+    """
+    if isinstance(predicate, Joined):
+        answers = [holds_as_printed(part, printed) for part in predicate.parts]
+        if answers.count(True) >= predicate.needed:
+            return True
+        return None if answers.count(True) + answers.count(None) >= predicate.needed else False
+    values = [(term.weight, _mean(term.cell, printed)) for term in predicate.terms]
+    if any(value is None for _, value in values):
+        return None
+    return sum(weight * value for weight, value in values) > predicate.above
+
+
+def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:
+    found = [value for labels, value in printed.items() if all(want is None or want == have for want, have in zip(wanted, labels))]
+    return None if not found or None in found else sum(found) / len(found)
