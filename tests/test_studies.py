@@ -1,6 +1,7 @@
 """The studies: listed, named after their files, complete, true to the papers' numbers, and sharing the runs that they share."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,17 @@ LARGE = Sources(
 )
 
 
+def available(study, scale, sources):
+    return [cell for cell in study.cells if study.unavailable(cell, scale, sources) is None]
+
+
 def files():
     return sorted(path for path in (ROOT / "studies").glob("*/*.py") if path.name != "__init__.py")
 
 
 def test_every_file_is_listed_and_named_as_its_study():
-    assert {f"{path.parent.name}-{path.stem}" for path in files()} == set(BY_NAME)
+    own = {path.stem.replace("_", "-") for path in files() if path.parent.name == "own"}
+    assert {f"{path.parent.name}-{path.stem}" for path in files() if path.parent.name != "own"} | own == set(BY_NAME)
     assert len(BY_NAME) == len(STUDIES)
 
 
@@ -46,8 +52,8 @@ def test_studies_are_found_by_name_and_mocose_by_its_short_name(name, full):
 
 
 @pytest.mark.parametrize(
-    "name, hint", [("tabel7", "did you mean table7"), ("esimcse-table1", "did you mean esimcse-table11"), ("Table3", "did you mean table3"),
-                   ("xyz", "choose one of mocose-table3, mocose-table7, esimcse-table11")]
+    "name, hint", [("tabel7", "did you mean table7"), ("esimsce-table10", "did you mean esimcse-table1"), ("Table3", "did you mean table3"),
+                   ("xyz", "choose one of mocose-table")]
 )  # fmt: skip
 def test_an_unknown_study_is_refused_with_the_nearest_name(name, hint):
     with pytest.raises(UserError, match=hint):
@@ -92,8 +98,11 @@ def test_table_11_as_printed():
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
 def test_single_runs_of_the_paper_average_to_what_it_prints(study):
     known = [cell for cell in study.cells if cell.published_runs]
-    assert len(known) == {"mocose-table3": 5, "mocose-table7": 20, "esimcse-table11": 0}[study.name]
+    if study.name in ("mocose-table3", "mocose-table7"):
+        assert len(known) == {"mocose-table3": 5, "mocose-table7": 20}[study.name]
     for cell in known:
+        if cell.published is None:
+            continue
         read_to = 0.3 if cell.labels[-1] == "4096" else 0.02
         assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(cell.published_runs)
         assert sum(cell.published_runs) / 3 == pytest.approx(cell.published, abs=read_to)
@@ -102,26 +111,31 @@ def test_single_runs_of_the_paper_average_to_what_it_prints(study):
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, LARGE)], ids=["demo", "mini", "paper"])
-def test_every_cell_is_a_run_of_its_own_under_each_seed(study, profile, scale, sources):
-    runs = [study.config(cell, profile=profile, scale=scale, sources=sources, seed=s) for cell in study.cells for s in range(3)]
-    assert len({run_id(run) for run in runs}) == 3 * len(study.cells)
-    assert {run.scale for run in runs} == {scale.name}
+def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale, sources):
+    study = study.at(scale)
+    cells = available(study, scale, sources)
+    runs = [study.config(cell, profile=profile, scale=scale, sources=sources, seed=s) for cell in cells for s in range(3)]
+    assert len({run_id(run) for run in runs}) == 3 * len({(c.method, c.encoder, repr(sorted(c.changes.items()))) for c in cells})
+    assert {run.scale for run in runs} == {scale.name} or study.name == "mocose-figure13"  # of BERT-large alone
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
 def test_profiles_never_share_a_run_and_cells_keep_what_they_vary(study):
-    for cell in study.cells:
-        clean, released = (study.config(cell, profile=p, scale=PAPER, sources=LARGE, seed=42) for p in PROFILES)
+    for cell in available(study, PAPER, LARGE):
+        clean, released = (study.config(cell, profile=p, scale=PAPER, sources=LARGE, seed=7) for p in PROFILES)
         assert run_id(clean) != run_id(released)
-        for path, value in {**study.base_changes, **cell.changes}.items():
-            assert read(clean, path) == read(released, path) == value
+        own = study.base_changes if cell.method in (None, study.method) else {}
+        for path, value in {**own, **cell.changes}.items():
+            if path != "text":  # what of it is the code's slip, the profile decides (D26, D27)
+                assert read(clean, path) == read(released, path) == value
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("scale", [DEMO, MINI], ids=["demo", "mini"])
 def test_tables_3_and_7_share_one_run(profile, scale):
     ids = {
-        study.name: {run_id(config_of(study, cell.labels, 1, profile, scale)): cell.labels for cell in study.cells} for study in STUDIES
+        name: {run_id(config_of(BY_NAME[name], cell.labels, 1, profile, scale)): cell.labels for cell in BY_NAME[name].cells}
+        for name in ("mocose-table3", "mocose-table7", "esimcse-table11")
     }
     shared = set(ids["mocose-table3"]) & set(ids["mocose-table7"])
     assert [(ids["mocose-table3"][i], ids["mocose-table7"][i]) for i in shared] == [(("0.85",), ("quarter", "512"))]
@@ -130,9 +144,10 @@ def test_tables_3_and_7_share_one_run(profile, scale):
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
 def test_guesses_are_said_in_footnotes_and_titles_are_the_papers(study):
-    assert study.title in {"Table 3", "Table 7", "Table 11"} and study.footnotes
-    assert all(note.endswith(".") for note in study.footnotes)
-    assert study.paper == "esimcse" or any("guess" in note for note in study.footnotes)
+    assert study.paper == "ours" or re.sub(r"\W", "", study.title).lower() == study.name.partition("-")[2]
+    assert study.footnotes and all(note.endswith(".") for note in study.footnotes)
+    said = study.paper != "mocose" or study.name == "mocose-table8"  # Table 8's setting is in the paper and the notebook
+    assert said or any("guess" in note for note in study.footnotes)
 
 
 def test_transfer_tasks_as_a_setting_change_what_the_run_is_evaluated_on():

@@ -320,7 +320,7 @@ def test_markdown_escapes_what_would_break_a_table():
 
 
 def test_an_entry_that_the_study_lacks_is_blank():
-    ragged = replace(TABLE7, cells=tuple(cell for cell in TABLE7.cells if cell.labels != ("all", "4096")))
+    ragged = replace(TABLE7, cells=tuple(cell for cell in TABLE7.cells if cell.labels != ("all", "4096")), claims=())
     table = grid(result(ragged, filled(ragged)))
     assert table.rows[9][-1] == Entry() and table.rows[10][-1] == Entry()
 

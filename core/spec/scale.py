@@ -96,7 +96,7 @@ TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 DEMO = Scale(
     name="demo", seeds=3, steps=150, checks=5, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
     precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), probes=("Negation", "When", "Roles", "Verb"),
-   , watermark="demo scale: made-up language",
+    watermark="demo scale: made-up language",
 )
 MINI = Scale(
     name="mini", seeds=3, steps=256, checks=8, batch_size=64, learning_rate=None, warmup_fraction=0.0,

@@ -1,0 +1,68 @@
+"""MoCoSE Table 4: depth of the projection and of the predictor."""
+
+from core.spec.claim import Claim, all_of, best, greater
+from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Study
+
+PREDICTOR = ("1", "2", "3")
+PRINTED = {  # projection layers: score by predictor layers
+    "0": (60.46, 62.67, 63.62),
+    "1": (76.74, 76.89, 76.24),
+    "2": (66.96, 66.29, 61.57),
+    "3": (31.51, 43.97, 39.13),
+}
+
+STUDY = Study(
+    name="mocose-table4",
+    paper="mocose",
+    title="Table 4",
+    caption="Layers of the projection and of the predictor",
+    method="mocose",
+    base_changes={
+        "ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64, "heads.out_size": 768,
+    },
+    axes=(
+        Axis(name="projection", title="Projection layers", labels=tuple(PRINTED)),
+        Axis(name="predictor", title="Predictor layers", labels=PREDICTOR),
+    ),
+    rows="projection",
+    columns="predictor",
+    cells=tuple(
+        Cell(
+            labels=(projection, predictor),
+            changes={"heads.projection_layers": int(projection), "heads.predictor_layers": int(predictor)},
+            published=score,
+        )
+        for projection, scores in PRINTED.items()
+        for predictor, score in zip(PREDICTOR, scores)
+    ),
+    metric=Metric(task="avg", title="Average of the STS test sets"),
+    figure=FigureSpec(
+        kind="grouped", x="projection", series="predictor", caption="Score by depth of projection and predictor",
+    ),
+    reference=("1", "2"),
+    claims=(
+        Claim(
+            key="T4.1", text="One projection layer with two predictor layers is best.",
+            predicate=best(("1", "2"), [(a, b) for a in PRINTED for b in PREDICTOR]),
+            note="As printed by 0.15 over one predictor layer.",
+        ),
+        Claim(
+            key="T4.2", text="Without the projection the score is lower.",
+            predicate=all_of(*(greater(("1", depth), ("0", depth)) for depth in PREDICTOR)),
+        ),
+        Claim(
+            key="T4.3", text="More than one projection layer hurts.",
+            predicate=all_of(*(greater(("1", depth), (more, depth)) for more in ("2", "3") for depth in PREDICTOR)),
+            note="Implied by the choice of one layer.",
+        ),
+    ),
+    footnotes=(
+        "What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors, "
+        "decay from 0.85) is a guess.",
+        "The released code cannot build two or more projection layers, so half of the table was made with "
+        "other code. Here each further layer is Linear, LayerNorm and dropout of the encoder's width, in "
+        "front of the last one: a guess (D12).",
+        "Without projection layers the contrastive space has the width of the encoder.",
+    ),
+)

@@ -1,0 +1,310 @@
+"""MoCoSE's studies: every printed number is the reference's, every cell can be run, and each claim is judged as the dossier judges it."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from core.spec.base import PROFILES
+from core.spec.claim import holds_as_printed
+from core.spec.identity import run_id
+from core.spec.layout import ENCODERS
+from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER, EncoderSource, Sources
+from core.spec.study import Study
+from core.spec.vary import read
+from fake_store import SOURCES
+from studies import STUDIES
+
+REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
+MOCOSE = {study.name.removeprefix("mocose-"): study for study in STUDIES if study.paper == "mocose"}
+CLAIMS = """T1.1 T1.2 T1.3 T1.4 T1.5 T1.6 T2.1 T2.2 T3.1 T3.2 T4.1 T4.2 T4.3 T5.1 T5.2 T5.3 T5.4 T5.5 T6a.1 T6a.2 T6b.1 T6b.2
+T7.1 T7.2 T7.3 T7.4 T8.1 T8.2 T8.3 T9.1 F2.1 F3.1 F4.1 F5.1 F5.2 F6.1 F6.2 F7.1 F13.1""".split()
+LARGE = Sources(
+    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
+    evaluation_digest="v", evaluation_name="sets",
+    others=tuple(
+        EncoderSource(stands_for=name, digest=name, hidden=1024 if name.endswith("large") else 768, name=name)
+        for name in ENCODERS[1:]
+    ),
+)
+PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, LARGE)]
+
+
+def reference(name: str) -> list[dict[str, str]]:
+    """The rows of a reference table; the test is skipped where the reference is not beside the checkout."""
+    path = REFERENCE / "tables" / f"mocose_{name}.csv"
+    if not path.is_file():
+        pytest.skip(f"no reference table {path}")
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def printed(study: Study) -> dict[tuple[str, ...], float]:
+    return {cell.labels: cell.published for cell in study.cells if cell.published is not None}
+
+
+def config(study: Study, *labels: str, profile: str = "clean", scale=PAPER, sources=LARGE, seed: int = 0):
+    cell = next(cell for cell in study.cells if cell.labels == labels)
+    return study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+
+
+@pytest.mark.parametrize(
+    "name, columns, rename",
+    [
+        ("table3", ("ema_decay",), {}),
+        ("table4", ("proj_layers", "pred_layers"), {}),
+        ("table5", ("augmentation", "parameter"), {
+            "dropout_only,": "Dropout only", "fgsm,epsilon=5e-9": "FGSM 5e-9", "position_shuffle,on": "Position shuffle",
+            "token_dropout,prob=0.1": "Token dropout 0.1", "feature_dropout,prob=0.01": "Feature dropout 0.01",
+            "feature_dropout,prob=0.1": "Feature dropout 0.1", "typos,nlpaug SpellingAug": "Typos",
+            "synonym_replace,nlpaug ContextualWordEmbsAug roberta-base": "Synonym replace",
+            "paraphrasing,nlpaug ContextualWordEmbsForSentenceAug xlnet-base-cased": "Paraphrasing",
+            "backtranslation,nlpaug BackTranslationAug en-de-en": "Back-translation",
+        }),
+        ("table6a", ("predictor_dim",), {}),
+        ("table6b", ("batch_size",), {}),
+        ("table7", ("init", "queue_size"), {}),
+        ("table8", ("queue_slice",), {
+            "0-512": "0~512", "256-768": "256~768", "512-1024": "512~1024", "without_256-768": "without 256~768",
+        }),
+        ("table9", ("fgsm_epsilon",), {}),
+    ],
+)  # fmt: skip
+def test_tables_print_the_reference_and_nothing_else(name, columns, rename):
+    keys = [",".join(row[column] for column in columns) for row in reference(name)]
+    wanted = {tuple(rename.get(key, key).split(",")): float(row["value"]) for key, row in zip(keys, reference(name))}
+    assert printed(MOCOSE[name]) == wanted
+
+
+@pytest.mark.parametrize("name", ["table1", "table2"])
+def test_tables_1_and_2_print_the_reference_and_nothing_else(name):
+    trained = {"SimCSE": "SimCSE-BERT", "MoCoSE": "MoCoSE-BERT"}
+    wanted = {}
+    for row in reference(name):
+        model = trained.get(row["model"], row["model"])
+        if model.startswith(("SimCSE", "MoCoSE")):
+            model += "-" + row["size_group"]
+        reported = () if name == "table1" else ("dev" if model.startswith("MoCoSE") else "test",)
+        wanted[(model, *reported, row["task"].replace("SST2", "SST-2"))] = float(row["value"])
+    assert printed(MOCOSE[name]) == wanted and len(wanted) == {"table1": 112, "table2": 72}[name]
+
+
+@pytest.mark.parametrize("name", ["figure2", "figure3"])
+def test_figures_2_and_3_print_what_was_read_off_figure_3(name):
+    rows = {(r["batch_size"], f"{float(r['mtd']):g}", r["metric"]): float(r["value"]) for r in reference("fig3_digitised")}
+    means = {key[:2]: value for key, value in rows.items() if key[2] == "mean_of_3_runs"}
+    settings = {(r["batch_size"], f"{float(r['mtd']):g}"): (float(r["ema_decay_inferred"]), int(r["queue_size_inferred"]))
+                for r in reference("fig3_digitised")}
+    simcse = {("64", "SimCSE"): 76.25} if name == "figure2" else {}
+    assert printed(MOCOSE[name]) == means | simcse
+    for cell in MOCOSE[name].cells:
+        if cell.method is None:
+            assert (cell.changes["ema.start"], cell.changes["queue.size"]) == settings[cell.labels]
+        if cell.published_runs:
+            assert cell.published_runs == tuple(rows[(*cell.labels, m)] for m in ("run_min", "run_mid_inferred", "run_max"))
+
+
+def test_figure_2_is_the_mean_of_figure_3():
+    lines = {r["mtd"]: float(r["value"]) for r in reference("fig2_digitised") if r["metric"].startswith("mean_of_9")}
+    for mtd, drawn in lines.items():
+        found = [value for labels, value in printed(MOCOSE["figure2"]).items() if labels[1] == f"{float(mtd):g}"]
+        assert sum(found) / 3 == pytest.approx(drawn, abs=0.02)
+
+
+def test_single_runs_are_the_figures():
+    dimensions = {(r["predictor_dim"], r["metric"]): float(r["value"]) for r in reference("fig10_digitised")}
+    for cell in MOCOSE["table6a"].cells:
+        assert cell.published_runs == tuple(dimensions[cell.labels[0], m] for m in ("run_min", "run_mid", "run_max"))
+    runs = {(r["batch_size"], f"{float(r['mtd']):g}", r["metric"]): float(r["value"]) for r in reference("fig3_digitised")}
+    for batch, mtd in (("128", "10.67"), ("256", "8.67")):
+        cell = next(cell for cell in MOCOSE["table6b"].cells if cell.labels == (batch,))
+        assert cell.published_runs == tuple(runs[batch, mtd, m] for m in ("run_min", "run_mid_inferred", "run_max"))
+
+
+def test_figures_4_5_6_and_7_and_the_slides_print_the_reference():
+    measures = {
+        "align_positive_pairs": "alignment, by batches", "align_all_pairs": "alignment of all pairs, by batches",
+        "uniformity_all_pairs_first_sentences": "uniformity, by batches",
+    }
+    assert printed(MOCOSE["figure4"]) == {
+        (measures[r["metric"]], f"{float(r['mtd']):g}"): float(r["value"])
+        for r in reference("notebook_align_uniform") if r["metric"] in measures
+    }
+    curves = [[float(r["value"]) for r in reference(f"fig{number}_digitised")] for number in (5, 6)]
+    late = [curve[-len(curve) // 3 :] for curve in curves]
+    wanted = {
+        ("no predictor, η = 0", "start"): curves[0][0], ("no predictor, η = 0", "best later"): max(curves[0][1:]),
+        ("no predictor, η = 0", "last"): curves[0][-1], ("no predictor, η = 0", "late range"): max(late[0]) - min(late[0]),
+        ("predictor, η = 0", "best later"): max(curves[1]), ("predictor, η = 0", "last"): curves[1][-1],
+        ("predictor, η = 0", "late range"): max(late[1]) - min(late[1]),
+    }
+    assert printed(MOCOSE["figure5"]) == pytest.approx(wanted)
+    seen = {(r["model"], r["metric"]): float(r["value"]) for r in reference("fig7_digitised")}
+    for model in ("MoCoSE", "SimCSE"):
+        largest, at_50, at_100 = (seen[model, m] for m in ("largest_singular_value", "value_at_index_50", "value_at_index_100"))
+        found = [value for labels, value in printed(MOCOSE["figure7"]).items() if labels[0] == model]
+        assert found == pytest.approx([largest, at_50, at_100, at_50 / largest, at_100 / largest])
+    centres = {"mean_average": "mean"} | {f"kmeans_{k}": f"{k} clusters" for k in (5, 10, 15, 20)}
+    assert printed(MOCOSE["kmeans"]) == {
+        (centres.get(r["negatives"], r["negatives"]),): float(r["value"]) for r in reference("slides_kmeans_queue")
+    }
+
+
+def test_numbers_checked_by_hand():
+    assert printed(MOCOSE["table1"])["MoCoSE-BERT-base", "STS-B"] == 78.68
+    assert printed(MOCOSE["table1"])["SimCSE-BERT-base", "avg"] == 76.25
+    assert printed(MOCOSE["table2"])["MoCoSE-BERT-base", "dev", "TREC"] == 84.06
+    assert ("MoCoSE-BERT-base", "test", "TREC") not in printed(MOCOSE["table2"])
+    assert printed(MOCOSE["table4"])["3", "2"] == 43.97
+    assert printed(MOCOSE["table5"])[("Token dropout 0.1",)] == 41.32
+    assert printed(MOCOSE["table6b"])[("32",)] == 73.86
+    assert printed(MOCOSE["table8"])[("256~768",)] == 77.02
+    assert printed(MOCOSE["table9"])[("none",)] == 76.26
+    assert printed(MOCOSE["figure3"])["128", "6"] == 77.06
+    assert not printed(MOCOSE["figure13"])
+    sums = {name: round(sum(printed(MOCOSE[name]).values()), 2) for name in ("table4", "table5", "table6a", "table9")}
+    assert sums == {"table4": 726.05, "table5": 597.69, "table6a": 381.07, "table9": 380.52}
+
+
+def test_tables_1_and_2_averages_are_the_means_of_their_rows():
+    for name, reported in (("table1", ()), ("table2", ("dev",)), ("table2", ("test",))):
+        numbers = printed(MOCOSE[name])
+        for model in MOCOSE[name].axis("model").labels:
+            tasks = [v for k, v in numbers.items() if k[:-1] == (model, *reported) and k[-1] != "avg"]
+            if tasks:
+                assert len(tasks) == 7
+                assert numbers[(model, *reported, "avg")] == pytest.approx(sum(tasks) / 7, abs=0.0151)  # D50
+
+
+@pytest.mark.parametrize("study", MOCOSE.values(), ids=MOCOSE)
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("scale, sources", PLACES, ids=["demo", "mini", "paper"])
+def test_every_cell_that_a_scale_has_is_a_run_and_no_entry_is_there_twice(study, profile, scale, sources):
+    seen = set()
+    study = study.at(scale)
+    for cell in study.cells:
+        if study.unavailable(cell, scale, sources) is None:
+            run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=1)
+            assert run.scale == scale.name and run.encoder.digest == sources.encoder(cell.encoder).digest
+            seen.add((run_id(run), study.metric_of(cell)))
+        else:
+            assert cell.copied or cell.encoder != "bert-base"
+    assert len(seen) == sum(study.unavailable(cell, scale, sources) is None for cell in study.cells)
+
+
+def test_only_larger_and_other_encoders_and_copied_rows_are_missing_where_there_is_one_encoder():
+    left = {
+        name: {cell.labels[0] for cell in study.cells if study.unavailable(cell, MINI, SOURCES) is None} for name, study in MOCOSE.items()
+    }
+    assert left["table1"] == {"BERT (first-last avg.)", "SimCSE-BERT-base", "MoCoSE-BERT-base"}
+    assert left["table2"] == {"SimCSE-BERT-base", "MoCoSE-BERT-base"}
+    assert left["figure13"] == set()
+    assert all(left[name] == {cell.labels[0] for cell in MOCOSE[name].cells} for name in set(left) - {"table1", "table2", "figure13"})
+    assert {cell.labels[0] for cell in MOCOSE["table1"].cells if cell.copied} == {
+        "GloVe (avg.)", "BERT-flow", "BERT-whitening", "IS-BERT", "CT-BERT", "RoBERTa-whitening", "DeCLUTR-RoBERTa",
+    }  # fmt: skip
+
+
+def test_the_standard_setting_is_one_run_in_every_table():
+    shared = [
+        ("table3", "0.85"), ("table4", "1", "2"), ("table5", "FGSM 5e-9"), ("table6a", "768"), ("table6b", "64"), ("table9", "5e-9"),
+        ("table7", "quarter", "512"), ("figure2", "64", "14.67"), ("figure3", "64", "14.67"), ("figure5", "standard", "last"),
+        ("kmeans", "normal"),
+    ]  # fmt: skip
+    for profile in PROFILES:
+        for scale, sources in PLACES:
+            ids = {run_id(config(MOCOSE[n], *labels, profile=profile, scale=scale, sources=sources)) for n, *labels in shared}
+            assert len(ids) == 1
+    pairs = [(("table6b", "128"), ("figure3", "128", "10.67")), (("table6b", "256"), ("figure3", "256", "8.67")),
+             (("table7", "half", "256"), ("figure3", "64", "10.67")), (("table9", "none"), ("table5", "Dropout only")),
+             (("figure4", "uniformity", "12"), ("figure3", "256", "12")), (("figure2", "256", "21"), ("figure3", "256", "21")),
+             (("figure7", "SimCSE", "at 50"), ("table1", "SimCSE-BERT-base", "STS16")),
+             (("figure7", "MoCoSE", "at 50"), ("table1", "BERT (first-last avg.)", "avg"))]  # fmt: skip
+    for (one, *here), (other, *there) in pairs:
+        assert run_id(config(MOCOSE[one], *here)) == run_id(config(MOCOSE[other], *there))
+
+
+def test_settings_that_are_easy_to_get_wrong():
+    run = config(MOCOSE["table8"], "without 256~768")
+    assert (run.queue.size, run.queue.init_size, run.train.batch_size, run.eval.every) == (1024, 128, 256, 175)
+    assert run.queue.slice == ((0, 256), (768, 1024)) and run.fgsm.epsilon == 5e-9
+    assert config(MOCOSE["table8"], "all").queue.slice is None
+    assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == ((256, 512),)
+    collapse = config(MOCOSE["figure5"], "no predictor, η = 0", "last")
+    assert (collapse.heads.predictor_layers, collapse.ema.schedule, collapse.ema.start, collapse.ema.end) == (0, "constant", 0.0, None)
+    revival = config(MOCOSE["figure5"], "predictor, η from 0", "last")
+    assert (revival.heads.predictor_layers, revival.ema.schedule, revival.ema.start) == (2, "released_cosine", 0.0)
+    dropout, shuffled = config(MOCOSE["table5"], "Dropout only"), config(MOCOSE["table5"], "Position shuffle", profile="released")
+    assert dropout.fgsm.gradient == "none" and not dropout.aug.active() and dropout.text is None
+    assert shuffled.eval.apply_augmentation and shuffled.aug.position_shuffle == "per_batch" and shuffled.fgsm.epsilon == 0
+    assert config(MOCOSE["table5"], "Typos").text.kind == "typos" and config(MOCOSE["table5"], "Typos").train.batch_size == 64
+    assert config(MOCOSE["table4"], "0", "3", scale=DEMO, sources=SOURCES).heads.out_size == SOURCES.encoder_hidden
+    large = config(MOCOSE["table1"], "MoCoSE-BERT-large", "avg")
+    assert (large.train.batch_size, large.train.learning_rate, large.queue.size, large.heads.out_size) == (32, 1e-5, 512, 1024)
+    assert config(MOCOSE["table1"], "SimCSE-RoBERTa-large", "avg", profile="released").train.batch_size == 512
+    assert config(MOCOSE["table2"], "SimCSE-BERT-base", "dev", "MR").eval.transfer
+    assert config(MOCOSE["kmeans"], "15 clusters").queue.clusters == 15
+
+
+def test_the_distance_in_a_label_is_that_of_its_setting():
+    for name, place in (("figure2", 1), ("figure3", 1), ("figure4", 1), ("figure13", 0)):
+        for cell in MOCOSE[name].cells:
+            if cell.labels[place] != "SimCSE":
+                run = config(MOCOSE[name], *cell.labels)
+                assert 1 / (1 - run.ema.start) + run.queue.size / run.train.batch_size == pytest.approx(
+                    float(cell.labels[place]), abs=0.005
+                )
+
+
+@pytest.mark.parametrize("study", MOCOSE.values(), ids=MOCOSE)
+def test_cells_keep_what_they_vary_under_both_profiles(study):
+    for cell in study.cells:
+        own = study.base_changes if cell.method in (None, study.method) else {}
+        clean, released = (study.paper_config(cell, profile) for profile in PROFILES)
+        for path, value in {**own, **cell.changes}.items():
+            if path == "text":  # what it says of the code's slips is the profile's (D26, D27)
+                assert clean.text == value and (released.text.rate, released.text.model) == (value.rate, value.model)
+            else:
+                assert read(clean, path) == read(released, path) == value
+
+
+def test_tests_and_probes_are_the_scales():
+    assert MOCOSE["table1"].axis("task").labels == (*STS_TESTS, "avg")
+    assert MOCOSE["table2"].axis("task").labels == (*TRANSFER, "avg")
+    demo = MOCOSE["table1"].at(DEMO)
+    assert demo.axis("task").labels == (*DEMO.tests, "avg")
+    assert {claim.key for claim in demo.claims} == {"T1.1", "T1.4", "T1.6"}
+    by_labels = {cell.labels: cell for cell in demo.cells}
+    assert by_labels["BERT (first-last avg.)", DEMO.tests[0]].metric.checkpoint == "untrained_first_last"
+    assert by_labels["MoCoSE-BERT-base", DEMO.tests[0]].metric.task == DEMO.tests[0]
+    assert by_labels["CT-BERT", "avg"].copied and by_labels["CT-BERT", "avg"].published == 72.05
+
+
+def test_every_claim_of_the_dossier_is_declared_once():
+    keys = [claim.key for study in MOCOSE.values() for claim in study.claims]
+    assert len(set(keys)) == len(keys)
+    assert [key for key in keys if " " not in key] == CLAIMS
+    assert {key.partition(" ")[0] for key in keys} == set(CLAIMS)  # a second reading goes by its claim's number
+    dossier = REFERENCE / "mocose.md"
+    if not dossier.is_file():
+        pytest.skip(f"no dossier {dossier}")
+    assert sorted(set(re.findall(r"\(([TF]\d+[ab]?\.\d)[,)]", dossier.read_text()))) == sorted(CLAIMS)
+
+
+@pytest.mark.parametrize("claim, study", [(c, s) for s in MOCOSE.values() for c in s.claims], ids=lambda x: getattr(x, "key", ""))
+def test_a_claim_is_judged_on_the_papers_numbers_as_it_says(claim, study):
+    judged = holds_as_printed(claim.predicate, {cell.labels: cell.published for cell in study.cells})
+    assert {True: "holds", False: "fails", None: "not printed"}[judged] == claim.printed
+    assert claim.text.endswith(".") and (not claim.note or claim.note.endswith("."))
+
+
+def test_the_judgements_are_the_dossiers():
+    verdicts = {claim.key: claim.printed for study in MOCOSE.values() for claim in study.claims}
+    assert {key for key in CLAIMS if verdicts[key] == "fails"} == {"T1.5", "T5.4", "T7.2", "T7.4", "F3.1"}
+    assert {key for key in CLAIMS if verdicts[key] == "not printed"} == {"F4.1", "F13.1"}
+
+
+def test_copied_rows_are_no_better_than_simcse():
+    averages = {cell.labels[0]: cell.published for cell in MOCOSE["table1"].cells if cell.copied and cell.labels[1] == "avg"}
+    assert len(averages) == 7 and max(averages.values()) < printed(MOCOSE["table1"])["SimCSE-BERT-base", "avg"]
