@@ -52,7 +52,7 @@ def test_studies_are_found_by_name_and_mocose_by_its_short_name(name, full):
 
 
 @pytest.mark.parametrize(
-    "name, hint", [("tabel7", "did you mean table7"), ("esimsce-table10", "did you mean esimcse-table1"), ("Table3", "did you mean table3"),
+    "name, hint", [("tabel7", "did you mean table7"), ("esimsce-table10", "did you mean esimcse-table10"), ("Table3", "did you mean table3"),
                    ("xyz", "choose one of mocose-table")]
 )  # fmt: skip
 def test_an_unknown_study_is_refused_with_the_nearest_name(name, hint):

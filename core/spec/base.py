@@ -98,3 +98,12 @@ def released_changes(run: c.RunConfig) -> dict[str, object]:
         if getattr(run, path.partition(".")[0]) is not None:
             changes[path] = value.get(read(run, path), read(run, path)) if isinstance(value, Mapping) else value
     return changes
+
+
+def deviating(method: str) -> tuple[dict[str, object], dict[str, object]]:
+    """The paths that RELEASED changes, with their clean and with their released values; the seed's part (D35) is left out.
+
+    A study that has the first among its base changes stays on the clean side under either profile.
+    """
+    released = {path: value for path, value in RELEASED[method].items() if path != "seed.data"}
+    return {path: read(BASES[method], path) for path in released}, released

@@ -1,1 +1,14 @@
-"""Studies of MoCoSE: one file a table."""
+"""Studies of MoCoSE, in the paper's order: one file a table or figure."""
+
+from core.spec.study import Study
+from studies.mocose import (
+    table1, table2, table3, table4, table5, table6a, table6b, table7, table8, table9, figure2, figure3, figure4,
+    figure5, figure7, figure13, kmeans,
+)  # fmt: skip
+
+STUDIES: tuple[Study, ...] = tuple(
+    module.STUDY for module in (
+        table1, table2, table3, table4, table5, table6a, table6b, table7, table8, table9, figure2, figure3, figure4,
+        figure5, figure7, figure13, kmeans,
+    )
+)  # fmt: skip

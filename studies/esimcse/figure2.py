@@ -1,0 +1,38 @@
+"""ESimCSE Figure 2: batch size of unsupervised SimCSE."""
+
+from core.spec.claim import Claim, best
+from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Study
+
+SIZES = ("32", "64", "128", "256", "512")
+
+STUDY = Study(
+    name="esimcse-figure2",
+    paper="esimcse",
+    title="Figure 2",
+    caption="Batch size of unsupervised SimCSE",
+    method="simcse",
+    axes=(Axis(name="batch_size", title="Batch size", labels=SIZES),),
+    rows=None,
+    columns="batch_size",
+    cells=tuple(Cell(labels=(size,), changes={"train.batch_size": int(size)}) for size in SIZES),
+    metric=Metric(task="dev", title="Development set"),
+    figure=FigureSpec(kind="line", x="batch_size", caption="Development score against the batch size"),
+    reference=("64",),
+    claims=(
+        Claim(
+            key="E-F2.1",
+            text="A batch of 64 is the best for unsupervised SimCSE.",
+            predicate=best(("64",), [(size,) for size in SIZES]),
+            printed="not printed",
+            note="The figure's numbers are not available, and which sizes it shows is a guess.",
+        ),
+    ),
+    footnotes=(
+        "The paper's numbers are not available; the sizes are a guess, and the learning rate stays at 3e-5 for all of them.",
+        "All sizes see the same sentences once: a batch twice as large has half as many steps, and half as many "
+        "development checks.",
+        "The score is that of the best of these checks on the set that is reported, so smaller batches choose among more "
+        "(D74, D76).",
+    ),
+)

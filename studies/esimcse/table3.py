@@ -1,0 +1,48 @@
+"""ESimCSE Table 3: how many pairs the evaluation sets have."""
+
+from core.spec.layout import Axis, Cell, Metric
+from core.spec.scale import STS_TESTS
+from core.spec.study import Study
+
+PRINTED = {
+    "train": (0, 0, 0, 0, 0, 5749, 4500),
+    "dev": (0, 0, 0, 0, 0, 1500, 500),
+    "test": (3108, 1500, 3750, 3000, 1186, 1379, 4927),
+}
+NAMES = {  # what a run's rows call a split; a test set goes by its own name, and no other set has further splits
+    ("train", "STS-B"): "STS-B train", ("dev", "STS-B"): "dev",
+    ("train", "SICK-R"): "SICK-R train", ("dev", "SICK-R"): "SICK-R dev",
+}  # fmt: skip
+
+STUDY = Study(
+    name="esimcse-table3",
+    paper="esimcse",
+    title="Table 3",
+    caption="Pairs in the evaluation sets",
+    method="simcse",
+    axes=(
+        Axis(name="split", title="Split", labels=tuple(PRINTED)),
+        Axis(name="task", title="Set", labels=STS_TESTS),
+    ),
+    rows="split",
+    columns="task",
+    cells=tuple(
+        Cell(
+            labels=(split, task),
+            published=count,
+            metric=Metric(task=NAMES.get((split, task), task), title="Pairs", quantity="pairs", checkpoint="data"),
+            copied=count == 0,  # there is no such split to be counted
+        )
+        for split, counts in PRINTED.items()
+        for task, count in zip(STS_TESTS, counts)
+    ),
+    metric=Metric(task="dev", title="Pairs", quantity="pairs", checkpoint="data"),
+    figure=None,
+    reference=None,
+    tasks="tests",
+    footnotes=(
+        "Counts, not scores: every run counts the pairs that it reads, and any seed gives the same.",
+        "A nought is a split that the set does not have; nothing is counted there.",
+        "The paper prints SICK15 for STS15 (D75); STS13 is without its SMT subset (D80).",
+    ),
+)

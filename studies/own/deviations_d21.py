@@ -1,0 +1,60 @@
+"""Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they draw."""
+
+from core.spec.base import deviating
+from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Study
+
+CLEAN, _ = deviating("mocose")  # what the profile released changes, on either side
+AUGMENTATIONS = {
+    "position shuffle": {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
+    "position shuffle, by sentence (D24)": {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "padded"},
+    "position shuffle, no padding (D24)": {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "real_tokens"},
+    "token cut-off 0.1": {"aug.token_cutoff": 0.1, "aug.token_cutoff_pool": "padded_all"},
+    "token cut-off 0.1, no padding (D22)": {"aug.token_cutoff": 0.1, "aug.token_cutoff_pool": "real_tokens"},
+    "token cut-off 0.1, words alone (D22)": {"aug.token_cutoff": 0.1, "aug.token_cutoff_pool": "real_tokens_no_special"},
+    "token cut-off 0.1, padded by batch (D33)": {
+        "aug.token_cutoff": 0.1, "aug.token_cutoff_pool": "padded_all", "data.padding": "dynamic",
+    },
+    "feature cut-off 0.01": {"aug.feature_cutoff": 0.01},
+    "feature cut-off 0.1": {"aug.feature_cutoff": 0.1},
+}  # fmt: skip
+EVALUATIONS = {"clean": False, "augmented": True}
+PRINTED = {  # Table 5, made with the code that augments in evaluation
+    "position shuffle": 73.80, "token cut-off 0.1": 41.32, "feature cut-off 0.01": 76.33, "feature cut-off 0.1": 71.62,
+}  # fmt: skip
+
+STUDY = Study(
+    name="deviations-d21",
+    paper="ours",
+    title="Deviation D21",
+    caption="Augmentations that stay on in evaluation",
+    method="mocose",
+    base_changes={path: value for path, value in CLEAN.items() if path != "eval.apply_augmentation"},
+    axes=(
+        Axis(name="augmentation", title="Augmentation", labels=("none", *AUGMENTATIONS)),
+        Axis(name="evaluation", title="Evaluation", labels=tuple(EVALUATIONS)),
+    ),
+    rows="augmentation",
+    columns="evaluation",
+    cells=(
+        Cell(labels=("none", "clean"), changes={"eval.apply_augmentation": False}),
+        *(
+            Cell(
+                labels=(name, evaluation),
+                changes=changes | {"eval.apply_augmentation": on},
+                published=PRINTED.get(name) if on else None,
+            )
+            for name, changes in AUGMENTATIONS.items()
+            for evaluation, on in EVALUATIONS.items()
+        ),
+    ),
+    metric=Metric(task="avg", title="Average of the STS test sets"),
+    figure=FigureSpec(kind="grouped", x="augmentation", series="evaluation", caption="Score by augmentation and evaluation"),
+    reference=("none", "clean"),
+    footnotes=(
+        "The released code applies these augmentations to the test sentences too, at random (D21); the paper does not "
+        "say so. That its four numbers were made this way is a guess.",
+        "Augmented also means that the checkpoint is chosen on scores of corrupted sentences, of the development set.",
+        "Embedding dropout is on in every row, FGSM at 5e-9 as well (D18, D19).",
+    ),
+)
