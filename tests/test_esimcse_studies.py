@@ -1,0 +1,257 @@
+"""ESimCSE's studies: true to the printed numbers and to the scripts' settings, their claims judged on the paper's own numbers."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from core.spec.base import PROFILES
+from core.spec.claim import Contrast, Joined, Term, above, greater
+from core.spec.identity import run_id
+from core.spec.scale import DEMO, MINI, PAPER, EncoderSource, Sources
+from fake_store import SOURCES
+from studies import STUDIES
+
+REFERENCE = Path(__file__).parent.parent.parent / "shared" / "reference"
+BY_NAME = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
+ALL_ENCODERS = Sources(
+    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
+    evaluation_digest="v", evaluation_name="sets",
+    others=tuple(
+        EncoderSource(stands_for=name, digest=name, hidden=768 if name.endswith("base") else 1024, name=name)
+        for name in ("bert-large", "roberta-base", "roberta-large")
+    ),
+)  # fmt: skip
+SCALES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, ALL_ENCODERS)]
+KEYS = (
+    "E1.1 E2.1 E-F2.1 E4.1 E5.1 E5.2 E6.1 E6.2 E7.1 E7.2 E8.1 E8.2 E8.3 E9.1 E9.2 E9.3 E10.1 E10.2 E10.3 E10.4 E11.1 E11.2"
+).split()
+CLAIMS = [(study, claim) for study in BY_NAME.values() for claim in study.claims]
+
+
+def printed(name):
+    """What a study has as the paper's numbers, by labels."""
+    return {cell.labels: cell.published for cell in BY_NAME[name].cells}
+
+
+def run_of(name, *labels, profile="clean", scale=PAPER, sources=ALL_ENCODERS, seed=1):
+    study = BY_NAME[name].at(scale)
+    (cell,) = study.matching(labels)
+    return study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+
+
+def holds(predicate, values):
+    """Whether a predicate is true of numbers, by sign alone; None where one is missing."""
+    if isinstance(predicate, Joined):
+        found = [holds(part, values) for part in predicate.parts]
+        return None if None in found else sum(found) >= predicate.needed
+    total = 0.0
+    for term in predicate.terms:
+        cells = [v for labels, v in values.items() if all(w is None or w == h for w, h in zip(term.cell, labels))]
+        if None in cells:
+            return None
+        total += term.weight * sum(cells) / len(cells)
+    return total > predicate.above
+
+
+def test_there_is_a_study_for_every_table_and_figure():
+    assert set(BY_NAME) == {f"table{n}" for n in range(1, 12)} | {"figure2"}
+
+
+def test_tables_as_printed_in_a_few_places():
+    assert printed("table1")["at most 3", "STS12"] == 72.98 and printed("table1")["more than 3", "STS-B"] == 69.24
+    assert list(printed("table2").values()) == [1.0, 0.76, 0.77, 1.0, 0.98]
+    assert printed("table3")["test", "STS14"] == 3750 and printed("table3")["train", "SICK-R"] == 4500
+    assert printed("table4")["ESimCSE", "BERT-large"] == 86.60 and printed("table4")["unsup-SimCSE", "RoBERTa-large"] == 85.07
+    assert printed("table5")["ESimCSE-RoBERTa-base", "STS16"] == 80.30
+    assert list(printed("table6").values()) == [82.45, 84.09, 83.98, 84.85]
+    assert [printed("table7")[name, "avg"] for name in ("unsup-SimCSE", "+word repetition", "+momentum contrast", "ESimCSE")] == [
+        76.25, 77.43, 77.54, 78.27,
+    ]  # fmt: skip
+    assert list(printed("table8").values()) == [84.85, 84.75, 83.37, 82.45]
+    assert list(printed("table9").values()) == [83.5, 83.62, 82.01, 83.01, 84.24, 82.96, 84.85, 83.84, 82.45]
+    assert list(printed("table10").values()) == [82.45, 81.72, 83.08, 84.40, 84.85]
+    assert set(printed("figure2").values()) == {None}
+
+
+@pytest.mark.parametrize("name", ["table5", "table7"])
+def test_printed_averages_recompute(name):
+    numbers = printed(name)
+    for model in {labels[0] for labels in numbers}:
+        tests = [value for (row, task), value in numbers.items() if row == model and task != "avg"]
+        assert len(tests) == 7 and sum(tests) / 7 == pytest.approx(numbers[model, "avg"], abs=0.0051)
+
+
+# By study: a row of the reference table as the labels of its cell.
+COLUMNS = {
+    "table1": lambda row: ({"<=3": "at most 3", ">3": "more than 3"}[row["length_difference"]], row["task"]),
+    "table2": lambda row: (
+        {"original": "none", "random_insertion": "insertion", "random_deletion": "deletion", "word_repetition_example_1": "repetition",
+         "word_repetition_example_2": "repetition 2"}[row["edit"]],
+    ),
+    "table3": lambda row: (row["split"], row["task"]),
+    "table4": lambda row: (row["method"], row["backbone"]),
+    "table5": lambda row: (f"{row['method']}-{row['backbone']}", row["task"]),
+    "table6": lambda row: (row["method"],),
+    "table7": lambda row: (row["method"], row["task"]),
+    "table8": lambda row: (row["dropout"],),
+    "table9": lambda row: (row["dup_rate"],),
+    "table10": lambda row: (
+        {"none (unsup-SimCSE)": "none", "insert_stopwords": "stop-words", "insert_mask": "[MASK]", "word_repetition": "word repetition",
+         "subword_repetition": "sub-word repetition"}[row["length_extension"]],
+    ),
+    "table11": lambda row: (row["queue_over_batch"],),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_printed_number_is_that_of_the_reference_tables(name):
+    path = REFERENCE / "tables" / f"esimcse_{name}.csv"
+    if not path.exists():
+        pytest.skip("the reference tables are not beside this checkout (../shared/reference)")
+    with path.open(newline="") as file:
+        expected = {COLUMNS[name](row): float(row["value"]) * (100 if row["metric"] == "spearman" else 1) for row in csv.DictReader(file)}
+    found = printed(name)
+    if name in ("table8", "table9"):  # the column that their text compares with is Table 4's
+        assert found.pop(("SimCSE",)) == printed("table4")["unsup-SimCSE", "BERT-base"]
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scale, sources", SCALES, ids=lambda value: getattr(value, "name", ""))
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("study", BY_NAME.values(), ids=lambda study: study.name)
+def test_every_cell_that_is_available_is_a_valid_run(study, profile, scale, sources):
+    study = study.at(scale)
+    found = [cell for cell in study.cells if study.unavailable(cell, scale, sources) is None]
+    assert found
+    for cell in found:
+        run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=3)
+        assert run.scale == scale.name and run.method == (cell.method or study.method)
+        assert run.seed.data == (42 if profile == "released" else 3)
+
+
+def test_what_needs_another_encoder_says_so_and_what_has_no_split_is_not_run():
+    for name in ("table4", "table5"):
+        study = BY_NAME[name]
+        for cell in study.cells:
+            reason = study.unavailable(cell, MINI, SOURCES)
+            assert (reason is None) == any(label.endswith("BERT-base") and "Ro" not in label for label in cell.labels)
+            assert study.unavailable(cell, PAPER, ALL_ENCODERS) is None
+    assert [cell.labels[0] for cell in BY_NAME["table3"].cells if cell.copied] == ["train"] * 5 + ["dev"] * 5
+    assert not any(cell.copied for name, study in BY_NAME.items() if name != "table3" for cell in study.cells)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_method_itself_is_one_run_in_eight_tables_and_simcse_one_in_eleven(profile):
+    own = [("table4", "ESimCSE", "BERT-base"), ("table5", "ESimCSE-BERT-base", "avg"), ("table6", "ESimCSE"), ("table7", "ESimCSE", "STS12"),
+           ("table8", "0.1"), ("table9", "0.32"), ("table10", "sub-word repetition"), ("table11", "2.5")]  # fmt: skip
+    simcse = [("table1", "at most 3", "STS12"), ("table2", "deletion"), ("table3", "test", "STS12"), ("figure2", "64"),
+              ("table4", "unsup-SimCSE", "BERT-base"), ("table5", "unsup-SimCSE-BERT-base", "STS-B"), ("table6", "unsup-SimCSE"),
+              ("table7", "unsup-SimCSE", "avg"), ("table8", "SimCSE"), ("table9", "SimCSE"), ("table10", "none")]  # fmt: skip
+    for cells in (own, simcse):
+        assert len({run_id(run_of(*cell, profile=profile)) for cell in cells}) == 1
+
+
+def test_settings_of_the_backbones():
+    def settings(method, backbone):
+        run = run_of("table4", method, backbone)
+        rates = (run.encoder.hidden_dropout, run.encoder.attention_dropout)
+        own = (run.dup.rate, run.queue.size, run.momentum.lambda_) if method == "ESimCSE" else ()
+        return (run.train.learning_rate, run.train.batch_size, *rates, *own)
+
+    assert settings("ESimCSE", "BERT-base") == (3e-5, 64, 0.1, 0.1, 0.32, 160, 0.995)
+    assert settings("ESimCSE", "BERT-large") == (1e-5, 64, 0.1, 0.1, 0.32, 160, 0.995)
+    assert settings("ESimCSE", "RoBERTa-base") == (1e-5, 64, 0.1, 0.1, 0.30, 160, 0.995)
+    assert settings("ESimCSE", "RoBERTa-large") == (1e-5, 64, 0.15, 0.15, 0.28, 128, 0.995)
+    assert settings("unsup-SimCSE", "BERT-base") == (3e-5, 64, 0.1, 0.1)
+    assert settings("unsup-SimCSE", "BERT-large") == (1e-5, 64, 0.1, 0.1)
+    assert settings("unsup-SimCSE", "RoBERTa-base") == (1e-5, 512, 0.1, 0.1)
+    assert settings("unsup-SimCSE", "RoBERTa-large") == (3e-5, 512, 0.1, 0.1)
+    for method in ("unsup-SimCSE", "ESimCSE"):
+        for backbone in BY_NAME["table4"].axis("backbone").labels:
+            assert run_id(run_of("table4", method, backbone)) == run_id(run_of("table5", f"{method}-{backbone}", "STS13"))
+
+
+def test_components_alone_lack_the_other_one():
+    repetition, queue = run_of("table6", "+word repetition"), run_of("table6", "+momentum contrast")
+    assert (repetition.queue, repetition.momentum, repetition.dup.rate) == (None, None, 0.32)
+    assert (queue.dup, queue.queue.size, queue.momentum.lambda_) == (None, 160, 0.995)
+    released = run_of("table6", "+momentum contrast", profile="released")
+    assert released.momentum.init == "random" and released.dup is None
+    units = [run_of("table10", name).dup.unit for name in BY_NAME["table10"].axis("lengthening").labels[1:]]
+    assert units == ["stopword", "mask", "word", "subword"]
+
+
+@pytest.mark.parametrize("name", ["table1", "table5", "table7"])
+def test_entries_by_test_set_read_their_own_set(name):
+    for scale in (DEMO, MINI):
+        study = BY_NAME[name].at(scale)
+        assert set(study.axis("task").labels) - {"avg"} <= set(scale.tests)
+        for cell in study.cells:
+            metric = study.metric_of(cell)
+            wanted = "spearman" if name != "table1" else {"at most 3": "spearman_gap_le3", "more than 3": "spearman_gap_gt3"}[cell.labels[0]]
+            assert (metric.task, metric.quantity) == (cell.labels[1], wanted)
+    assert set(study.axis("task").labels) == set(BY_NAME[name].axis("task").labels)  # at scale mini, the paper's own
+
+
+def test_claims_about_english_sets_are_left_out_where_the_sets_are_made_up():
+    kept = {key: [claim.key for claim in BY_NAME[key].at(DEMO).claims] for key in ("table1", "table5", "table7")}
+    assert kept == {"table1": [], "table5": ["E5.1"], "table7": ["E7.1", "E7.2"]}
+
+
+def test_counts_and_edits_are_rows_of_their_own():
+    study = BY_NAME["table3"]
+    tasks = {cell.labels: study.metric_of(cell).task for cell in study.cells if not cell.copied}
+    assert tasks == {("test", task): task for task in MINI.tests} | {
+        ("train", "STS-B"): "STS-B train", ("dev", "STS-B"): "dev", ("train", "SICK-R"): "SICK-R train", ("dev", "SICK-R"): "SICK-R dev",
+    }  # fmt: skip
+    assert {(m.quantity, m.checkpoint) for m in map(study.metric_of, study.cells)} == {("pairs", "data")}
+    at_demo = study.at(DEMO)
+    assert [cell.labels for cell in at_demo.cells if not cell.copied] == [("test", task) for task in DEMO.tests]
+    edits = BY_NAME["table2"]
+    assert {edits.metric_of(cell).task for cell in edits.cells} == {"edits"}
+    assert [edits.metric_of(cell).quantity for cell in edits.cells] == [
+        f"cosine_{edit}" for edit in ("itself", "insertion", "deletion", "repetition", "repetition_subword")
+    ]
+
+
+def test_every_claim_is_declared_once():
+    assert [claim.key for _, claim in CLAIMS] == KEYS
+
+
+def test_claims_are_those_of_the_dossier():
+    path = REFERENCE / "esimcse.md"
+    if not path.exists():
+        pytest.skip("the dossier is not beside this checkout (../shared/reference)")
+    tables = path.read_text().partition("## 3. Tables")[2]
+    assert set(re.findall(r"E(?:\d+|-F\d+)\.\d+", tables)) == set(KEYS)
+
+
+@pytest.mark.parametrize("study, claim", CLAIMS, ids=[claim.key for _, claim in CLAIMS])
+def test_claims_on_the_papers_own_numbers(study, claim):
+    values = {cell.labels: cell.published for cell in study.cells}
+    assert {True: "holds", False: "fails", None: "not printed"}[holds(claim.predicate, values)] == claim.printed
+    assert claim.text.endswith(".") and (not claim.note or claim.note.endswith("."))
+
+
+@pytest.mark.parametrize("study, claim", CLAIMS, ids=[claim.key for _, claim in CLAIMS])
+def test_every_claim_can_fail(study, claim):
+    values = {cell.labels: cell.published or 0.0 for cell in study.cells}
+    for term in claim.predicate.contrasts()[0].terms:
+        values[term.cell] -= 1000 * term.weight
+    assert holds(claim.predicate, values) is False
+
+
+def test_margins_of_our_own_are_owned():
+    for _, claim in CLAIMS:
+        if any(contrast.above for contrast in claim.predicate.contrasts()):
+            assert "ours" in claim.note or "is read as" in claim.note or claim.key == "E8.3"  # the dossier's own point
+
+
+def test_the_evaluator_of_these_tests():
+    values = {("a", "x"): 1.0, ("a", "y"): 3.0, ("b", "x"): 1.5, ("b", "y"): None}
+    mean_of_a = Contrast((Term(1.0, ("a", None)),), 1.9)  # (1 + 3) / 2 = 2
+    step = greater(("b", "x"), ("a", "x"), 0.5)  # 1.5 - 1 is not above 0.5
+    assert (holds(mean_of_a, values), holds(step, values), holds(above(("b", None), 0.0), values)) == (True, False, None)
+    assert [holds(Joined((mean_of_a, step), needed), values) for needed in (1, 2)] == [True, False]

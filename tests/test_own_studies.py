@@ -1,0 +1,147 @@
+"""Our own studies: the noise study is the configuration that the tables share; each deviation is alone, and none is forgotten."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from core.spec.base import PROFILES, RELEASED, deviating
+from core.spec.identity import run_id, to_plain
+from core.spec.scale import DEMO, MINI, PAPER, Sources
+from core.spec.vary import read, vary
+from fake_store import SOURCES
+from studies import STUDIES, find
+
+DEVIATIONS = Path(__file__).parent.parent.parent / "shared" / "reference" / "deviations.md"
+LARGE = Sources(
+    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
+    evaluation_digest="v", evaluation_name="sets",
+)
+OWN = [study for study in STUDIES if study.paper == "ours"]
+LISTS = [find("deviations"), find("deviations-esimcse")]
+
+
+def run_of(study, *labels, profile="clean", scale=PAPER, sources=LARGE, seed=1):
+    (cell,) = study.matching(labels)
+    return study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+
+
+def leaves(plain, path=""):
+    """Every scalar of a configuration by dotted path."""
+    if not isinstance(plain, dict):
+        return {path: plain}
+    return {k: v for name, inner in plain.items() for k, v in leaves(inner, f"{path}.{name}".strip(".")).items()}
+
+
+def differing(a, b):
+    a, b = leaves(to_plain(a)), leaves(to_plain(b))
+    return {path for path in set(a) | set(b) if a.get(path) != b.get(path)}
+
+
+def test_they_are_these():
+    assert [study.name for study in OWN] == ["noise", "deviations", "deviations-d21", "deviations-esimcse"]
+
+
+@pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, LARGE)], ids=["demo", "mini", "paper"])
+def test_every_cell_is_a_valid_run(study, profile, scale, sources):
+    for cell in study.at(scale).cells:
+        run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=5)
+        assert (run.scale, run.method) == (scale.name, study.method)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (PAPER, LARGE)], ids=["demo", "paper"])
+def test_noise_is_the_run_that_tables_3_and_7_share(profile, scale, sources):
+    noise = run_of(find("noise"), "standard", profile=profile, scale=scale, sources=sources)
+    for other in (("table3", "0.85"), ("table7", "quarter", "512")):
+        assert run_id(noise) == run_id(run_of(find(other[0]), *other[1:], profile=profile, scale=scale, sources=sources))
+
+
+def test_noise_has_seeds_for_the_largest_table_and_the_eight_printed_values():
+    study = find("noise")
+    (cell,) = study.cells
+    assert study.least_seeds >= 24 > len(find("table7").cells)
+    assert sorted(cell.published_runs) == sorted((77.30, 77.27, 77.25, 77.04, 76.89, 76.64, 76.49, 76.41))
+    assert cell.published is None and study.reference is None
+
+
+@pytest.mark.parametrize("study", LISTS, ids=lambda study: study.name)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_deviation_differs_from_the_clean_configuration_in_what_it_names_alone(study, profile):
+    clean = run_of(study, "clean", profile=profile)
+    for cell in study.cells:
+        assert differing(clean, run_of(study, *cell.labels, profile=profile)) == set(cell.changes)
+        sections = {path.partition(".")[0] for path in cell.changes}
+        assert len(sections) <= 1 or cell.labels[0] in ("all that the code does", "D37 last batch kept, no FGSM")
+
+
+@pytest.mark.parametrize("study", OWN[1:], ids=lambda study: study.name)
+def test_the_profile_moves_the_seed_alone(study):
+    for cell in study.cells:
+        assert differing(run_of(study, *cell.labels), run_of(study, *cell.labels, profile="released")) == {"seed.data"}
+
+
+@pytest.mark.parametrize("study, table, labels", [(LISTS[0], "table7", ("quarter", "512")), (LISTS[1], "esimcse-table11", ("2.5",))])
+def test_the_ends_of_the_list_are_the_two_profiles(study, table, labels):
+    assert run_id(run_of(study, "clean")) == run_id(run_of(find(table), *labels))
+    everything = run_of(study, "all that the code does", profile="released")
+    assert run_id(everything) == run_id(run_of(find(table), *labels, profile="released"))
+
+
+@pytest.mark.parametrize("method", ["mocose", "esimcse"])
+def test_deviating_is_either_side_of_every_released_change(method):
+    clean, released = deviating(method)
+    assert set(clean) == set(released) == set(RELEASED[method]) - {"seed.data"}
+    assert not [path for path in clean if clean[path] == released[path]]
+
+
+NEEDS = {"target.freeze_projection": {"target.stop_gradient"}, "select.metric": {"select.score"}, "select.score": {"select.metric"}}
+
+
+@pytest.mark.parametrize("study", LISTS, ids=lambda study: study.name)
+def test_no_released_change_is_forgotten(study):
+    left_out = {"eval.apply_augmentation": "deviations-d21 has it", "queue.cut_first_batch": "without effect on a queue above a batch"}
+    alone = [cell.changes for cell in study.cells if cell.labels[0] != "all that the code does"]
+    for path, value in deviating(study.method)[1].items():
+        found = [changes for changes in alone if changes.get(path) == value and set(changes) <= {path} | NEEDS.get(path, set())]
+        assert bool(found) == (path not in left_out), path
+
+
+def test_labels_name_deviations_that_are_written_down():
+    numbers = {number for study in OWN for axis in study.axes for label in axis.labels for number in re.findall(r"D\d+", label)}
+    assert {"D1", "D2", "D6", "D7", "D9", "D22", "D24", "D40", "D60", "D61", "D70", "D80"} <= numbers
+    if not DEVIATIONS.exists():
+        pytest.skip("the list of deviations is not beside this checkout (../shared/reference)")
+    text = DEVIATIONS.read_text()
+    assert not [number for number in numbers if not re.search(rf"\*\*{number}\.", text)]
+
+
+def test_d21_asks_every_augmentation_both_ways():
+    study = find("deviations-d21")
+    for name in study.axis("augmentation").labels[1:]:
+        clean, augmented = (run_of(study, name, evaluation) for evaluation in ("clean", "augmented"))
+        assert clean.aug.active() and clean.aug == augmented.aug
+        assert differing(clean, augmented) == {"eval.apply_augmentation"} and augmented.eval.apply_augmentation
+    assert run_id(run_of(study, "none", "clean")) == run_id(run_of(find("deviations"), "clean"))
+    printed = {cell.labels: cell.published for cell in study.cells if cell.published is not None}
+    assert printed == {("position shuffle", "augmented"): 73.80, ("token cut-off 0.1", "augmented"): 41.32,
+                       ("feature cut-off 0.01", "augmented"): 76.33, ("feature cut-off 0.1", "augmented"): 71.62}  # fmt: skip
+
+
+def test_other_readings_share_the_clean_runs():
+    for study in LISTS:
+        readings = [cell for cell in study.cells if cell.metric is not None]
+        assert {(m.metric.checkpoint, m.metric.quantity) for m in readings} == {
+            ("last", "spearman"), ("selected", "spearman_mean"), ("selected", "spearman_wmean"),
+        }  # fmt: skip
+        assert {run_id(run_of(study, *cell.labels)) for cell in readings} == {run_id(run_of(study, "clean"))}
+
+
+def test_paths_in_the_lists_exist_and_move_away_from_the_clean_value():
+    for study in LISTS:
+        clean = run_of(study, "clean")
+        for cell in study.cells:
+            for path, value in cell.changes.items():
+                assert read(clean, path) != value and read(vary(clean, cell.changes), path) == value
