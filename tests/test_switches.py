@@ -173,6 +173,17 @@ def test_padding_switch_acts_through_cutoff_and_shuffle_alone():  # D33 with D22
         assert moved(outcome(augmented), outcome(vary(augmented, {"data.padding": "dynamic"})))
 
 
+def test_fgsm_in_evaluation_has_nothing_to_replay_before_the_first_step():  # D20
+    config = tiny.config("mocose", fgsm__epsilon=0.01, fgsm__at_eval=True)
+    model, batch = MoCoSE(config, tiny.encoder(tiny.bert()), CPU), pack(tiny.sentences(4))
+    plain = MoCoSE(vary(config, {"fgsm.at_eval": False}), tiny.encoder(tiny.bert()), CPU)
+    model.eval(), plain.eval()
+    assert torch.equal(model.sentence_vectors(batch), plain.sentence_vectors(batch))
+    model.train().loss(batch).backward()
+    model.stale.keep()
+    assert moved(model.eval().sentence_vectors(batch), plain.sentence_vectors(batch))
+
+
 def test_ema_timing_is_equivalent_without_accumulation():  # D5
     config = tiny.config("mocose", heads__dropout=0.1, encoder__hidden_dropout=0.1, ema__total_updates=5)
     assert torch.equal(outcome(config), outcome(vary(config, {"ema.when": "before_forward"})))

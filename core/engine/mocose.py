@@ -102,8 +102,9 @@ class MoCoSE(nn.Module):
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden) or (B, out_size), in whatever mode the model is in (D10, D20, D21)."""
         words = self.encoder.embeddings.lookup(batch)
-        if self.config.fgsm.at_eval:
-            words = words + self.config.fgsm.epsilon * self.stale.sign_for(batch)
+        sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
+        if sign is not None:  # before the first step there is no gradient to replay
+            words = words + self.config.fgsm.epsilon * sign
         if self.config.eval.apply_augmentation and self.config.aug.active():
             x = self._augmented(words, batch, self.augmenting_tests, padded=batch.width)
         else:
