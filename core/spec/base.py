@@ -105,5 +105,5 @@ def deviating(method: str) -> tuple[dict[str, object], dict[str, object]]:
 
     A study that has the first among its base changes stays on the clean side under either profile.
     """
-    released = {path: value for path, value in RELEASED[method].items() if path != "seed.data"}
+    released = {path: value for path, value in released_changes(BASES[method]).items() if path != "seed.data"}
     return {path: read(BASES[method], path) for path in released}, released
