@@ -6,4 +6,4 @@ DEMO_CORPUS_ROWS = 16_000
 # SHA-256 of the graded pairs, as core.engine.sts.sets_digest takes it
 DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
 # SHA-256 of the graded pairs and the labelled sentences, as core.engine.transfer_data.probes_digest takes it
-DEMO_TRANSFER_DIGEST = "110a7638d99d97e9e05fcc5e41350e44546c56abd2e4bb3622d5fe8ba2e159b1"
+DEMO_TRANSFER_DIGEST = "0a0d9e6576b552f3d2df708b185a24d5d1a45aa9f922dba142ba9dd4f374fd35"
