@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 BY_NAME = {study.name: study for study in STUDIES}
 LARGE = Sources(
     corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
-    evaluation_digest="v", evaluation_name="sets",
+    evaluation_digest="v", evaluation_name="sets", transfer_digest="t",
 )
 
 

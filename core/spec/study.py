@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
+from core.spec.availability import unavailable
 from core.spec.base import base, released_changes
 from core.spec.claim import Claim, Labels
 from core.spec.config import RunConfig, Seed
@@ -115,7 +116,10 @@ class Study:
             return "the paper copied it from elsewhere"
         if sources.encoder(cell.encoder) is None:
             return f"scale {scale.name} has no encoder in the place of {cell.encoder}"
-        return None
+        run = self.paper_config(cell, "clean")
+        if run.eval.transfer and sources.transfer_digest is None:
+            return "the evaluation data has no transfer tasks"
+        return unavailable(at_scale(run, scale, sources, cell.encoder), scale.name, sources)
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
