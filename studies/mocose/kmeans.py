@@ -16,7 +16,7 @@ STUDY = Study(
     name="mocose-kmeans",
     paper="mocose",
     title="K-means",
-    caption="Slide deck: centres of the queue in the place of its entries",
+    caption="Centres of the queue in the place of its entries (slide deck)",
     method="mocose",
     base_changes={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     axes=(Axis(name="negatives", title="Negatives", labels=tuple(PRINTED)),),
