@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from core.spec.base import PROFILES
 from core.spec.claim import holds_as_printed
 from core.spec.identity import run_id
 from core.spec.layout import ENCODERS
-from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER, EncoderSource, Sources
+from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER, EncoderSource
 from core.spec.study import Study
 from core.spec.vary import read
 from fake_store import SOURCES
@@ -20,14 +21,13 @@ REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
 MOCOSE = {study.name.removeprefix("mocose-"): study for study in STUDIES if study.paper == "mocose"}
 CLAIMS = """T1.1 T1.2 T1.3 T1.4 T1.5 T1.6 T2.1 T2.2 T3.1 T3.2 T4.1 T4.2 T4.3 T5.1 T5.2 T5.3 T5.4 T5.5 T6a.1 T6a.2 T6b.1 T6b.2
 T7.1 T7.2 T7.3 T7.4 T8.1 T8.2 T8.3 T9.1 F2.1 F3.1 F4.1 F5.1 F5.2 F6.1 F6.2 F7.1 F13.1""".split()
-LARGE = Sources(
-    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
-    evaluation_digest="v", evaluation_name="sets",
+LARGE = replace(
+    SOURCES, corpus_rows=1_000_000, encoder_hidden=768,
     others=tuple(
         EncoderSource(stands_for=name, digest=name, hidden=1024 if name.endswith("large") else 768, name=name)
         for name in ENCODERS[1:]
     ),
-)
+)  # fmt: skip
 PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, LARGE)]
 
 
