@@ -93,7 +93,8 @@ def test_share_of_entries_that_an_epsilon_changes(epsilon, expected):
 def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first step that is perturbed, padding slots left out
     shares = []
     for epsilon in (1e-12, 1e-8, 1e-2):
-        model = MoCoSE(tiny.config("mocose", fgsm__gradient=gradient, fgsm__epsilon=epsilon), tiny.encoder(tiny.bert()), torch.device("cpu"))
+        config = tiny.config("mocose", fgsm__gradient=gradient, fgsm__epsilon=epsilon)
+        model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
         assert model.diagnostics() == {"fgsm_changed_fraction": None}
         for seed in range(2):
             model.train().loss(pack(tiny.sentences(4, seed=seed, shortest=9))).backward()

@@ -194,7 +194,8 @@ def test_the_hub_is_asked_in_one_process_and_its_sentence_is_shown(monkeypatch, 
 
 def test_models_that_rewrite_text_are_asked_for_once_each_and_only_if_needed(monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command[1:]) or subprocess.CompletedProcess(command, 0, "{}", ""))
+    done = subprocess.CompletedProcess([], 0, "{}", "")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command[1:]) or done)
     views = [TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None]
     fetch.prefetch_text_models("paper", tmp_path, (vary(BASES["mocose"], {"text": view}) for view in views))
     assert not asked

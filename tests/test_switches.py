@@ -20,7 +20,7 @@ TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in ran
 
 
 class WordTokenizer:
-    """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens; "[MASK]" is 4, and of the stop-words "a" and "the" are known."""
+    """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens. "[MASK]" is 4; two stop-words are known."""
 
     mask_token, unk_token = "[MASK]", "[UNK]"
     known = {"[MASK]": 4, "a": 5, "the": 6}

@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -142,7 +141,8 @@ def test_batching_does_not_mix_sentences_up(demo, monkeypatch):
         with torch.inference_mode():
             alone = contextual.fill(model, tokenizer, [blank], Choice(tokenizer, CPU), torch.Generator())
         assert found == blank.filled(alone[0])
-    assert proposed(model, tokenizer, ["..."], text, 4) == ["..."]
+    for left in ("...", "A [MASK] stood in the text."):  # a mask of the sentence's own would be taken for one of ours
+        assert proposed(model, tokenizer, [left], text, 4) == [left]
 
 
 def test_masks_beyond_the_model_s_length_are_dropped(demo):
@@ -276,3 +276,31 @@ def test_a_waiting_process_goes_on_when_the_lock_is_free(tmp_path, monkeypatch):
     with views.alone(tmp_path / "x.lock"):
         assert len(tried) == 3 and views.locks.held(tmp_path / "x.lock")
     assert not views.locks.held(tmp_path / "x.lock")
+
+
+def test_a_roberta_checkpoint_proposes_its_own_words(tmp_path):
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+
+    words = ["king", "slept", "here", "today"]
+    vocabulary = {piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *(f"Ġ{word}" for word in words), "slept", "<mask>"])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", mask_token=AddedToken("<mask>", lstrip=True), bos_token="<s>",
+        eos_token="</s>",
+    ).save_pretrained(tmp_path)  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        RobertaForMaskedLM(RobertaConfig(
+            vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+            max_position_embeddings=12, initializer_range=0.3, pad_token_id=1, type_vocab_size=1,
+        )).save_pretrained(tmp_path)  # fmt: skip
+    assert has_masked_words(tmp_path)
+    model, loaded = load_model(tmp_path, "masked words", CPU)
+    text = TextView(kind="contextual_substitute", model="encoder", rate=1.0)
+    for seed in range(20):
+        found = proposed(model, loaded, ["king slept, here", "king " * 10], text, seed)
+        assert re.fullmatch(r"(slept|here|today) (king|here|today), (king|slept|today)", found[0])
+        assert [word == "king" for word in found[1].split()] == [False] * 8 + [True] * 2  # ten places, two of them special tokens'

@@ -34,7 +34,8 @@ def spherical_kmeans(points: Tensor, centres: Tensor, steps: int) -> Tensor:
     """Centres (k, dim) after so many of Lloyd's steps from the given ones, on unit vectors `points` (width, dim).
 
     A step gives each point to the centre of highest cosine (the first of equals) and puts each centre at the mean of its points;
-    a centre without points stays where it is. Each step is one product with a matrix of memberships, so a GPU gives the same sums each time.
+    a centre without points stays where it is. Each step is one product with a matrix of memberships, so that a GPU gives the
+    same sums each time.
     """
     for _ in range(steps):
         nearest = (points @ F.normalize(centres, dim=1).T).argmax(1)  # (width,)

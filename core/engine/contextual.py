@@ -21,7 +21,8 @@ WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 class Blank(NamedTuple):
-    """A sentence with masks: `parts` are what stands around them, `replaced` the word that each mask stands for ("" where one is inserted)."""
+    """A sentence with masks: `parts` are what stands around them, `replaced` the word that each mask stands for, or "" where one
+    is inserted."""
 
     parts: list[str]
     replaced: list[str]
@@ -36,7 +37,8 @@ def proposed(model: nn.Module, tokenizer, texts: Sequence[str], text: TextView, 
 
     All words of a sentence are asked for in one pass, while nlpaug fills one mask after the other (a guess that this matters
     little). Each is drawn by the model's probabilities among its 100 likeliest whole words, never punctuation and never the
-    word that it replaces. A mask beyond the model's length is dropped: the word stays, nothing is inserted. Places and words come from `seed`.
+    word that it replaces. A mask beyond the model's length is dropped: the word stays, nothing is inserted. A sentence that
+    holds the mask token itself is left alone. Places and words come from `seed`.
     """
     places = random.Random(seed)
     noise = torch.Generator().manual_seed(seed)
@@ -45,7 +47,7 @@ def proposed(model: nn.Module, tokenizer, texts: Sequence[str], text: TextView, 
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # stable, so that little is padded
     result = list(texts)
     for start in range(0, len(order), BATCH):
-        wanted = [i for i in order[start : start + BATCH] if blanks[i].replaced]
+        wanted = [i for i in order[start : start + BATCH] if blanks[i].replaced and tokenizer.mask_token not in texts[i]]
         if not wanted:
             continue
         words = fill(model, tokenizer, [blanks[i] for i in wanted], choice, noise)

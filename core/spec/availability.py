@@ -8,7 +8,8 @@ from core.spec.views import OWN_ENCODER
 
 
 def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:
-    """Why this run (as `at_scale` made it) cannot be made at this scale with this encoder, in a few words without a full stop; None if it can.
+    """Why this run (as `at_scale` made it) cannot be made at this scale with this encoder, in a few words without a full stop, or
+    None if it can.
 
     Text-level views by a model need that model: another one's only where the scale fetches models from the hub, the run's own
     encoder's only where its checkpoint has a masked-word head.
