@@ -1,0 +1,188 @@
+"""MoCoSE's step and the evaluation as a paper's release writes them: what the packed engine is measured against.
+
+Static padding, `transformers`' own layers, the target branch inside autograd, EMA tensor by tensor over state dicts, an
+optimiser that loops over parameters, a loss read back at every step; test sets scored subset by subset in batches of 128.
+With dropout off its loss is ours (tests/test_benchmarks.py).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.stats import spearmanr
+from torch import Tensor, nn
+from transformers import AutoModel
+
+from benchmarks.setting import Setting
+from benchmarks.timing import now
+from core.engine import heads
+from core.engine.batches import batch_indices
+from core.engine.encoder import from_pretrained
+from core.engine.schedules import ema_decay, learning_rate
+from core.engine.streams import torch_stream
+from core.engine.sts import StsSet
+from core.engine.tokens import TokenTable
+from core.engine.trainer import precision
+from core.spec.config import RunConfig
+
+EVALUATION_BATCH = 128
+
+
+class PlainMoCoSE(nn.Module):
+    """Online and target branch of one run, from the same initial weights and the same initial queue as ours."""
+
+    def __init__(self, config: RunConfig, bert: nn.Module, device: torch.device, *, target_gradient: bool = True):
+        super().__init__()
+        self.config, self.target_gradient = config, target_gradient
+        for module in bert.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = config.encoder.hidden_dropout
+        for layer in bert.encoder.layer:
+            layer.attention.self.dropout.p = config.encoder.attention_dropout
+        sizes = from_pretrained(bert, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")  # for the heads' widths
+        weights = torch_stream(config.seed.model, "heads")
+        self.bert = bert
+        self.pooler = heads.pooler(sizes, weights)
+        self.projection = heads.projection(config.heads, sizes, weights)
+        self.predictor = heads.predictor(config.heads, sizes, weights)
+        self.target_layers = copy.deepcopy(bert.encoder)
+        self.target_pooler = copy.deepcopy(self.pooler)
+        self.target_projection = copy.deepcopy(self.projection)
+        for target in (self.target_layers, self.target_pooler, self.target_projection):
+            target.requires_grad_(False)
+        bert.pooler = None  # transformers' own pooler is not the method's
+        self.to(device)
+        random = torch.randn(config.queue.init_size, config.heads.out_size, generator=torch_stream(config.seed.model, "queue"))
+        self.queue = F.normalize(random, dim=1).to(device)
+        self.stale: Tensor | None = None  # gradient of the last step's word embeddings, (B, L, hidden)
+        self.updates = 1
+
+    def loss(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """The loss of one step; ids and mask (B, L) with L the same for every batch."""
+        embeddings = self.bert.embeddings
+        self.words = embeddings.word_embeddings(ids)  # (B, L, hidden)
+        self.words.retain_grad()
+        perturbed = self.words if self.stale is None else self.words + self.config.fgsm.epsilon * self.stale.sign()
+        bias = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
+        cls = _layers(self.bert.encoder, embeddings(inputs_embeds=perturbed), bias)[:, 0]
+        query = F.normalize(self.predictor(self.projection(self.pooler(cls))).float(), dim=-1)
+        with torch.set_grad_enabled(self.target_gradient):
+            words = embeddings.word_embeddings(ids)
+            perturbed = words if self.stale is None else words + self.config.fgsm.epsilon * self.stale.sign()
+            cls = _layers(self.target_layers, embeddings(inputs_embeds=perturbed), bias)[:, 0]
+            key = F.normalize(self.target_projection(self.target_pooler(cls)).float(), dim=-1)
+        logits = torch.cat([query @ key.T, query @ self.queue.clone().detach().T], dim=1) / self.config.loss.temperature
+        self.queue = torch.cat([key.detach(), self.queue])[: self.config.queue.size]
+        return F.cross_entropy(logits, torch.arange(len(ids), device=ids.device))
+
+    def after_step(self) -> None:
+        """Keep the gradient for the next perturbation; move the target branch, a tensor at a time."""
+        self.stale = self.words.grad.clone()
+        self.updates += 1
+        decay = ema_decay(self.config.ema, self.updates, self.config.train.steps)
+        pairs = (
+            (self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler), (self.target_projection, self.projection)
+        )
+        with torch.no_grad():
+            for target, online in pairs:
+                followed = online.state_dict()
+                for name, value in target.state_dict().items():
+                    value.copy_(decay * value + (1.0 - decay) * followed[name])
+
+
+def load(setting: Setting) -> nn.Module:
+    """transformers' own BertModel from the setting's folder, with the attention that the releases had."""
+    return AutoModel.from_pretrained(
+        setting.folder, local_files_only=True, dtype=torch.float32, attn_implementation="eager", use_safetensors=True
+    )
+
+
+def optimiser(config: RunConfig, model: nn.Module) -> torch.optim.AdamW:
+    """AdamW over what is trained, looping over the parameters in Python."""
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    spared = [p for name, p in named if name.endswith("bias") or "LayerNorm" in name]
+    decayed = [p for name, p in named if not (name.endswith("bias") or "LayerNorm" in name)]
+    groups = [{"params": decayed, "weight_decay": config.train.weight_decay}, {"params": spared, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=config.train.learning_rate, eps=config.train.epsilon, foreach=False)
+
+
+def batches(config: RunConfig, table: TokenTable, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
+    """Ids and mask of each step, (B, max_length) both: the sentences that ours gets, padded."""
+    for indices in batch_indices(config, len(table)):
+        yield padded([table[i] for i in indices], config.data.max_length, device)
+
+
+def padded(sentences: list[np.ndarray], width: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Ids and mask, (B, width) int64 both."""
+    ids = torch.zeros(len(sentences), width, dtype=torch.int64)
+    mask = torch.zeros_like(ids)
+    for row, tokens in enumerate(sentences):
+        ids[row, : len(tokens)] = torch.from_numpy(tokens.astype(np.int64))
+        mask[row, : len(tokens)] = 1
+    return ids.to(device), mask.to(device)
+
+
+class PlainTraining:
+    """A training that can be carried on block by block."""
+
+    def __init__(self, setting: Setting, config: RunConfig, table: TokenTable, *, target_gradient: bool = True):
+        self.config, self.device = config, setting.device
+        self.model = PlainMoCoSE(config, load(setting), setting.device, target_gradient=target_gradient).train()
+        self.optimiser = optimiser(config, self.model)
+        self.batches = batches(config, table, setting.device)
+        self.step = 0
+
+    def block(self, steps: int) -> list[float]:
+        """Seconds of each of `steps` steps after one that is not counted."""
+        stamps = []
+        for _ in range(steps + 1):
+            self._one_step()
+            stamps.append(now(self.device))
+        return [after - before for before, after in zip(stamps, stamps[1:])]
+
+    def _one_step(self) -> float:
+        self.step += 1
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate(self.config.train, 1 + self.step % self.config.train.steps)
+        ids, mask = next(self.batches)
+        self.optimiser.zero_grad()
+        with precision(self.config.train, self.device):
+            loss = self.model.loss(ids, mask)
+        loss.backward()
+        nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], self.config.train.clip_norm, foreach=False)
+        self.optimiser.step()
+        self.model.after_step()
+        return loss.item()
+
+
+@torch.no_grad()
+def evaluate(bert: nn.Module, tokenizer, sets: Mapping[str, StsSet], device: torch.device) -> dict[str, float]:
+    """Spearman x 100 over all pairs of each set, as SentEval's loop does it: by subset, in file order, in batches of 128."""
+    found = {}
+    for name, pairs in sets.items():
+        cosines = np.zeros(len(pairs))
+        for subset in dict.fromkeys(pairs.subset):
+            rows = [i for i, label in enumerate(pairs.subset) if label == subset]
+            for start in range(0, len(rows), EVALUATION_BATCH):
+                batch = rows[start : start + EVALUATION_BATCH]
+                x = _vectors(bert, tokenizer, [pairs.a[i] for i in batch], device)
+                y = _vectors(bert, tokenizer, [pairs.b[i] for i in batch], device)
+                cosines[batch] = torch.cosine_similarity(x, y).cpu().numpy()
+        found[name] = 100.0 * spearmanr(cosines, pairs.gold).statistic
+    return found
+
+
+def _vectors(bert: nn.Module, tokenizer, sentences: list[str], device: torch.device) -> Tensor:
+    inputs = tokenizer(sentences, padding=True, truncation=True, max_length=bert.config.max_position_embeddings, return_tensors="pt")
+    return bert(**inputs.to(device)).last_hidden_state[:, 0]  # (B, hidden)
+
+
+def _layers(encoder: nn.Module, x: Tensor, bias: Tensor) -> Tensor:
+    for layer in encoder.layer:
+        out = layer(x, bias)
+        x = out[0] if isinstance(out, tuple) else out
+    return x

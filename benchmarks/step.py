@@ -1,0 +1,163 @@
+"""A training step: ours as the trainer runs it, the floor below it, the plain step above it, and two slots beside one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import statistics
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks import floor, plain
+from benchmarks.setting import Setting, settings
+from benchmarks.timing import Row, alternated, now
+from core.engine.batches import batch_indices, training_batches
+from core.engine.mocose import MoCoSE
+from core.engine.simcse import SimCSE
+from core.engine.streams import stream_seed
+from core.engine.trainer import train
+from core.spec.config import RunConfig
+from core.spec.vary import vary
+
+ENDLESS = 1_000_000  # steps
+
+
+class OurTraining:
+    """The trainer's own loop, timed from outside: at every batch that it asks for."""
+
+    def __init__(self, setting: Setting, config: RunConfig):
+        self.config, self.device = config, setting.device
+        encoder, tokenizer = setting.encoder(config)
+        self.table = setting.table(config, tokenizer)
+        torch.manual_seed(stream_seed(config.seed.data, "dropout"))
+        self.model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, setting.device)
+        self.batches = training_batches(vary(config, {"train.steps": ENDLESS}), self.table, None, tokenizer, setting.device)
+
+    def block(self, steps: int) -> list[float]:
+        """Seconds of each of `steps` steps after one that is not counted, batches included."""
+        stamps: list[float] = []
+        config = vary(self.config, {"train.steps": steps + 2, "eval.every": steps + 2})
+        train(config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None)
+        return [after - before for before, after in zip(stamps[1:], stamps[2:])]
+
+    def _stamped(self, stamps: list[float], count: int) -> Iterator[tuple]:
+        for batch in islice(self.batches, count):
+            stamps.append(now(self.device))
+            yield batch
+
+
+def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
+    """Floor, ours and plain of one setting, in one process, taking turns."""
+    fp32 = setting.config("mocose")
+    trained = {"ours": OurTraining(setting, fp32), "ours bf16": OurTraining(setting, vary(fp32, {"train.precision": "bf16"}))}
+    table = trained["ours"].table
+    plainly = plain.PlainTraining(setting, fp32, table)
+    kinder = plain.PlainTraining(setting, fp32, table, target_gradient=False)
+    blocks = {name: training.block for name, training in trained.items()}
+    blocks |= {"plain": plainly.block, "plain, keys without gradient": kinder.block}
+    torch.set_num_threads(setting.threads)
+    seconds = alternated(blocks, rounds, steps)
+    for name, value in seconds.items():
+        yield Row("step", setting.name, f"{name}", 1e3 * value, "ms")
+    small = setting.scale == "demo"
+    for name, target in (("ours", ">= 5" if small else ">= 1.8"), ("ours bf16", "" if small else ">= 3")):
+        yield Row("step", setting.name, f"plain / {name}", seconds["plain"] / seconds[name], "x", target)
+    kind = seconds["plain, keys without gradient"]
+    yield Row("step", setting.name, "plain without gradients of keys / ours", kind / seconds["ours"], "x")
+    yield from _floors(setting, trained, seconds)
+
+
+def _floors(setting: Setting, trained: dict[str, OurTraining], seconds: dict[str, float]) -> Iterator[Row]:
+    ours = trained["ours"]
+    config = ours.config
+    lengths = [
+        np.array([len(ours.table[i]) for i in indices])
+        for indices in islice(batch_indices(config, len(ours.table)), 64)
+    ]
+    products = floor.step_products(config, shape_of(setting), lengths, len(ours.model.queue.visible()))
+    moved, bytes_rate = floor.state_bytes(ours.model), floor.bandwidth(setting.device)
+    yield Row("floor", setting.name, "operations of a step", floor.operations(products) / 1e9, "GFLOP")
+    yield Row("floor", setting.name, "tokens of a step", float(np.mean([n.sum() for n in lengths])), "tokens")
+    yield Row("floor", setting.name, "state moved by AdamW and EMA", moved / 1e6, "MB")
+    yield Row("floor", setting.name, "memory bandwidth", bytes_rate / 1e9, "GB/s")
+    for name, dtype in (("ours", torch.float32), ("ours bf16", torch.bfloat16)):
+        rate = floor.rates(products, setting.device, dtype)
+        for (rows_, inner, columns, batch), value in rate.items():
+            times = f"{batch} x " if batch > 1 else ""
+            what = f"rate {times}{rows_} x {inner} x {columns}, {str(dtype).removeprefix('torch.')}"
+            yield Row("floor", setting.name, what, value / 1e9, "GFLOP/s")
+        least = floor.floor_seconds(products, rate, moved, bytes_rate)
+        yield Row("floor", setting.name, f"floor of a step, {name}", 1e3 * least, "ms")
+        target = "<= 1.35" if name == "ours" and setting.scale != "demo" else ""
+        yield Row("step", setting.name, f"{name} / floor", seconds[name] / least, "x", target)
+
+
+def shape_of(setting: Setting) -> floor.Shape:
+    """The encoder's sizes."""
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(setting.folder, local_files_only=True)
+    return floor.Shape(config.num_hidden_layers, config.hidden_size, config.intermediate_size, config.num_attention_heads)
+
+
+def slot_rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
+    """Throughput of two single-threaded runs at once over that of one."""
+    context = multiprocessing.get_context("spawn")
+    slots = [_Slot(context, setting) for _ in range(2)]
+    ratios = []
+    try:
+        for number in range(rounds + 1):
+            alone = slots[number % 2].run(steps)
+            for slot in slots:
+                slot.begin(steps)
+            together = [slot.end() for slot in slots]
+            if number:
+                ratios.append(sum(alone / one for one in together))
+    finally:
+        for slot in slots:
+            slot.close()
+    yield Row("slots", setting.name, "throughput of two slots / one", statistics.median(ratios), "x", ">= 1.8")
+
+
+class _Slot:
+    """A process that trains when told to; seconds are those of its median step."""
+
+    def __init__(self, context, setting: Setting):
+        self.pipe, theirs = context.Pipe()
+        places = setting.found.places
+        data = places.corpus.parent if places.corpus else None
+        self.process = context.Process(
+            target=_serve, args=(theirs, setting.name, data, places.encoder, str(setting.device), setting.cache), daemon=True
+        )
+        self.process.start()
+        self.run(2)
+
+    def begin(self, steps: int) -> None:
+        self.pipe.send(steps)
+
+    def end(self) -> float:
+        return self.pipe.recv()
+
+    def run(self, steps: int) -> float:
+        """Seconds a step when nothing else is asked of the machine."""
+        self.begin(steps)
+        return self.end()
+
+    def close(self) -> None:
+        self.pipe.send(0)
+        self.process.join()
+
+
+def _serve(pipe, name: str, data: Path | None, encoder: Path | None, device: str, cache: Path) -> None:
+    found = settings(data, encoder, torch.device(device), 1, cache)
+    setting = next(setting for setting in found if setting.name == name)
+    training = OurTraining(setting, setting.config("mocose"))
+    torch.set_num_threads(1)
+    while steps := pipe.recv():
+        began = time.perf_counter()
+        training.block(steps)
+        pipe.send((time.perf_counter() - began) / steps)
