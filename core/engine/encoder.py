@@ -13,7 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
+from core.engine.layout import Layout, layout
 from core.engine.packing import Packed
+from core.engine.product import linear
 
 
 class Embeddings(nn.Module):
@@ -55,35 +57,32 @@ class Layer(nn.Module):
         self.heads, self.attention = heads, attention
         self.hidden_dropout, self.attention_dropout = hidden_dropout, attention_dropout
 
-    def forward(self, x: Tensor, packed: Packed, first_only: bool = False) -> Tensor:
+    def forward(self, x: Tensor, packed: Packed, grid: Layout, first_only: bool = False) -> Tensor:
         """(T, hidden) to (T, hidden), or to (B, hidden) of the first tokens alone with `first_only`."""
-        wanted = x[packed.first] if first_only else x  # (Q, hidden)
-        key = self._grid(self.key(x), packed)  # (B, heads, L, d)
-        value = self._grid(self.value(x), packed)  # (B, heads, L, d)
+        wanted = x.index_select(0, packed.first) if first_only else x  # (Q, hidden)
+        sources = [self.key, self.value] if first_only else [self.query, self.key, self.value]
+        weight, bias = torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources])
+        parts = grid.grid(linear(x, weight, bias), len(sources))  # (B * heads, L, d) each
         if first_only:
-            query = self.query(wanted).view(packed.batch, self.heads, 1, -1)  # (B, heads, 1, d)
-        else:
-            query = self._grid(self.query(wanted), packed)  # (B, heads, L, d)
-        context = self._attend(query, key, value, packed.mask[:, None, None, :])  # (B, heads, 1 or L, d)
-        context = context.transpose(1, 2).reshape(-1, x.shape[1])  # (B or B * L, hidden)
-        if not first_only:
-            context = context[packed.cells]  # (T, hidden)
-        x = self.attention_norm(wanted + F.dropout(self.attention_out(context), self.hidden_dropout, self.training))
-        y = self.down(self.activation(self.up(x)))
+            parts = (_apply(self.query, wanted).view(packed.batch * self.heads, 1, -1), *parts)  # query (B * heads, 1, d)
+        context = self._attend(*parts, grid.bias)  # (B * heads, 1 or L, d)
+        context = context.reshape(packed.batch, -1) if first_only else grid.line(context)  # (Q, hidden)
+        x = self.attention_norm(wanted + F.dropout(_apply(self.attention_out, context), self.hidden_dropout, self.training))
+        y = _apply(self.down, self.activation(_apply(self.up, x)))
         return self.norm(x + F.dropout(y, self.hidden_dropout, self.training))
 
-    def _grid(self, x: Tensor, packed: Packed) -> Tensor:
-        """Packed (T, hidden) laid out as (B, heads, L, d), zeros at padding."""
-        grid = x.new_zeros(packed.batch * packed.width, x.shape[1]).index_copy(0, packed.cells, x)
-        return grid.view(packed.batch, packed.width, self.heads, -1).transpose(1, 2)
-
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+        """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L)."""
         dropout = self.attention_dropout if self.training else 0.0
         if self.attention == "sdpa":
-            return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
-        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])  # (B, heads, Q, L)
-        weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
-        return F.dropout(weights, dropout, self.training) @ value
+            split = [part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype))]
+            return F.scaled_dot_product_attention(*split[:3], attn_mask=split[3], dropout_p=dropout).flatten(0, 1)
+        scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1]))  # (B * heads, Q, L)
+        return F.dropout(scores.softmax(-1), dropout, self.training) @ value
+
+
+def _apply(layer: nn.Linear, x: Tensor) -> Tensor:
+    return linear(x, layer.weight, layer.bias)
 
 
 class Stack(nn.Module):
@@ -95,9 +94,10 @@ class Stack(nn.Module):
 
     def forward(self, x: Tensor, packed: Packed) -> Tensor:
         """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
+        grid = layout(packed, self.layers[0].heads)
         for layer in self.layers[:-1]:
-            x = layer(x, packed)
-        return self.layers[-1](x, packed, first_only=True)
+            x = layer(x, packed, grid)
+        return self.layers[-1](x, packed, grid, first_only=True)
 
 
 class Encoder(nn.Module):

@@ -1,0 +1,71 @@
+"""Linear layers through oneDNN, and rows moved between line and grid: values and gradients against the plain formulation."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import tiny
+from core.engine import product
+from core.engine.layout import layout
+from core.engine.packing import pack
+
+
+def drawn(*shapes):
+    generator = torch.Generator().manual_seed(3)
+    return [torch.randn(shape, generator=generator).requires_grad_() for shape in shapes]
+
+
+@pytest.mark.parametrize("rows", [3, product.LEAST_ROWS, 200])
+def test_linear_is_the_plain_linear_to_rounding(rows):
+    x, weight, bias = drawn((rows, 48), (40, 48), (40,))
+    towards = torch.randn(rows, 40, generator=torch.Generator().manual_seed(4))
+    theirs = F.linear(x.double(), weight.double(), bias.double())
+    wanted = torch.autograd.grad((theirs * towards).sum(), (x, weight, bias))
+    ours = product.linear(x, weight, bias)
+    got = torch.autograd.grad((ours * towards).sum(), (x, weight, bias))
+    for a, b in zip((ours, *got), (theirs, *wanted)):
+        assert torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-4) and float(a.detach().abs().max()) > 0.1
+    with torch.no_grad():
+        assert torch.equal(product.linear(x, weight, bias), ours)
+
+
+def test_what_needs_no_gradient_gets_none():
+    x, weight, bias = drawn((100, 8), (8, 8), (8,))
+    x, bias = x.detach(), bias.detach()
+    product.linear(x, weight, bias).sum().backward()
+    assert x.grad is None and bias.grad is None
+    assert torch.allclose(weight.grad, x.sum(0).expand(8, 8), atol=1e-4)
+
+
+def test_half_precision_and_doubles_go_the_usual_way():
+    x, weight, bias = (t.detach() for t in drawn((100, 8), (8, 8), (8,)))
+    assert torch.equal(product.linear(x.double(), weight.double(), bias.double()), F.linear(x.double(), weight.double(), bias.double()))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert product.linear(x, weight, bias).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_grid_and_line_against_loops(parts):
+    heads, d = 2, 3
+    packed = pack(tiny.sentences(4))
+    where = layout(packed, heads)
+    x = torch.randn(len(packed.ids), parts * heads * d, generator=torch.Generator().manual_seed(5)).requires_grad_()
+    grids = where.grid(x, parts)
+    assert len(grids) == parts and grids[0].shape == (4 * heads, packed.width, d)
+    for number, grid in enumerate(grids):
+        for token in range(len(packed.ids)):
+            for head in range(heads):
+                cell = grid[int(packed.row[token]) * heads + head, int(packed.slot[token])]
+                start = (number * heads + head) * d
+                assert torch.equal(cell, x[token, start : start + d])
+    line = where.line(grids[-1])
+    assert torch.equal(line, x[:, -heads * d :])
+    line.sum().backward()  # each token is read once, and no padding sends anything back
+    assert torch.equal(x.grad[:, -heads * d :], torch.ones(len(packed.ids), heads * d))
+    assert not x.grad[:, : -heads * d].any()
+
+
+def test_attention_never_sees_padding():
+    packed = pack([np.array([7, 8, 9]), np.array([4])])
+    assert layout(packed, 2).bias.tolist() == [[[0.0, 0.0, 0.0]]] * 2 + [[[0.0, -float("inf"), -float("inf")]]] * 2
