@@ -68,18 +68,19 @@ class Desk:
             "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "", **more,
         }  # fmt: skip
 
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen:
+    def start(self, *arguments: str, scale: str = "mini", preexec_fn=None, **environment: str) -> subprocess.Popen:
         """The command line as a process of its own, at scale mini on made-up data."""
-        command = [sys.executable, str(DRIVER), *arguments]
-        if "evaluate" not in arguments:
-            command += ["--scale", "mini", "--data-dir", str(self.folder / "data"), "--encoder", str(self.folder / "encoder")]
+        command = [sys.executable, str(DRIVER), *arguments, "--scale", scale]
+        if scale == "mini":
+            command += ["--data-dir", str(self.folder / "data"), "--encoder", str(self.folder / "encoder")]
         return subprocess.Popen(
-            command, env=self.environment(**environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+            command, env=self.environment(**environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=preexec_fn,
+        )  # fmt: skip
 
-    def do(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+    def do(self, *arguments: str, scale: str = "mini", **environment: str) -> subprocess.CompletedProcess:
         """The same, to its end."""
-        process = self.start(*arguments, **environment)
+        process = self.start(*arguments, scale=scale, **environment)
         out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 

@@ -35,7 +35,8 @@ sys.exit(
     run_study.main(
         sys.argv[1:],
         run_study.Surroundings(
-            studies=studies.STUDIES, find=studies.find, job="tests.fake_jobs:run", warm=(), home=Path(os.environ["FAKE_HOME"])
+            studies=studies.STUDIES, find=studies.find, job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
+            home=Path(os.environ["FAKE_HOME"]),
         ),
     )
 )

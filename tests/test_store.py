@@ -102,7 +102,7 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
     with pytest.raises(CorruptRun, match=f"{wrong}.parquet holds run {RUN}"):
         store.load(wrong)
     assert not store.verified(wrong) and not store.has(wrong)
-    assert [p.name for p in (store.root / "damaged").iterdir()] == [f"{wrong}.0.parquet"]
+    assert [p.name for p in (store.root / "damaged").iterdir()] == [f"runs-{wrong}.0.parquet"]
     assert "set aside" in capsys.readouterr().out
 
 

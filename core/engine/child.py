@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import errno
 import faulthandler
 import json
 import os
@@ -31,13 +33,28 @@ def live(request: dict, pipe: int, job: Job) -> int:
         settle(request)
         return train(request, report, job)
     except UserError as error:
-        print(error, file=sys.stderr)
-        report.failure("refused", str(error))
+        said, cause = str(error), "not stored" if isinstance(error, NotStored) else "refused"
+        with contextlib.suppress(OSError):  # a log on a full disk
+            print(error, file=sys.stderr)
     except Exception as error:
-        traceback.print_exc()
-        memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"  # the latter is torch's
-        report.failure("out of memory" if memory else "exception", f"{type(error).__name__}: {error}"[:1000])
+        said, cause = f"{type(error).__name__}: {error}", cause_of(error)
+        with contextlib.suppress(Exception):  # neither must a log that cannot be written hide the cause, nor memory that is short
+            traceback.print_exc()
+    report.failure(cause, said)
     return 1
+
+
+class NotStored(UserError):
+    """The run ended well and its result could not be written."""
+
+
+def cause_of(error: Exception) -> str:
+    """A failure in a word or two: out of memory, disk full, or exception. torch has no class of its own for a CPU's memory."""
+    number = error.errno if isinstance(error, OSError) else None
+    short = isinstance(error, RuntimeError) and any(words in str(error).lower() for words in ("can't allocate memory", "out of memory"))
+    if short or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or number == errno.ENOMEM:
+        return "out of memory"
+    return "disk full" if number in (errno.ENOSPC, errno.EDQUOT) else "exception"
 
 
 def settle(request: dict) -> None:
@@ -76,7 +93,10 @@ def train(request: dict, report: Report, job: Job) -> int:
     result = job(config, execution, report.progress)
     report.progress({"phase": "save", "step": config.train.steps, "total": config.train.steps, "rate": None, "dev": None})
     complete = dataclasses.replace(result, provenance={**request["provenance"], **result.provenance})
-    Store(Path(execution.results_dir), None).save(config, complete)
+    try:
+        Store(Path(execution.results_dir), None).save(config, complete)
+    except UserError as error:
+        raise NotStored(str(error)) from error
     return 0
 
 
@@ -92,9 +112,12 @@ class Report:
         self._write(message)
 
     def failure(self, cause: str, detail: str) -> None:
-        """Pass on why the run failed, waiting a little for a busy driver."""
+        """Pass on why the run failed, in one line, waiting a little for a busy driver."""
         select.select([], [self.pipe], [], 5.0)
-        self._write({"failed": cause, "detail": detail})
+        line = " ".join(detail.split())[:1000]
+        while len(json.dumps(line)) > 3000:  # in JSON one character may take twelve
+            line = line[: len(line) // 2]
+        self._write({"failed": cause, "detail": line})
 
     def _write(self, message: dict) -> None:
         try:

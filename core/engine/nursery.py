@@ -2,7 +2,8 @@
 
 Started by name (`python -m core.engine.nursery`), never imported by the runner. It computes nothing itself and starts no
 thread, since a forked thread pool is a dead one. A child keeps the run's claim and slot for as long as it lives; when
-the driver goes, the nursery takes no more requests, waits for its children and ends.
+the driver goes, the nursery takes no more requests, waits for its children and ends. It is also who keeps their logs short,
+since it lives as long as they do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import sys
 import pandas  # noqa: F401  (pyarrow imports it at the first array, which would be once a child)
 
 from core.engine.child import live
-from core.runner import wire
+from core.runner import files, wire
+
+WATCH = 0.25  # seconds between looks at the length of the children's logs
 
 
 def main(argv: list[str]) -> int:
@@ -62,6 +65,7 @@ class Nursery:
         self.sock = sock
         self.job = job
         self.numbers: dict[int, int] = {}  # pid -> number
+        self.logs: dict[int, str] = {}  # pid -> its log
         self.driver_there = True
         self.wake, self.waker = os.pipe()
         os.set_blocking(self.wake, False)
@@ -73,12 +77,14 @@ class Nursery:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a scheduler warns every process; the driver decides, and needs our reports
         while self.driver_there or self.numbers:
             listening = [self.wake] + ([self.sock] if self.driver_there else [])
-            ready, _, _ = select.select(listening, [], [])
+            ready, _, _ = select.select(listening, [], [], WATCH if self.numbers else None)
             if self.sock in ready:
                 self._attend()
             if self.wake in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self.wake, 4096)
+            for log in self.logs.values():
+                files.bound_log(log)
             self._reap()
 
     def _attend(self) -> None:
@@ -95,7 +101,7 @@ class Nursery:
             self._become_child(message, descriptors)  # never returns
         for descriptor in descriptors:
             os.close(descriptor)  # so that claim and slot are free as soon as the child ends
-        self.numbers[pid] = message["number"]
+        self.numbers[pid], self.logs[pid] = message["number"], message["log"]
         self._tell({"started": message["number"], "pid": pid})
 
     def _become_child(self, message: dict, descriptors: tuple[int, ...]) -> None:
@@ -128,6 +134,7 @@ class Nursery:
                 return
             number = self.numbers.pop(pid, None)
             if number is not None:
+                files.bound_log(self.logs.pop(pid))
                 self._tell({"ended": number, "status": os.waitstatus_to_exitcode(status)})
 
     def _tell(self, message: dict) -> None:

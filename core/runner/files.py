@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import socket
 import threading
@@ -14,6 +15,8 @@ from core.spec.errors import UserError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+LOG_BYTES = 8 << 20  # a longer log loses its middle
+_LOG_HEAD, _LOG_TAIL = 1 << 16, 1 << 20
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -51,6 +54,32 @@ def sweep(folder: Path, name: str) -> None:
             if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)
+
+
+def move_aside(path: Path, folder: Path, stem: str) -> Path:
+    """Move a file into `folder` under a name that is free, stem.0 or stem.1 or …, and return that. Raises UserError."""
+    try:
+        folder.mkdir(exist_ok=True)
+        target = next(name for i in itertools.count() if not os.path.lexists(name := folder / f"{stem}.{i}{path.suffix}"))
+        os.replace(path, target)
+    except OSError as error:
+        raise UserError(trouble(folder, error)) from error
+    return target
+
+
+def bound_log(path: str | Path) -> None:
+    """Cut the middle out of a log that has grown too long, whoever is appending to it at this moment."""
+    try:
+        if os.stat(path).st_size <= LOG_BYTES:
+            return
+        with open(path, "r+b") as file:
+            size = file.seek(-_LOG_TAIL, os.SEEK_END) + _LOG_TAIL
+            end = file.read(_LOG_TAIL)
+            file.truncate(_LOG_HEAD)
+        with open(path, "ab") as file:
+            file.write(b"\n[... %d bytes were cut out here ...]\n" % (size - _LOG_HEAD - len(end)) + end)
+    except OSError:
+        pass  # a log is for people; no run fails for it
 
 
 def trouble(path: Path, error: OSError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.runner import locks
-from core.runner.devices import Slots
+from core.runner.devices import Slot, Slots
 from core.runner.nursery import Child, Nursery
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
@@ -99,7 +100,7 @@ class Launcher:
                 time.sleep(POLL)
             if self.stop.asked:
                 return Outcome(run=run, state="stopped")
-            if (wait or not self._force) and self.store.has(run.run_id, self._use_published):
+            if (wait or not self._force) and self._found(run.run_id):
                 self._display.passed(run, "trained by another command")
                 return Outcome(run=run, state="found")
             return self._in_slot(run, claim)
@@ -109,6 +110,9 @@ class Launcher:
             if claim is not None:
                 locks.release(claim)
 
+    def _found(self, identity: str) -> bool:
+        return self.store.verified(identity, claimed=True) or (self._use_published and self.store.verified_published(identity))
+
     def _in_slot(self, run: PlannedRun, claim: int) -> Outcome:
         waiting = time.monotonic()
         while (slot := self._slots.take()) is None:
@@ -116,7 +120,13 @@ class Launcher:
                 return Outcome(run=run, state="stopped")
             self._display.waiting(run, time.monotonic() - waiting)
             time.sleep(POLL)
-        started = time.monotonic()
+        try:
+            return self._trained(run, claim, slot)
+        finally:
+            locks.release(slot.descriptor)
+
+    def _trained(self, run: PlannedRun, claim: int, slot: Slot) -> Outcome:
+        started, before = time.monotonic(), self.store.stamp(run.run_id)
         reader, writer = os.pipe()
         try:
             self._display.started(run)
@@ -125,10 +135,9 @@ class Launcher:
             finally:
                 os.close(writer)
             told = self._supervise(run, child, reader)
-            return self._outcome(run, child, told, time.monotonic() - started)
         finally:
             os.close(reader)
-            locks.release(slot.descriptor)
+        return self._outcome(run, child, told, before, time.monotonic() - started)
 
     def _start(self, run: PlannedRun, environment: dict[str, str], descriptors: tuple[int, ...]) -> Child:
         request = {
@@ -141,13 +150,15 @@ class Launcher:
             "provenance": self._provenance,
         }
         with self._lock:
-            if not self._nursery.alive:
-                if not self._restarts:
-                    raise UserError("The process that starts the runs died twice; see its log and give the same command again.")
-                self._restarts -= 1
-                self._nursery = self._begin()
-                self._nursery.wait_ready()
-            return self._nursery.start(request, descriptors)
+            while True:
+                if not self._nursery.alive:
+                    if not self._restarts:
+                        raise UserError("The process that starts the runs died twice; see its log and give the same command again.")
+                    self._restarts -= 1
+                    self._nursery = self._begin()
+                    self._nursery.wait_ready()
+                with contextlib.suppress(OSError):  # it may die at this very moment, and then counts as dead
+                    return self._nursery.start(request, descriptors)
 
     def _supervise(self, run: PlannedRun, child: Child, reader: int) -> dict | None:
         """Follow a child to its end; what it told of its failure, if anything. A closed pipe means that it has ended."""
@@ -169,10 +180,9 @@ class Launcher:
                 child.kill(signal.SIGKILL if late else signal.SIGTERM)
         return told
 
-    def _outcome(self, run: PlannedRun, child: Child, told: dict | None, seconds: float) -> Outcome:
-        if child.status == 0 or (child.status is None and self.store.has(run.run_id)):
-            self._display.finished(run, seconds, self._score(run))
-            return Outcome(run=run, state="done", seconds=seconds)
+    def _outcome(self, run: PlannedRun, child: Child, told: dict | None, before: tuple | None, seconds: float) -> Outcome:
+        if self.store.stamp(run.run_id) not in (None, before):  # storing is a child's last act: however it ended, the run is done
+            return self._done(run, seconds)
         if child.status == -signal.SIGTERM and not self.stop.asked:
             time.sleep(POLL)  # a scheduler warns all processes at once, and our own handler may be a moment behind
         if self.stop.asked and child.status in (-signal.SIGTERM, -signal.SIGKILL, None):
@@ -181,6 +191,14 @@ class Launcher:
         failure = diagnosis(child.status, told, self._time_limit)
         log = self.store.log(run.run_id)
         return self._failed(run, seconds, replace(failure, log_tail=tail(log), log=str(log), exit_status=child.status))
+
+    def _done(self, run: PlannedRun, seconds: float) -> Outcome:
+        try:
+            score = self._score(run)
+        except UserError as error:
+            return self._failed(run, seconds, Failure(cause="not stored", detail=str(error)))
+        self._display.finished(run, seconds, score)
+        return Outcome(run=run, state="done", seconds=seconds)
 
     def _failed(self, run: PlannedRun, seconds: float, failure: Failure) -> Outcome:
         try:
@@ -204,6 +222,8 @@ def diagnosis(status: int | None, told: dict | None, time_limit: float | None) -
     """A child's failure by cause, from its exit status (None: unknown) and what it told before it ended."""
     if told is not None:
         return Failure(cause=str(told["failed"]), detail=str(told.get("detail", "")))
+    if status == 0:
+        return Failure(cause="no result", detail="The run's process ended as if all were well and stored nothing.")
     if status is None:
         return Failure(cause="launcher died", detail="The process that starts the runs was killed, and this run left no result.")
     if status == -signal.SIGALRM and time_limit is not None:
@@ -224,7 +244,8 @@ def tail(log: Path) -> tuple[str, ...]:
             lines = file.read(TAIL_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return ()
-    return tuple(line[:400] for line in lines if line.strip())[-TAIL_LINES:]
+    plain = ("".join(c if c.isprintable() else " " for c in line[:400]) for line in lines if line.strip())
+    return tuple(plain)[-TAIL_LINES:]  # without what would move a terminal's cursor
 
 
 def _message(line: bytes) -> dict | None:

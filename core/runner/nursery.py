@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from core.runner import wire
+from core.runner import files, wire
 from core.spec.errors import UserError
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -40,18 +40,24 @@ class Nursery:
     def __init__(self, job: str, warm: tuple[str, ...], threads: int, log: Path):
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "core.engine.nursery", "--socket", str(theirs.fileno()), "--job", job]
-        with open(log, "ab") as output:
-            self._process = subprocess.Popen(
-                [*command, "--warm", ",".join(warm)],
-                cwd=PROJECT,
-                env=environment(threads),
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,  # Ctrl-C is for the driver alone
-            )
-        theirs.close()
+        files.bound_log(log)
+        try:
+            with open(log, "ab") as output:
+                self._process = subprocess.Popen(
+                    [*command, "--warm", ",".join(warm)],
+                    cwd=PROJECT,
+                    env=environment(threads),
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,  # Ctrl-C is for the driver alone
+                )
+        except OSError as error:
+            ours.close()
+            raise UserError(files.trouble(log, error)) from error
+        finally:
+            theirs.close()
         self._socket = ours
         self._log = log
         self._lock = threading.Lock()
@@ -88,6 +94,7 @@ class Nursery:
                 wire.send(self._socket, {**request, "number": self._next}, descriptors)
             except OSError:
                 del self._children[self._next]
+                self.alive = False
                 raise
         return child
 

@@ -80,10 +80,10 @@ def plan(
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
         for identity, (config, seed) in found.items()
     )
-    absent = [run for run in runs if force or not _done(store, run.run_id, use_published)]
+    absent = [run for run in runs if force or not _sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
     return Plan(runs=runs, missing=tuple(absent), entries=entries)
 
 
-def _done(store: Store, identity: str, use_published: bool) -> bool:
-    return store.verified(identity) or (use_published and store.has(identity, use_published=True))
+def _sound(store: Store, identity: str, use_published: bool) -> bool:
+    return store.verified(identity) or (use_published and store.verified_published(identity))

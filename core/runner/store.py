@@ -17,8 +17,9 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
@@ -27,7 +28,7 @@ from core.runner.stored import CorruptRun, Failure, MissingRun, OtherVersion, St
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
-from core.spec.result import Result
+from core.spec.result import Result, Status
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
@@ -45,6 +46,14 @@ class Store:
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
         return self._own(run).exists() or bool(use_published and self.published and self._published(run).exists())
+
+    def stamp(self, run: str) -> tuple[int, int] | None:
+        """What changes whenever one's own run is written; None if it is not there."""
+        try:
+            found = os.stat(self._own(run))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, then the run, each whole or not at all, and forget an earlier failure.
@@ -79,23 +88,33 @@ class Store:
         path = self._pairs(run)
         if not path.exists():
             return None
-        content = path.read_bytes()
+        content = _content(path)
         table, _ = _opened(path, content, tables.PAIR_SCHEMA)
         if self._own(run).exists():
-            footer = _opened(self._own(run), self._own(run).read_bytes(), tables.RUN_SCHEMA)[1]
+            footer = _opened(self._own(run), _content(self._own(run)), tables.RUN_SCHEMA)[1]
             if footer.get("pairs") != hashlib.sha256(content).hexdigest():
                 raise CorruptRun(f"{path} belongs to another attempt at run {run}; train the run again with --force.")
         return table.to_pandas()
 
-    def verified(self, run: str) -> bool:
-        """Whether one's own run is there and can be believed; a damaged one is set aside with a printed sentence."""
-        if not self._own(run).exists():
+    def verified(self, run: str, claimed: bool = False) -> bool:
+        """Whether one's own run is there and can be believed. A damaged file is set aside with a printed sentence: the run's own,
+        and it counts as missing; its pairs alone, and it stays done without them. `claimed` says that the caller holds the claim."""
+        own, pairs = self._own(run), self._pairs(run)
+        if not own.exists() or not self._sound(run, own, lambda: self._checked(own), "it counts as missing", claimed):
+            return False
+        self._sound(run, pairs, lambda: self.load_pairs(run), "its run stays done, and is trained again if you delete it", claimed)
+        return True
+
+    def verified_published(self, run: str) -> bool:
+        """Whether the project's published run is there and can be believed; a damaged one is named, and left where it is."""
+        if self.published is None or not self._published(run).exists():
             return False
         try:
-            self._checked(self._own(run))
+            self._checked(self._published(run))
             return True
         except CorruptRun as error:
-            return self._set_aside(run, error)
+            print(f"{error} It counts as missing.")
+            return False
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names are somebody else's and passed over."""
@@ -108,7 +127,7 @@ class Store:
         if not self._own(run).exists():
             raise MissingRun(f"Run {run} is not in {self.root}; train it before publishing it.")
         self._checked(self._own(run))
-        files.write_whole(Path(target) / "runs" / f"{run}.parquet", self._own(run).read_bytes())
+        files.write_whole(Path(target) / "runs" / f"{run}.parquet", _content(self._own(run)))
 
     def record_failure(self, run: str, failure: Failure) -> None:
         """Note how the last attempt failed. Raises UserError if it cannot be written."""
@@ -154,26 +173,27 @@ class Store:
         if not os.access(self.root / "runs", os.W_OK):
             raise UserError(f"{self.root} may not be written; choose a folder of yours with --results-dir.")
 
-    def _set_aside(self, run: str, error: CorruptRun) -> bool:
-        claim = self.claim(run)
-        if claim is None:
-            return False  # somebody is training it anew at this moment
+    def _sound(self, run: str, path: Path, check: Callable[[], object], so: str, claimed: bool) -> bool:
+        """Whether a file passes its check; if it does not, and nobody is writing it, it is moved away under the claim."""
+        claim = None
         try:
             try:
-                self._checked(self._own(run))
-                return True  # mended while we looked
+                check()
+                return True
             except CorruptRun:
-                folder = self.root / "damaged"
-                folder.mkdir(exist_ok=True)
-                taken = sum(1 for p in folder.iterdir() if p.name.startswith(run))
-                target = folder / f"{run}.{taken}.parquet"
-                os.replace(self._own(run), target)
-                print(f"{error} It was set aside as {target} and counts as missing.")
-                return False
-            except FileNotFoundError:
-                return False
+                if not claimed and (claim := self.claim(run)) is None:
+                    return False  # somebody is training it anew at this moment
+                check()
+                return True  # mended while we looked
+        except MissingRun:
+            return False
+        except CorruptRun as error:
+            target = files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{run}")
+            print(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
+            return False
         finally:
-            locks.release(claim)
+            if claim is not None:
+                locks.release(claim)
 
     def _read(self, path: Path, source: Literal["own", "published"]) -> StoredRun:
         table, config, footer = self._checked(path)
@@ -183,16 +203,19 @@ class Store:
         )  # fmt: skip
 
     def _checked(self, path: Path) -> tuple[pa.Table, RunConfig, dict[str, str]]:
-        table, footer = _opened(path, path.read_bytes(), tables.RUN_SCHEMA)
+        table, footer = _opened(path, _content(path), tables.RUN_SCHEMA)
         try:
             config, numerics = from_canonical_json(footer["config"])
-        except (UserError, KeyError) as error:
+            known = footer["status"] in get_args(Status) and isinstance(json.loads(footer["provenance"]), dict)
+        except (UserError, KeyError, ValueError, RecursionError) as error:
             raise CorruptRun(f"{path} holds a configuration that cannot be read; delete the file and train the run again.") from error
         if numerics != NUMERICS:
             raise OtherVersion(
                 f"{path} was written by another version of the code (NUMERICS {numerics}, here {NUMERICS}); "
                 "use that version or another --results-dir."
             )
+        if not known:
+            raise CorruptRun(f"{path} holds a status or a provenance that cannot be read; delete the file and train the run again.")
         if run_id(config) != path.stem:
             raise CorruptRun(f"{path} holds run {run_id(config)}, not the one it is named after; delete it or name it rightly.")
         return table, config, footer
@@ -211,6 +234,18 @@ class Store:
 
     def _lock(self, run: str) -> Path:
         return self.root / ".locks" / f"{run}.lock"
+
+
+def _content(path: Path) -> bytes:
+    """A run's file as it is. Raises MissingRun or CorruptRun where there is none, UserError if it may not be read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise MissingRun(f"{path} is not there; train the run again.") from error
+    except IsADirectoryError as error:
+        raise CorruptRun(f"{path} is a folder, not a file; delete it and train the run again.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
 
 
 def _opened(path: Path, content: bytes, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:

@@ -59,8 +59,11 @@ def from_canonical_json(text: str) -> tuple[configs.RunConfig, int]:
     """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one."""
     try:
         document = json.loads(text)
-        return from_plain(document["run"]), int(document["numerics"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        run, numerics = from_plain(document["run"]), document["numerics"]
+        if type(numerics) is not int:
+            raise ValueError(f"numerics is {numerics!r}")
+        return run, numerics
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"The stored run configuration cannot be read ({error}).") from error
 
 

@@ -91,8 +91,8 @@ def parse_value(written: str, expected, path: str):
     if written.startswith("["):
         try:
             return _tuples(json.loads(written))
-        except ValueError as error:
-            raise UserError(f"{path}={written} is not a list like [[0,512]].") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}={written[:80]} is not a list like [[0,512]].") from error
     return written
 
 

@@ -1,0 +1,321 @@
+"""Storms: kill, crowd and corrupt the real command line for as long as wanted, and count what it survived.
+
+    python -m tests.storm kill --kills 1000      SIGKILL to driver, nursery, children or all of them, until tables are complete
+    python -m tests.storm drivers --count 4      so many commands at once on one results folder, by two paths
+    python -m tests.storm corrupt --count 200    flip, cut, swap, rename and replace stored files
+
+`test_storms.py` runs short ones. A storm ends with AssertionError at the first broken promise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
+
+from desk import Desk  # noqa: E402
+
+import studies  # noqa: E402
+from core.runner.plan import PlannedRun, plan  # noqa: E402
+from core.spec.scale import MINI  # noqa: E402
+
+JOB = {"FAKE_JOB": "tests.storm_jobs:run"}
+STUDY = "mocose-table7"  # twenty cells
+
+
+def planned(desk: Desk, seeds: int, study: str = STUDY) -> tuple[PlannedRun, ...]:
+    """The runs that a storm's table is made of."""
+    return plan(
+        [studies.find(study)], profile="clean", scale=MINI, sources=desk.found().sources, seeds=seeds, store=desk.store
+    ).runs  # fmt: skip
+
+
+def undisturbed(folder: Path, seeds: int) -> dict[str, bytes]:
+    """Every file of runs and pairs of the table in quiet, by folder and name."""
+    desk = Desk(folder)
+    done = desk.do(STUDY, "--seeds", str(seeds), "--jobs", "3", **JOB)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return contents(desk)
+
+
+def contents(desk: Desk) -> dict[str, bytes]:
+    """Files of runs and pairs, by folder and name; hidden ones too."""
+    return {f"{kind}/{p.name}": p.read_bytes() for kind in ("runs", "pairs") for p in (desk.results / kind).iterdir()}
+
+
+@dataclass
+class Figures:
+    """What a storm did."""
+
+    tables: int = 0
+    commands: int = 0
+    kills: Counter = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        kills = ", ".join(f"{n} {what}" for what, n in sorted(self.kills.items()))
+        return f"{sum(self.kills.values())} kills ({kills}), {self.commands} commands, {self.tables} complete tables, nothing lost"
+
+
+def processes(desk: Desk) -> tuple[list[int], list[int]]:
+    """Nursery and children of this desk that are alive, orphans too, told by their environment; the nursery leads its session,
+    and so does a child, but a child has a log for its standard error."""
+    nurseries, children = [], []
+    mark = f"FAKE_HOME={desk.folder / 'home'}".encode()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if b"core.engine.nursery" in (entry / "cmdline").read_bytes() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                log = os.readlink(entry / "fd" / "2")
+                (nurseries if log.endswith("nursery.log") else children).append(int(entry.name))
+    return nurseries, children
+
+
+def kill_storm(folder: Path, kills: int, seed: int = 0, seeds: int = 1, seconds: float = 1e9) -> Figures:
+    """Tables of 20 x `seeds` runs under fire until so many processes were killed; every table is brought to its end."""
+    rng, figures, end = random.Random(seed), Figures(), time.monotonic() + seconds
+    expected = undisturbed(folder / "quiet", seeds)
+    while sum(figures.kills.values()) < kills and time.monotonic() < end:
+        desk = Desk(folder / f"storm{figures.tables}")
+        seen: dict[str, tuple[int, int]] = {}
+        for attempt in range(10_000):
+            left = kills - sum(figures.kills.values())
+            driver = desk.start(STUDY, "--seeds", str(seeds), "--jobs", "3", **JOB)
+            figures.commands += 1
+            while left > 0 and driver.poll() is None:
+                time.sleep(rng.choice((0.0, 0.02, 0.05, 0.1)) * rng.random())
+                left -= shoot(desk, driver, rng, figures.kills)
+            out, err = driver.communicate(timeout=120)
+            assert "Traceback" not in err, err
+            assert driver.returncode in (0, 1, 2, -9), f"{driver.returncode}: {out}{err}"
+            assert driver.returncode != 2 or "could not be started (it was killed)" in err, err
+            immutable(desk, seen)
+            if driver.returncode == 0:
+                break
+            assert attempt < 9_999
+        complete(desk, expected)
+        figures.tables += 1
+    return figures
+
+
+def shoot(desk: Desk, driver, rng: random.Random, kills: Counter) -> int:
+    """Kill something of this desk at this moment; how many processes that was."""
+    nurseries, children = processes(desk)
+    if not children and rng.random() < 0.95:
+        return 0  # most of a command's life is its start; the storm is for what comes then
+    targets = {
+        "children": children and [rng.choice(children)],
+        "nurseries": nurseries and [rng.choice(nurseries)],
+        "drivers": [driver.pid],
+        "at once": [driver.pid, *nurseries, *children],
+    }
+    what = rng.choices(list(targets), weights=(80, 4, 6, 3))[0]
+    shot = 0
+    for pid in targets[what] or ():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)  # looked up a moment ago, by the desk's own mark
+            shot += 1
+    kills[what] += shot
+    return shot
+
+
+def immutable(desk: Desk, seen: dict[str, tuple[int, int]]) -> None:
+    """A stored run is never written again: its file stays the same file."""
+    for run in desk.store.runs():
+        stamp = desk.store.stamp(run)
+        assert seen.setdefault(run, stamp) == stamp, f"{run} was stored twice"
+
+
+def complete(desk: Desk, expected: dict[str, bytes]) -> None:
+    """The table is whole, equal to the undisturbed one byte for byte, and nothing that blocks is left."""
+    limit = time.monotonic() + 20
+    while any(processes(desk)) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert processes(desk) == ([], []), "processes are left"
+    found = contents(desk)
+    assert found.keys() == expected.keys(), sorted(found.keys() ^ expected.keys())
+    assert all(found[name] == content for name, content in expected.items())
+    for run in desk.store.runs():
+        assert desk.store.load(run).run_id == run and desk.store.load_pairs(run) is not None
+        assert not desk.store.claimed(run) and desk.store.failure(run) is None
+    for lock in (desk.folder / "tmp").rglob("*.lock"):
+        with open(lock) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if a slot is still taken
+    assert not (desk.cache / "accused").exists(), (desk.cache / "accused").read_text()
+
+
+def driver_storm(folder: Path, count: int, seeds: int = 1) -> dict[str, int]:
+    """`count` commands at once on one folder, every second one by another path and from another "host" (its own slots); who trained how many."""
+    expected = undisturbed(folder / "quiet", seeds)
+    desk = Desk(folder / "shared")
+    aliases = [desk.folder / "home" / "results", alias(desk)]
+    desk.behave_all("sleep 0.05")
+    drivers = []
+    for i in range(count):
+        host = desk.folder / f"host{i % 2}"
+        host.mkdir(exist_ok=True)
+        here = ("--results-dir", str(aliases[i % 2]))
+        drivers.append(desk.start(STUDY, "--seeds", str(seeds), "--jobs", "2", *here, TMPDIR=str(host), **JOB))
+    ends = [driver.communicate(timeout=300) for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0] * count, ends
+    total = 20 * seeds
+    trained = [int(out.split("Trained ")[1].split()[0]) if "Trained " in out else 0 for out, _ in ends]
+    assert sum(trained) == total and max(Counter(desk.started()).values()) == 1, trained
+    for driver_out, _ in ends:
+        assert "FAILED" not in driver_out
+    complete(desk, expected)
+    return {f"driver {i}": n for i, n in enumerate(trained)}
+
+
+def alias(desk: Desk) -> Path:
+    """The results folder under another path, as another host might mount it."""
+    (desk.folder / "home" / "results").mkdir(parents=True, exist_ok=True)
+    other = desk.folder / "mounted"
+    other.symlink_to(desk.folder / "home", target_is_directory=True)
+    return other / "results"
+
+
+def flip(path: Path, rng: random.Random, _: list[Path]) -> None:
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def cut(path: Path, rng: random.Random, _: list[Path]) -> None:
+    path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)])
+
+
+def overwrite(path: Path, rng: random.Random, _: list[Path]) -> None:
+    content = bytearray(path.read_bytes())
+    at = rng.randrange(len(content))
+    content[at : at + 64] = rng.randbytes(rng.randrange(64))
+    path.write_bytes(content)
+
+
+def swap(path: Path, rng: random.Random, others: list[Path]) -> None:
+    other, beside = rng.choice(others), path.with_name("beside")
+    os.rename(path, beside)
+    os.rename(other, path)
+    os.rename(beside, other)
+
+
+def rename(path: Path, rng: random.Random, others: list[Path]) -> None:
+    os.replace(path, rng.choice(others))
+
+
+def folder(path: Path, rng: random.Random, others: list[Path]) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def link(path: Path, rng: random.Random, others: list[Path]) -> None:
+    path.unlink()
+    path.symlink_to(rng.choice(others))
+
+
+HARM = (flip, flip, cut, cut, overwrite, overwrite, swap, rename, folder, link)
+
+
+def corrupt_storm(place: Path, count: int, seed: int = 0, each: int = 10) -> Counter:
+    """Harm `count` stored files, `each` before every command; each harmed one is named, set aside and trained again."""
+    expected = undisturbed(place / "quiet", 1)
+    desk = Desk(place / "quiet")
+    rng, harmed = random.Random(seed), Counter()
+    while sum(harmed.values()) < count:
+        before = contents(desk)
+        kind = rng.choice(("runs", "runs", "pairs"))
+        others = sorted((desk.results / kind).iterdir())
+        for path in rng.sample(others, each):
+            if path.is_file():
+                harm = rng.choice(HARM)
+                harm(path, rng, [p for p in others if p.is_file() and p != path])
+                harmed[f"{harm.__name__} {kind}"] += 1
+        check_harmed(desk, kind, before, expected)
+    return harmed
+
+
+def check_harmed(desk: Desk, kind: str, before: dict[str, bytes], expected: dict[str, bytes]) -> None:
+    """After harm: no wrong number is read, every wrong file is named and set aside, and one command makes it good."""
+    def now(path: Path) -> bytes | None:
+        return path.read_bytes() if path.is_file() else None
+
+    from core.spec.errors import UserError
+
+    wrong = [name for name in before if name.startswith(kind) and now(desk.results / name) != before[name]]
+    believed, refused = [], []
+    for name in wrong:
+        run = Path(name).stem
+        try:
+            read = desk.store.load(run) if kind == "runs" else desk.store.load_pairs(run)
+        except UserError as error:
+            assert str(desk.results / name) in str(error) or "is not in" in str(error), error
+            refused.append(name)
+        else:
+            believed.append((name, read)) if read is not None else refused.append(name)
+    aside = set((desk.results / "damaged").iterdir()) if (desk.results / "damaged").exists() else set()
+    links = [name for name in refused if (desk.results / name).is_symlink()]  # one may point at what is moved away before
+    there = [name for name in refused if os.path.lexists(desk.results / name) and name not in links]
+    out = desk.do(STUDY, "--seeds", "1", "--jobs", "3", **JOB)
+    assert out.returncode == 0 and "Traceback" not in out.stderr, out.stdout + out.stderr
+    for name in there:
+        line = next((line for line in out.stdout.splitlines() if str(desk.results / name) in line), "")
+        assert "set aside as" in line, f"{name} was not named:\n{out.stdout}"
+    moved = set((desk.results / "damaged").iterdir()) - aside if there else set()
+    assert len(there) <= len(moved) <= len(there + links), (there, links, moved)
+    for name, read in believed:  # a bit that carries nothing, such as the name of the writing library
+        restore(desk, name, read, expected)
+    if kind == "pairs":  # runs stay done without their pairs; a run that is deleted is trained again, pairs and all
+        for name in refused:
+            (desk.results / "runs" / Path(name).name).unlink()
+        assert desk.do(STUDY, "--seeds", "1", "--jobs", "3", **JOB).returncode == 0
+    found = contents(desk)
+    assert found == expected, [name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)]
+
+
+def restore(desk: Desk, name: str, read, expected: dict[str, bytes]) -> None:
+    """What was believed in spite of the harm has the right numbers; the sound file is put back for the next round."""
+    path = desk.results / name
+    if path.is_symlink():
+        path.unlink()
+    path.write_bytes(expected[name])
+    sound = desk.store.load(path.stem) if name.startswith("runs") else desk.store.load_pairs(path.stem)
+    same = read.equals(sound) if not name.startswith("runs") else (
+        read.rows.equals(sound.rows) and (read.config, read.status, read.provenance) == (sound.config, sound.status, sound.provenance)
+    )
+    assert same, f"{name} was read wrongly"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("storm", choices=("kill", "drivers", "corrupt"))
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--count", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no new table after so long")
+    given = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="storm-") as place:
+        match given.storm:
+            case "kill":
+                print(kill_storm(Path(place), given.kills, given.seed, seeds=3, seconds=given.seconds))
+            case "drivers":
+                print(f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), given.count, 3)}")
+            case "corrupt":
+                harmed = corrupt_storm(Path(place), given.count, given.seed)
+                print(f"{sum(harmed.values())} files harmed, none read wrongly, none lost: {dict(sorted(harmed.items()))}")
+    print(f"{time.monotonic() - began:.0f} s, seed {given.seed}")
+
+
+if __name__ == "__main__":
+    main()
