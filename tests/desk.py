@@ -81,7 +81,7 @@ class Desk:
     def do(self, *arguments: str, scale: str = "mini", **environment: str) -> subprocess.CompletedProcess:
         """The same, to its end."""
         process = self.start(*arguments, scale=scale, **environment)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=200)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 

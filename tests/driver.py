@@ -3,7 +3,7 @@
 import os
 import sys
 import types
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -31,11 +31,15 @@ if not os.environ.get("REAL_REPORT"):
     module.render_page = lambda *_: []
     sys.modules["core.report.render"] = module
 
+chosen = studies.STUDIES
+if os.environ.get("REFERENCE_CELL"):  # one cell a study, for tests that train in earnest
+    chosen = tuple(replace(s, cells=tuple(c for c in s.cells if c.labels == s.reference)) for s in chosen)
+
 sys.exit(
     run_study.main(
         sys.argv[1:],
         run_study.Surroundings(
-            studies=studies.STUDIES, find=studies.find, job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
+            studies=chosen, find=lambda name: next(s for s in chosen if s.name == studies.find(name).name), job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
             home=Path(os.environ["FAKE_HOME"]),
         ),
     )

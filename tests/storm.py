@@ -82,10 +82,9 @@ def processes(desk: Desk) -> tuple[list[int], list[int]]:
     return nurseries, children
 
 
-def kill_storm(folder: Path, kills: int, seed: int = 0, seeds: int = 1, seconds: float = 1e9) -> Figures:
-    """Tables of 20 x `seeds` runs under fire until so many processes were killed; every table is brought to its end."""
-    rng, figures, end = random.Random(seed), Figures(), time.monotonic() + seconds
-    expected = undisturbed(folder / "quiet", seeds)
+def kill_storm(folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9) -> Figures:
+    """Tables under fire until so many processes were killed; every table is brought to its end, which must be `expected`."""
+    rng, figures, end, seeds = random.Random(seed), Figures(), time.monotonic() + seconds, len(expected) // 40
     while sum(figures.kills.values()) < kills and time.monotonic() < end:
         desk = Desk(folder / f"storm{figures.tables}")
         seen: dict[str, tuple[int, int]] = {}
@@ -155,10 +154,9 @@ def complete(desk: Desk, expected: dict[str, bytes]) -> None:
     assert not (desk.cache / "accused").exists(), (desk.cache / "accused").read_text()
 
 
-def driver_storm(folder: Path, count: int, seeds: int = 1) -> dict[str, int]:
+def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> dict[str, int]:
     """`count` commands at once on one folder, every second one by another path and from another "host" (its own slots); who trained how many."""
-    expected = undisturbed(folder / "quiet", seeds)
-    desk = Desk(folder / "shared")
+    desk, seeds = Desk(folder / "shared"), len(expected) // 40
     aliases = [desk.folder / "home" / "results", alias(desk)]
     desk.behave_all("sleep 0.05")
     drivers = []
@@ -227,10 +225,12 @@ def link(path: Path, rng: random.Random, others: list[Path]) -> None:
 HARM = (flip, flip, cut, cut, overwrite, overwrite, swap, rename, folder, link)
 
 
-def corrupt_storm(place: Path, count: int, seed: int = 0, each: int = 10) -> Counter:
+def corrupt_storm(place: Path, expected: dict[str, bytes], count: int, seed: int = 0, each: int = 10) -> Counter:
     """Harm `count` stored files, `each` before every command; each harmed one is named, set aside and trained again."""
-    expected = undisturbed(place / "quiet", 1)
-    desk = Desk(place / "quiet")
+    desk = Desk(place / "harmed")
+    desk.store.prepare()
+    for name, content in expected.items():
+        (desk.results / name).write_bytes(content)
     rng, harmed = random.Random(seed), Counter()
     while sum(harmed.values()) < count:
         before = contents(desk)
@@ -308,11 +308,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="storm-") as place:
         match given.storm:
             case "kill":
-                print(kill_storm(Path(place), given.kills, given.seed, seeds=3, seconds=given.seconds))
+                print(kill_storm(Path(place), undisturbed(Path(place) / "quiet", 3), given.kills, given.seed, given.seconds))
             case "drivers":
-                print(f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), given.count, 3)}")
+                print(f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), undisturbed(Path(place) / 'quiet', 3), given.count)}")
             case "corrupt":
-                harmed = corrupt_storm(Path(place), given.count, given.seed)
+                harmed = corrupt_storm(Path(place), undisturbed(Path(place) / "quiet", 1), given.count, given.seed)
                 print(f"{sum(harmed.values())} files harmed, none read wrongly, none lost: {dict(sorted(harmed.items()))}")
     print(f"{time.monotonic() - began:.0f} s, seed {given.seed}")
 

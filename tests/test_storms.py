@@ -22,18 +22,25 @@ def desk(tmp_path):
     return Desk(tmp_path)
 
 
-def test_killed_at_random_moments_every_run_is_stored_once_and_equal(tmp_path):
-    figures = storm.kill_storm(tmp_path, kills=25, seed=1)
-    assert sum(figures.kills.values()) >= 25 and figures.tables >= 1
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """What twenty runs leave in quiet."""
+    return storm.undisturbed(tmp_path_factory.mktemp("quiet"), 1)
 
 
-def test_four_commands_on_two_hosts_and_two_paths_train_nothing_twice(tmp_path):
-    trained = storm.driver_storm(tmp_path, 4)
+def test_killed_at_random_moments_every_run_is_stored_once_and_equal(tmp_path, expected):
+    figures = storm.kill_storm(tmp_path, expected, kills=15, seed=1)
+    assert sum(figures.kills.values()) >= 15 and figures.tables >= 1
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_commands_on_two_hosts_and_two_paths_share_the_work_and_train_nothing_twice(tmp_path, expected, count):
+    trained = storm.driver_storm(tmp_path, expected, count)
     assert sum(trained.values()) == 20 and sum(n > 0 for n in trained.values()) >= 2
 
 
-def test_harmed_files_are_named_set_aside_and_trained_again(tmp_path):
-    assert sum(storm.corrupt_storm(tmp_path, 40, seed=1, each=12).values()) >= 40
+def test_harmed_files_are_named_set_aside_and_trained_again(tmp_path, expected):
+    assert sum(storm.corrupt_storm(tmp_path, expected, 40, seed=1, each=20).values()) >= 40
 
 
 def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
@@ -58,8 +65,8 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
     for run, way in asked.items():
         assert any(line.startswith(f"FAILED {run}: {ways[way]}") for line in told), f"{way}\n{done.stdout}"
     assert f"Trained {20 - len(ways)} of 20 runs." in told and max(map(len, told)) < 2500
-    assert told[-3] == f"{len(ways)} runs failed; finished ones are kept. To train just those again:"
-    assert told[-2] == f"  python run_study.py {' '.join(command)} --scale mini --data-dir {desk.folder}/data --encoder {desk.folder}/encoder"
+    place = told.index(f"{len(ways)} runs failed; finished ones are kept. To train just those again:")
+    assert told[place + 1] == f"  python run_study.py {' '.join(command)} --scale mini --data-dir {desk.folder}/data --encoder {desk.folder}/encoder"
     log = desk.store.log(next(run for run, way in asked.items() if way == "long log"))
     text = log.read_bytes()
     assert len(text) <= files.LOG_BYTES and b"bytes were cut out here" in text and b"after a long log" in text[-2000:]
@@ -70,17 +77,16 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
     assert not any(desk.store.failure(run) for run in asked) and not (desk.cache / "accused").exists()
 
 
-def test_a_real_training_that_diverges_or_collapses_is_a_result(tmp_path, capfd):
-    desk = Desk(tmp_path)
-    tiny = ("--seeds", "1", "--jobs", "1", "--set", "train.steps=4", "--set", "eval.every=2", "--set", "train.batch_size=16")
-    broken = ("--set", "train.learning_rate=1e30", "--set", "train.clip_norm=1e30")
-    desk.behave_all("constant")
-    real = {"FAKE_JOB": "tests.storm_jobs:real", "OMP_NUM_THREADS": "1"}
-    for changes, status in ((broken, "diverged"), ((), "collapsed")):
+def test_a_real_training_that_diverges_or_collapses_is_a_result(desk):
+    tiny = ("--seeds", "1", "--set", "train.steps=4", "--set", "eval.every=2", "--set", "train.batch_size=16")
+    broken = ("--set", "train.learning_rate=1e30", "--set", "train.clip_norm=1e30", "--set", "train.warmup_fraction=0")
+    real = {"FAKE_JOB": "tests.storm_jobs:real", "REFERENCE_CELL": "yes"}
+    for asked, changes, status in (("", broken, "diverged"), ("constant", (), "collapsed")):
+        desk.behave_all(asked)
         done = desk.do("esimcse-table11", *tiny, *changes, scale="demo", **real)
-        assert done.returncode == 0 and "Trained 5 of 5 runs." in done.stdout and done.stdout.count(status) == 5, done.stdout + done.stderr
+        assert done.returncode == 0 and f": {status}, " in done.stdout.replace("nan ", ""), done.stdout + done.stderr
     stored = [desk.store.load(run) for run in desk.store.runs()]
-    assert sorted(run.status for run in stored) == ["collapsed"] * 5 + ["diverged"] * 5
+    assert sorted(run.status for run in stored) == ["collapsed", "diverged"]
     for run in stored:  # no number where there is none
         scores = run.rows[(run.rows["checkpoint"] == "selected") & run.rows["metric"].str.startswith("spearman")]
         assert scores["value"].isna().all()
@@ -101,7 +107,7 @@ def small_disk(tmp_path):
 def test_a_full_disk_is_said_and_the_same_command_goes_on(desk, small_disk):
     here = (*TABLE, "--results-dir", str(small_disk / "results"))
     stone = small_disk / "stone"
-    for free in (0, 16 << 10, 64 << 10):  # nothing fits; a log or a lock; some runs
+    for free in (0, 16 << 10):  # nothing fits; no two runs do
         stone.write_bytes(b"")
         with open(stone, "wb", buffering=0) as file:
             room = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
