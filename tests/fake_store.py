@@ -72,9 +72,10 @@ def config_of(study, labels, seed: int, profile: str = "clean", scale: Scale = D
 def filled(study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scale: Scale = DEMO, skip=()) -> FakeStore:
     """A store with every run of a study but those in `skip` ((labels, seed)): cells lie a point apart, seeds scatter by `spread`."""
     store = FakeStore()
+    study = study.at(scale)
     for place, cell in enumerate(study.cells):
         for seed in range(seeds):
-            if (cell.labels, seed) in skip:
+            if (cell.labels, seed) in skip or study.unavailable(cell, scale, SOURCES) is not None:
                 continue
             config = study.config(cell, profile="clean", scale=scale, sources=SOURCES, seed=seed)
             noise = int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32 - 0.5

@@ -189,7 +189,8 @@ def test_every_cell_that_a_scale_has_is_a_run_and_no_entry_is_there_twice(study,
             assert run.scale == scale.name and run.encoder.digest == sources.encoder(cell.encoder).digest
             seen.add((run_id(run), study.metric_of(cell)))
         else:
-            assert cell.copied or cell.encoder != "bert-base"
+            text = cell.changes.get("text")  # a rewriting that needs a model
+            assert cell.copied or cell.encoder != "bert-base" or (text is not None and text.model is not None)
     assert len(seen) == sum(study.unavailable(cell, scale, sources) is None for cell in study.cells)
 
 
@@ -200,7 +201,9 @@ def test_only_larger_and_other_encoders_and_copied_rows_are_missing_where_there_
     assert left["table1"] == {"BERT (first-last avg.)", "SimCSE-BERT-base", "MoCoSE-BERT-base"}
     assert left["table2"] == {"SimCSE-BERT-base", "MoCoSE-BERT-base"}
     assert left["figure13"] == set()
-    assert all(left[name] == {cell.labels[0] for cell in MOCOSE[name].cells} for name in set(left) - {"table1", "table2", "figure13"})
+    assert {cell.labels[0] for cell in MOCOSE["table5"].cells} - left["table5"] == {"Paraphrasing", "Back-translation"}
+    others = set(left) - {"table1", "table2", "figure13", "table5"}
+    assert all(left[name] == {cell.labels[0] for cell in MOCOSE[name].cells} for name in others)
     assert {cell.labels[0] for cell in MOCOSE["table1"].cells if cell.copied} == {
         "GloVe (avg.)", "BERT-flow", "BERT-whitening", "IS-BERT", "CT-BERT", "RoBERTa-whitening", "DeCLUTR-RoBERTa",
     }  # fmt: skip
@@ -230,7 +233,7 @@ def test_settings_that_are_easy_to_get_wrong():
     assert (run.queue.size, run.queue.init_size, run.train.batch_size, run.eval.every) == (1024, 128, 256, 175)
     assert run.queue.slice == ((0, 256), (768, 1024)) and run.fgsm.epsilon == 5e-9
     assert config(MOCOSE["table8"], "all").queue.slice is None
-    assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == ((256, 512),)
+    assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == ((512, 1024),)
     collapse = config(MOCOSE["figure5"], "no predictor, η = 0", "last")
     assert (collapse.heads.predictor_layers, collapse.ema.schedule, collapse.ema.start, collapse.ema.end) == (0, "constant", 0.0, None)
     revival = config(MOCOSE["figure5"], "predictor, η from 0", "last")

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from core.report.quantities import decimals, spectrum_share, unit, value
+from core.report.quantities import decimals, singular, unit, value
 from core.spec.layout import Metric
 from core.spec.scale import DEMO
 
@@ -37,7 +37,8 @@ def test_a_spectrum_is_read_at_the_same_share_of_any_width():
     found = rows(*(("selected", "dev", f"singular_value_{i}", 1, v) for i, v in enumerate(values)))
     assert value(found, metric("spectrum_192"), "all", DEMO) == pytest.approx(0.8)
     assert value(rows(), metric("spectrum_192"), "all", DEMO) is None
-    assert spectrum_share([4.0, 2.0], 5000) == 0.5  # never beyond the last
+    assert value(found, metric("singular_192"), "all", DEMO) == 8.0
+    assert singular([4.0, 2.0], 5000, divided=True) == 0.5  # never beyond the last
 
 
 def test_any_row_can_be_read_and_an_average_of_tests_needs_every_test():

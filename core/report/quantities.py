@@ -11,6 +11,7 @@ from core.spec.layout import Metric
 from core.spec.scale import Scale
 
 PAPER_WIDTH = 768  # an index into a spectrum is counted on bert-base and keeps its share of any other width
+GEOMETRY = ("alignment", "uniformity")
 LATE = 2 / 3  # of a run: from here on it is late
 
 
@@ -19,16 +20,19 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
 
     `spearman` is x 100 in the run's aggregation. Derived: curve_start, curve_best_after_start, curve_last and curve_late_range (of
     the development score along training; the last is max - min over the last third of the run), spectrum_N (the singular value
-    at index N of 768, or at that share of another width, over the largest).
+    at index N of 768, or at that share of another width, over the largest), singular_N (the same, not divided).
     """
     if metric.quantity in CURVE:
         found = curve(rows, aggregate)
         return _finite(CURVE[metric.quantity](found)) if len(found) > 1 else None
-    if metric.quantity.startswith("spectrum_"):
-        return _finite(spectrum_share(spectrum(rows), int(metric.quantity.removeprefix("spectrum_"))))
+    kind, _, index = metric.quantity.partition("_")
+    if kind in ("spectrum", "singular") and index.isdigit():
+        return _finite(singular(spectrum(rows), int(index), divided=kind == "spectrum"))
     column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
     chosen = rows[(rows["checkpoint"] == metric.checkpoint) & (rows["metric"] == column)]
     found = dict(zip(chosen["task"], chosen["value"]))
+    if metric.quantity.startswith(GEOMETRY) and metric.task not in found:
+        found = {metric.task: value for value in found.values()}  # of the scale's own sentences, which stand for STS-B's
     parts = scale.tests if metric.task == "avg" else ()
     if any(_finite(found.get(name)) is None for name in (*parts, metric.task)):
         return None
@@ -47,11 +51,11 @@ def spectrum(rows: pd.DataFrame) -> np.ndarray:
     return np.sort(chosen["value"].to_numpy(dtype=float))[::-1]
 
 
-def spectrum_share(values: np.ndarray, index: int) -> float:
-    """The singular value at `index` of bert-base's 768, or the same share of this width, divided by the largest."""
+def singular(values: np.ndarray, index: int, divided: bool) -> float:
+    """The singular value at `index` of bert-base's 768, or the same share of this width, over the largest if `divided`."""
     if len(values) < 2 or values[0] <= 0:
         return float("nan")
-    return float(values[min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))] / values[0])
+    return float(values[min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))] / (values[0] if divided else 1.0))
 
 
 def _late_range(scores: pd.Series) -> float:
@@ -77,10 +81,12 @@ def unit(metric: Metric) -> str:
         return "accuracy × 100"
     if metric.quantity.startswith("cosine"):
         return "cosine"
-    if metric.quantity.startswith(("alignment", "uniformity")):
+    if metric.quantity.startswith(GEOMETRY):
         return metric.quantity.partition("_")[0]
     if metric.quantity.startswith("spectrum"):
         return "singular value over the largest"
+    if metric.quantity.startswith("singular"):
+        return "singular value"
     return "pairs" if metric.quantity == "pairs" else "Spearman × 100"
 
 

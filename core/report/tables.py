@@ -28,7 +28,8 @@ LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", '"': "''",
     "±": r"$\pm$", "−": "$-$", "—": "---", "–": "--", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
-    "…": r"\ldots{}", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$",
+    "…": r"\ldots{}", "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "“": "``", "”": "''", "’": "'",
+    "≈": r"$\approx$", "τ": r"$\tau$", "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$",
     "‡": r"$^{\ddagger}$", "§": r"$^{\S}$",
 })
 MARKDOWN = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "<": "&lt;", "`": r"\`"})
