@@ -21,12 +21,12 @@ from core.spec.vary import vary
 
 # If one of these changes, every stored result is orphaned. That is right only together with NUMERICS or before a release.
 GOLDEN = {
-    ("mocose", "clean"): "6e31c0c8a4f0c46c",
-    ("mocose", "released"): "7594cd91850cede0",
-    ("simcse", "clean"): "622d6ee3a13e71df",
-    ("simcse", "released"): "3cd21149119339da",
-    ("esimcse", "clean"): "d4c4dbf44e2c3670",
-    ("esimcse", "released"): "1bacca5407bdae62",
+    ("mocose", "clean"): "d91868404b952ee8",
+    ("mocose", "released"): "86b5b249322907cf",
+    ("simcse", "clean"): "e02c4f8bce1665b5",
+    ("simcse", "released"): "16eeb8d5f0a2e4cd",
+    ("esimcse", "clean"): "bfc3a25af4b959c8",
+    ("esimcse", "released"): "18bd0d5b482c303e",
 }
 EVERYTHING = {  # runs that together have every section and every optional field
     "mocose": vary(

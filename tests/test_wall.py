@@ -131,4 +131,5 @@ def test_rendering_works_with_a_poisoned_torch(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
     drawn = {path.name for path in (tmp_path / "store").rglob("demo/clean/*")}
-    assert drawn == {f"esimcse-table11{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
+    assert drawn >= {f"esimcse-table11{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
+    assert not [name for name in drawn if name.startswith("mocose")]  # of which nothing is stored

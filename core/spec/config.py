@@ -93,7 +93,7 @@ class Evaluation(Section):
     vector: Literal["cls_before_pooler", "pooler", "projection"] | None = None  # D10, MoCoSE
     head: Switch | None = None  # D65, SimCSE and ESimCSE
     apply_augmentation: bool = False  # D21
-    transfer: bool = False  # D42: development and test accuracies are both kept
+    transfer: bool = field(default=False, metadata={"neutral": False})  # D42: test and development accuracies are both kept
 
     @classmethod
     def label(cls):
