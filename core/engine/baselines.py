@@ -49,9 +49,7 @@ class FirstLast(nn.Module):
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Both averages side by side, (B, 2 hidden): with the first transformer layer, then with the embedding output."""
-        layers = [self.encoder.embeddings(batch)]  # (T, hidden) each
-        for layer in self.encoder.stack.layers:
-            layers.append(layer(layers[-1], batch))
+        layers = self.encoder.stack.every(self.encoder.embeddings(batch), batch)  # (T, hidden) each
         tokens = torch.cat([layers[1] + layers[-1], layers[0] + layers[-1]], dim=1) / 2  # (T, 2 hidden)
         sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
         return sums / batch.lengths.unsqueeze(1)

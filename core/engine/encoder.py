@@ -99,6 +99,14 @@ class Stack(nn.Module):
             x = layer(x, packed, grid)
         return self.layers[-1](x, packed, grid, first_only=True)
 
+    def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
+        """The embeddings and what each layer makes of them, (T, hidden) each."""
+        grid = layout(packed, self.layers[0].heads)
+        found = [x]
+        for layer in self.layers:
+            found.append(layer(found[-1], packed, grid))
+        return found
+
 
 class Encoder(nn.Module):
     """Embeddings and stack of one pretrained checkpoint. `forward` gives [CLS] of the last layer, (B, hidden)."""
