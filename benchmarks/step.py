@@ -88,8 +88,8 @@ def _floors(setting: Setting, trained: dict[str, OurTraining], seconds: dict[str
         rate = floor.rates(products, setting.device, dtype)
         for (rows_, inner, columns, batch), value in rate.items():
             times = f"{batch} x " if batch > 1 else ""
-            what = f"rate {times}{rows_} x {inner} x {columns}, {str(dtype).removeprefix('torch.')}"
-            yield Row("floor", setting.name, what, value / 1e9, "GFLOP/s")
+            what = f"{times}{rows_} x {inner} x {columns}, {str(dtype).removeprefix('torch.')}"
+            yield Row("rate", setting.name, what, value / 1e9, "GFLOP/s")
         least = floor.floor_seconds(products, rate, moved, bytes_rate)
         yield Row("floor", setting.name, f"floor of a step, {name}", 1e3 * least, "ms")
         target = "<= 1.35" if name == "ours" and setting.scale != "demo" else ""

@@ -1,0 +1,101 @@
+"""sentence-transformers' own trainer on the same encoder, sentences, batch and steps, beside ours as SimCSE and as MoCoSE.
+
+Its recipe for unsupervised SimCSE: each sentence paired with itself, MultipleNegativesRankingLoss at scale 20, mean pooling
+replaced by [CLS].
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from itertools import islice
+
+import torch
+
+from benchmarks.setting import Setting
+from benchmarks.step import OurTraining
+from benchmarks.timing import Row, alternated, now
+from core.engine.batches import batch_indices
+from core.engine.text import training_text
+from core.spec.config import RunConfig
+from core.spec.errors import UserError
+
+
+class PeerTraining:
+    """The peer's trainer over the sentences that ours gets, in the same batches."""
+
+    def __init__(self, setting: Setting, config: RunConfig, dropout: float):
+        os.environ["WANDB_DISABLED"] = "true"
+        try:
+            from datasets import Dataset, disable_progress_bars
+            from sentence_transformers import SentenceTransformer
+            from sentence_transformers.losses import MultipleNegativesRankingLoss
+            from sentence_transformers.models import Pooling, Transformer
+        except ImportError as error:
+            raise UserError(f"The peer is not installed ({error.name} is missing); pip install -r benchmarks/requirements.txt.") from error
+        disable_progress_bars()
+        self.setting, self.config = setting, config
+        words = Transformer(str(setting.folder), max_seq_length=config.data.max_length)
+        for module in words.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = dropout
+        self.model = SentenceTransformer(modules=[words, Pooling(config_hidden(words), pooling_mode="cls")], device=str(setting.device))
+        self.loss = MultipleNegativesRankingLoss(self.model, scale=1.0 / config.loss.temperature)
+        self.texts = training_text(config.data, setting.execution.corpus_path)
+        self.order = batch_indices(config, len(self.texts))
+        self.dataset = Dataset
+
+    def block(self, steps: int) -> list[float]:
+        """Seconds of each of `steps` steps after one that is not counted, collation and tokenisation included, as its trainer does them."""
+        from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+        from transformers import TrainerCallback
+
+        stamps: list[float] = []
+        device = self.setting.device
+
+        class Clock(TrainerCallback):
+            def on_step_begin(self, args, state, control, **_):
+                stamps.append(now(device))
+
+            def on_train_end(self, args, state, control, **_):
+                stamps.append(now(device))
+
+        chosen = [self.texts[i] for indices in islice(self.order, steps + 2) for i in indices]
+        train = self.config.train
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = SentenceTransformerTrainingArguments(
+                output_dir=folder, max_steps=steps + 2, per_device_train_batch_size=train.batch_size, learning_rate=train.learning_rate,
+                weight_decay=train.weight_decay, max_grad_norm=train.clip_norm, save_strategy="no", logging_strategy="no", report_to=[],
+                use_cpu=device.type == "cpu", disable_tqdm=True, dataloader_drop_last=True, bf16=train.precision == "bf16",
+            )  # fmt: skip
+            trainer = SentenceTransformerTrainer(
+                model=self.model, args=arguments, loss=self.loss, callbacks=[Clock()],
+                train_dataset=self.dataset.from_dict({"anchor": chosen, "positive": chosen}),
+            )  # fmt: skip
+            trainer.train()
+        torch.set_num_threads(self.setting.threads)
+        return [after - before for before, after in zip(stamps[1:-1], stamps[2:-1])]
+
+
+def config_hidden(words) -> int:
+    """The width of the peer's token vectors, by whichever name its version has for it."""
+    named = getattr(words, "get_embedding_dimension", None) or words.get_word_embedding_dimension
+    return named()
+
+
+def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
+    """The peer's step over ours, as SimCSE (its own work) and as MoCoSE (a target branch, a queue and EMA more)."""
+    simcse = setting.config("simcse", train__precision="fp32")
+    trainings = {
+        "ours, SimCSE": OurTraining(setting, simcse),
+        "ours, MoCoSE": OurTraining(setting, setting.config("mocose")),
+        "sentence-transformers, SimCSE": PeerTraining(setting, simcse, simcse.encoder.hidden_dropout),
+    }
+    torch.set_num_threads(setting.threads)
+    seconds = alternated({name: training.block for name, training in trainings.items()}, rounds, steps)
+    for name, value in seconds.items():
+        yield Row("peer", setting.name, name, 1e3 * value, "ms")
+    theirs = seconds["sentence-transformers, SimCSE"]
+    for name in ("ours, SimCSE", "ours, MoCoSE"):
+        yield Row("peer", setting.name, f"sentence-transformers / {name}", theirs / seconds[name], "x")
