@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.runner import cli, devices, fetch, pace, plan as planning, run, sources as finding
+from core.runner import checkpoints, cli, devices, fetch, files, pace, plan as planning, run, sources as finding
 from core.runner.cli import Options
 from core.runner.launch import Launcher
 from core.runner.plan import Plan
@@ -52,12 +52,15 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("Stopped before any training; the same command starts again.", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has had enough
         return 141
+    except OSError as error:
+        print(files.trouble(Path(error.filename or "The output"), error), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped before any training; the same command starts again.", file=sys.stderr)
+        return 130
 
 
 def _shipped() -> Surroundings:
@@ -202,8 +205,9 @@ class Command:
         if not plan.missing:
             return 0
         fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
-        self.store.prepare()
         resources = devices.resources(scale.name, self.options.device, self.options.jobs)
+        self.check(plan, resources, found)
+        self.store.prepare()
         with display(pace.Pace(len(plan.missing), plan.cost, resources.jobs)) as shown:
             launcher = Launcher(
                 store=self.store, execution=self.execution(resources, found), slots=devices.Slots(resources), display=shown,
@@ -217,6 +221,17 @@ class Command:
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
         print("\n".join(summary.lines(shlex.join(["python", "run_study.py", *again]))), flush=True)
         return summary.exit_status
+
+    def check(self, plan: Plan, resources: devices.Resources, found: finding.Found) -> None:
+        """Refuse before any training what every run would refuse. Raises UserError."""
+        places = checkpoints.positions(found.places.encoder or finding.DEMO_ENCODER)
+        for config in (planned.config for planned in plan.missing):
+            if resources.device == "cpu" and config.train.precision in ("fp16", "tf32"):
+                raise UserError(
+                    f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
+                )
+            if places is not None and config.data.max_length > places:
+                raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
 
     def execution(self, resources: devices.Resources, found: finding.Found) -> Execution:
         """Where and with what a run is executed; none of it is part of its identity."""

@@ -19,4 +19,4 @@ def find(name: str) -> Study:
         return by_name[short.get(name, name)]
     near = difflib.get_close_matches(name.lower(), [*by_name, *short], n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(by_name)}."
-    raise UserError(f"There is no study {name!r}; {hint}")
+    raise UserError(f"There is no study {name[:80]!r}; {hint}")

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
+import shutil
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.runner.senteval import used_files
+import senteval_folder
 from core.runner.sources import Found, local_places, local_sources
 from core.runner.store import Store
 
 DRIVER = Path(__file__).with_name("driver.py")
+
+
+@functools.cache
+def made_sets() -> Path:
+    """Evaluation sets with the published counts, made once a process."""
+    place = tempfile.TemporaryDirectory(prefix="sets-")
+    atexit.register(place.cleanup)
+    return senteval_folder.build(Path(place.name))
+
+
+def encoder(folder: Path, **changes) -> None:
+    """A made-up encoder: what the driver looks at, and weights that are zeros. `changes` go into its configuration."""
+    config = {"model_type": "bert", "hidden_size": 384, "num_hidden_layers": 1, "vocab_size": 5, "max_position_embeddings": 40}
+    shapes = {
+        "embeddings.word_embeddings.weight": [5, 384], "embeddings.position_embeddings.weight": [40, 384],
+        "encoder.layer.0.attention.self.query.weight": [384, 384],
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    (folder / "tokenizer.json").write_text('{"model": {}}')
+    header, end = {}, 0
+    for name, (rows, columns) in shapes.items():
+        header[name] = {"dtype": "F16", "shape": [rows, columns], "data_offsets": [end, end := end + 2 * rows * columns]}
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(end))
 
 
 @dataclass
@@ -26,11 +55,9 @@ class Desk:
     def __post_init__(self):
         for name in ("home", "tmp", "cache/run_study", "data/STS", "data/SICK", "encoder"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        for name in used_files():
-            (self.folder / "data" / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / "data" / name).write_text(f"{name}\n")
+        shutil.copytree(made_sets(), self.folder / "data", dirs_exist_ok=True)
         (self.folder / "data" / "wiki_sentences.txt").write_text("a sentence\n\n" * 21_000)
-        (self.folder / "encoder" / "config.json").write_text('{"hidden_size": 384}')
+        encoder(self.folder / "encoder")
 
     @property
     def cache(self) -> Path:

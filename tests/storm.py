@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -105,6 +106,8 @@ def kill_storm(folder: Path, expected: dict[str, bytes], kills: int, seed: int =
             assert attempt < 9_999
         complete(desk, expected)
         figures.tables += 1
+        print(figures, flush=True)
+        shutil.rmtree(desk.folder)
     return figures
 
 
@@ -308,7 +311,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="storm-") as place:
         match given.storm:
             case "kill":
-                print(kill_storm(Path(place), undisturbed(Path(place) / "quiet", 3), given.kills, given.seed, given.seconds))
+                kill_storm(Path(place), undisturbed(Path(place) / "quiet", 3), given.kills, given.seed, given.seconds)
             case "drivers":
                 print(f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), undisturbed(Path(place) / 'quiet', 3), given.count)}")
             case "corrupt":

@@ -141,7 +141,8 @@ def test_sources_are_known_by_content(desk, tmp_path):
     moved = Desk(tmp_path / "moved")
     assert moved.found().sources == found
     (moved.folder / "encoder" / "vocab.txt").write_text("word\n")
-    (moved.folder / "data" / "STS" / "STSBenchmark" / "sts-dev.csv").write_text("other\n")
+    dev = moved.folder / "data" / "STS" / "STSBenchmark" / "sts-dev.csv"
+    dev.write_text(dev.read_text().replace("\t0.5\t", "\t0.6\t", 1))
     (moved.folder / "data" / "wiki_sentences.txt").write_text("a\n \nb")
     changed = moved.found().sources
     assert changed.encoder_digest != found.encoder_digest and changed.evaluation_digest != found.evaluation_digest

@@ -151,7 +151,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 4096):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    return int(text)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.engine.sts import AGAIN, malformed, numbered_lines, sentence
+from core.runner.graded import AGAIN, malformed, numbered_lines, sentence
 from core.runner.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES, check_transfer, senteval_root
 from core.spec.errors import UserError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from core.spec.scale import SCALES
 
 DESCRIPTION = "Train what is missing of the named studies and render their tables and figures."
 EPILOG = "`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`."
+
+MOST = 1000  # seeds, or runs at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str):
         """Raise the sentence instead of printing the usage and leaving."""
-        raise UserError(f"{message[:1].upper()}{message[1:]}; see {self.prog} --help.")
+        line = " ".join(message.split())
+        line = line if len(line) <= 400 else f"{line[:400]}…"
+        raise UserError(f"{line[:1].upper()}{line[1:]}; see {self.prog} --help.")
 
 
 def parse(argv: list[str]) -> Options:
@@ -64,8 +69,8 @@ def parse(argv: list[str]) -> Options:
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
         jobs=given.jobs, device=given.device, settings=tuple(given.set), mode=given.mode,
         use_published=given.use_published, publish=given.publish, force=given.force,
-        data_dir=_absolute(given.data_dir), encoder=encoders.pop("bert-base", None),
-        other_encoders=tuple(encoders.items()), results_dir=_absolute(given.results_dir),
+        data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
+        other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
         time_limit=given.time_limit,
     )  # fmt: skip
 
@@ -109,13 +114,24 @@ def _encoders(given: list[str]) -> dict[str, Path]:
             name, folder = ENCODERS[0], text
         if name in found:
             raise UserError(f"--encoder names {name} twice; give each encoder once.")
-        found[name] = _absolute(folder)
+        found[name] = _absolute("--encoder", folder)
     return found
 
 
-def _absolute(path: str | None) -> Path | None:
-    """Children work elsewhere, so places must not depend on the current folder."""
-    return None if path is None else Path(path).expanduser().absolute()
+def _absolute(option: str, text: str | None) -> Path | None:
+    """Children work elsewhere, so places must not depend on the current folder. Raises UserError for what can be no place."""
+    if text is None:
+        return None
+    try:
+        path = Path(text).expanduser().absolute()
+        if not text.strip():
+            raise ValueError("it is empty")
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # it may be still to come
+            path.stat()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, a home that nobody has
+        shown = text if len(text) <= 80 else f"{text[:80]}…"
+        raise UserError(f"{option} {shown!r} can be no folder ({getattr(error, 'strerror', None) or error}); give another.") from error
+    return path
 
 
 def _count(text: str) -> int:
@@ -125,6 +141,8 @@ def _count(text: str) -> int:
         value = 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+    if value > MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {MOST}, the most that is sensible")
     return value
 
 

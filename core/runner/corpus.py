@@ -9,6 +9,9 @@ import io
 from core.spec.errors import UserError
 
 
+LONGEST = 100_000  # characters; no sentence has so many
+
+
 def sentences(content: bytes, reader: str, name: str) -> list[str]:
     """The sentences of a text file's content under data.reader (D36). Raises UserError if it is not UTF-8 or has none."""
     try:
@@ -16,6 +19,10 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise UserError(f"{name}, line {line}: not UTF-8; convert the file.") from error
+    if reader == "lines" and len(text) > LONGEST:
+        for number, line in enumerate(text.split("\n"), start=1):
+            if len(line) > LONGEST:
+                raise UserError(f"{name}, line {number} has {len(line)} characters; give a file with one sentence a line.")
     found = read_lines(text) if reader == "lines" else read_csv_quoted(text)
     if not found:
         raise UserError(f"The training text {name} has no sentences; give a file with one sentence a line.")

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.runner.checkpoints import check_encoder, configuration
 from core.runner.corpus import measure
 from core.runner.digests import evaluation_digest, named_digest
 from core.runner.files import write_whole
+from core.runner.graded import check_sets
 from core.runner.senteval import senteval_root, transfer_files
 from core.runner.store import Store
 from core.spec import pins
@@ -73,7 +75,7 @@ def demo_sources() -> Found:
     """Scale demo: everything is shipped or generated."""
     sources = Sources(
         corpus_digest=pins.DEMO_CORPUS_DIGEST, corpus_rows=pins.DEMO_CORPUS_ROWS, corpus_name="generated sentences",
-        encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=hidden_size(DEMO_ENCODER), encoder_name="demo encoder",
+        encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=configuration(DEMO_ENCODER)["hidden_size"], encoder_name="demo encoder",
         encoder_masked_words=has_masked_words(DEMO_ENCODER),
         evaluation_digest=pins.DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
         transfer_digest=pins.DEMO_TRANSFER_DIGEST,
@@ -90,6 +92,8 @@ def local_places(data_dir: Path | None, encoder: Path | None, others: Sequence[t
         evaluation = senteval_root(data_dir)
         corpus = corpus_file(data_dir)
     for folder in ([encoder] if encoder is not None else []) + [folder for _, folder in others]:
+        if not folder.is_dir():
+            raise UserError(f"--encoder {folder} is no folder; give one saved by transformers.")
         if not (folder / "config.json").is_file():
             raise UserError(f"--encoder {folder} holds no config.json; give a folder saved by transformers.")
     return Places(
@@ -114,15 +118,17 @@ def corpus_file(data_dir: Path) -> Path:
 
 
 def local_sources(places: Places, cache_dir: Path) -> Found:
-    """Scales mini and paper: hash what lies at these places."""
+    """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
+    check_encoder(places.encoder)
+    check_sets(places.evaluation)
     cache = DigestCache(cache_dir / "digests.json")
     digest, rows, quoted = cache.text(places.corpus)
     sources = Sources(
         corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name,
-        encoder_digest=encoder_digest(places.encoder), encoder_hidden=hidden_size(places.encoder), encoder_name=places.encoder_name,
+        encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"], encoder_name=places.encoder_name,
         evaluation_digest=evaluation_digest(places.evaluation), evaluation_name=places.evaluation_name,
         others=tuple(
-            EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=hidden_size(folder), name=name)
+            EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
             for stands_for, folder, name in places.others
         ),
         transfer_digest=_transfer_digest(places.evaluation),
@@ -164,19 +170,6 @@ def _transfer_digest(evaluation: Path) -> str | None:
     root = senteval_root(evaluation)
     there = all((root / file).is_file() for file in transfer_files())
     return evaluation_digest(root, transfer=True) if there else None
-
-
-def hidden_size(folder: Path) -> int:
-    """The width of an encoder, from its configuration. Raises UserError if it says none."""
-    try:
-        width = json.loads((folder / "config.json").read_text())["hidden_size"]
-    except FileNotFoundError as error:
-        raise UserError(f"{folder} holds no encoder: config.json is missing; give another --encoder or mend the checkout.") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder}/config.json names no hidden_size; give a BERT or RoBERTa encoder.") from error
-    if type(width) is not int or width < 1:
-        raise UserError(f"{folder}/config.json has hidden_size {width!r}; give a BERT or RoBERTa encoder.")
-    return width
 
 
 def has_masked_words(folder: Path) -> bool:

@@ -56,7 +56,7 @@ class Store:
         return found.st_ino, found.st_mtime_ns
 
     def save(self, config: RunConfig, result: Result) -> None:
-        """Write the pairs, then the run, each whole or not at all, and forget an earlier failure.
+        """Write the pairs, forget an earlier failure, write the run: each file whole or not at all.
 
         Raises UserError of one sentence if the disk is full or may not be written.
         """
@@ -71,9 +71,9 @@ class Store:
         }
         numbers = tables.to_bytes(tables.run_table(result.rows), footer)
         files.write_whole(self._pairs(run), pairs)
-        files.write_whole(self._own(run), numbers)
         with contextlib.suppress(OSError):
-            self._failure(run).unlink()
+            self._failure(run).unlink()  # before the run, so that no run that is there has failed
+        files.write_whole(self._own(run), numbers)
 
     def load(self, run: str) -> StoredRun:
         """The run, one's own before the published one. Raises MissingRun, CorruptRun or OtherVersion."""

@@ -10,6 +10,9 @@ import typing
 from core.spec.errors import UserError
 
 
+WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
+
+
 class Section:
     """Base of every configuration section: checks each field against its annotation.
 
@@ -49,7 +52,11 @@ def public_name(field_name: str) -> str:
 def checked(value, expected, path: str):
     """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
     if not fits(value, expected):
-        raise UserError(f"{path} is {value!r}, but it must be {describe(expected)}.")
+        try:
+            shown = repr(value)
+        except ValueError:  # a number of thousands of digits
+            shown = "enormous"
+        raise UserError(f"{path} is {shown if len(shown) <= 80 else f'{shown[:80]}…'}, but it must be {describe(expected)}.")
     if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
         return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id for the same run
     return value
@@ -71,7 +78,9 @@ def fits(value, expected) -> bool:
         return len(value) == len(inner) and all(fits(v, t) for v, t in zip(value, inner))
     if expected is float:
         return type(value) in (int, float) and value == value and abs(value) != float("inf")
-    if expected in (int, str, bool, type(None)):
+    if expected is int:
+        return type(value) is int and abs(value) < WHOLE
+    if expected in (str, bool, type(None)):
         return type(value) is expected
     return isinstance(value, expected)
 
@@ -90,6 +99,6 @@ def describe(expected) -> str:
         if typing.get_origin(option) is typing.Literal:
             words += [repr(value) for value in typing.get_args(option)]
         else:
-            names = {int: "a whole number", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
+            names = {int: "a whole number below 2**53", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
             words.append(names.get(option, getattr(option, "__name__", str(option))))
     return " or ".join(words)

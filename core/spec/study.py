@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
@@ -14,6 +15,9 @@ from core.spec.errors import UserError
 from core.spec.layout import ENCODERS, Axis, Cell, FigureSpec, Metric
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.vary import parse_setting, vary
+
+
+LONGEST_SUFFIX = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,14 +163,19 @@ class Study:
         study itself varies.
         """
         varied = {path for cell in self.cells for path in cell.changes}
-        parsed = dict(parse_setting(sample, text) for text in settings)
+        pairs = [parse_setting(sample, text) for text in settings]
+        parsed = dict(pairs)
         for path in parsed:
+            if sum(other == path for other, _ in pairs) > 1:
+                raise UserError(f"--set gives {path} twice; give it once.")
             if path in varied or path.partition(".")[0] in varied or any(v.startswith(path + ".") for v in varied):
                 raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
             if path in ("scale", "method", "data.rows", "seed", "seed.model") or path.endswith(".digest"):
                 raise UserError(f"{path} cannot be set: it is what --scale, --seeds, --data-dir and --encoder settle; use those.")
         vary(sample, parsed)  # raises for a contradiction between fields
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
+        if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
+            suffix = f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
         return replace(
             self,
             name=f"{self.name}@{suffix}",

@@ -72,7 +72,11 @@ def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
         if not isinstance(owner, Section):
             raise UserError(f"--set {path}: this study's runs have no section {head}.")
         name = _field(owner, tail, path)
-    return path, parse_value(written, field_types(type(owner))[name], path)
+    value = parse_value(written, field_types(type(owner))[name], path)
+    inner = getattr(owner, name)
+    if isinstance(inner, Section) and value is not None:
+        raise UserError(f"{head} is a section of fields; set one of them, such as {head}.{public_name(dataclasses.fields(inner)[0].name)}.")
+    return path, value
 
 
 def parse_value(written: str, expected, path: str):
