@@ -11,11 +11,13 @@ class Hub:
     """Files of repositories, served under /[datasets/]REPOSITORY/resolve/REVISION/FILE; what it was asked is in `asked`.
 
     `files` maps (repository, file) to content. Large files (`lfs`) are declared by SHA-256 and reached by a redirect, small
-    ones by their git object id. `fault` bends the answers: `429`, `truncated`, `corrupt`, `no commit`.
+    ones by their git object id. `fault` bends the answers: `429`, `503`, `truncated`, `corrupt`, `no commit`, `page` (a login page
+    in the hub's place), `slow` (nothing for as long as `patience`), `stalled` and `reset` (half a body, then nothing or the end).
     """
 
     def __init__(self, files: dict[tuple[str, str], bytes], lfs: set[str], commit: str = COMMIT):
         self.files, self.lfs, self.commit, self.fault, self.asked = files, lfs, commit, None, []
+        self.patience = threading.Event()  # set when the server stops
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -31,6 +33,7 @@ class Hub:
 
     def stop(self) -> None:
         """Close the port; asking again is asking an unreachable hub."""
+        self.patience.set()
         if self.thread.is_alive():
             self.server.shutdown()
             self.thread.join()
@@ -53,8 +56,12 @@ def handler(hub: Hub):
 
         def answer(self, with_body: bool):
             hub.asked.append((self.command, self.path))
-            if hub.fault == "429":
-                return self.empty(429)
+            if hub.fault in ("429", "503"):
+                return self.empty(int(hub.fault))
+            if hub.fault == "page":
+                return self.content(b"<html>Please log in.</html>", with_body)
+            if hub.fault == "slow":
+                hub.patience.wait(5.0)
             if self.path.startswith("/cdn/"):
                 owner, repository, name = self.path.removeprefix("/cdn/").split("/", 2)
                 return self.content(hub.files[f"{owner}/{repository}", name], with_body)
@@ -85,7 +92,13 @@ def handler(hub: Hub):
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
-            if with_body:
+            if with_body and hub.fault in ("stalled", "reset"):
+                self.wfile.write(sent[: len(sent) // 2])
+                self.wfile.flush()
+                if hub.fault == "stalled":
+                    hub.patience.wait(5.0)
+                self.close_connection = True
+            elif with_body:
                 self.wfile.write(sent)
 
         def empty(self, status: int, headers: dict[str, str] | None = None):

@@ -177,6 +177,66 @@ def test_unreachable(tmp_path, monkeypatch):
         text(tmp_path)
 
 
+@pytest.fixture
+def hurried(monkeypatch):
+    """Waits of a fraction of a second, in our own code and in the hub client's."""
+    import time
+
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(hub, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 0.2)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+
+
+@pytest.mark.parametrize(
+    "fault, sentence",
+    [
+        ("slow", "cannot be reached for wiki1m.*--data-dir and --encoder"),
+        ("503", "answered wiki1m.* with status 503; try again later"),
+        ("page", "does not answer like a model hub.*check HF_ENDPOINT"),
+    ],
+)
+def test_a_hub_in_trouble(served, hurried, tmp_path, fault, sentence):
+    served.fault = fault
+    with pytest.raises(UserError, match=f"{sentence}.*--scale demo runs without"):
+        text(tmp_path)
+    assert not list(tmp_path.rglob(CORPUS_FILE)) and not (tmp_path / "hub" / "lock.json").exists()
+    served.fault = None
+    served.patience.set()
+    assert text(tmp_path).read_bytes() == TEXT
+
+
+@pytest.mark.parametrize("fault", ["stalled", "reset"])
+def test_a_download_that_breaks_off_is_taken_up_again_and_checked(served, hurried, tmp_path, fault):
+    served.fault = fault
+    try:
+        assert text(tmp_path).read_bytes() == TEXT  # half of what is left at each attempt, until all is there
+    except UserError as error:
+        assert "give the same command again" in str(error) or "cannot be reached" in str(error)
+        assert not (tmp_path / "hub" / "datasets-for-simcse" / CORPUS_FILE).exists()
+    served.fault = None
+    served.patience.set()
+    assert text(tmp_path).read_bytes() == TEXT
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '{"datasets/princeton-nlp/datasets-for-simcse": []}', '{"datasets/x/y": {"files": 3}}', "["  * 100_000])
+def test_a_lock_of_another_shape(served, tmp_path, content):
+    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub" / "lock.json").write_text(content)
+    with pytest.raises(UserError, match="lock.json cannot be read; delete the folder"):
+        text(tmp_path)
+
+
+def test_whatever_else_goes_wrong_is_a_last_sentence(tmp_path, monkeypatch, capsys):
+    def broken(*_, **__):
+        raise RuntimeError("no idea\nat all")
+
+    monkeypatch.setattr(hub, "prefetch", broken)
+    assert hub.main(["prefetch", "--scale", "mini", "--cache-dir", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "Fetching failed (RuntimeError: no idea); use --data-dir and --encoder (--scale demo runs without)."
+
+
 def test_no_such_file(served, tmp_path):
     del served.files[DATA.name, CORPUS_FILE]
     with pytest.raises(UserError, match=r"has no wiki1m_for_simcse.txt .*\(status 404\)"):

@@ -19,6 +19,7 @@ import re
 import shutil
 import sys
 import tarfile
+import traceback
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -243,6 +244,11 @@ def main(argv: Sequence[str]) -> int:
         print(json.dumps(prefetch(options.cache_dir, encoder, parts=options.parts)))
     except UserError as error:
         print(error, file=sys.stderr)
+        return 2
+    except Exception as error:  # the driver shows the last line
+        traceback.print_exc()
+        said = (str(error).splitlines() or [""])[0][:200]
+        print(f"Fetching failed ({type(error).__name__}: {said}); use --data-dir and --encoder ({WITHOUT}).", file=sys.stderr)
         return 2
     return 0
 

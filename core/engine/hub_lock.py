@@ -36,8 +36,11 @@ class Lock:
 
     def _read(self) -> dict:
         try:
-            return json.loads(self.path.read_text())
+            content = json.loads(self.path.read_text())
+            if not all(isinstance(entry.get("files", {}), dict) for entry in content.values()):
+                raise ValueError("no lock")
+            return content
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
             raise UserError(f"{self.path} cannot be read; delete the folder {self.path.parent} to fetch all again.") from error

@@ -1,0 +1,131 @@
+"""What may run code is named here and nowhere else: pickles, shells, evaluated text; and no name leads out of the results folder."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import studies
+from core.engine.tokens import cached_table, TokenTable
+from core.runner.store import Store
+from core.spec.base import base
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.vary import parse_setting, paths
+
+ROOT = Path(__file__).resolve().parent.parent
+PRODUCT = [ROOT / "run_study.py", *sorted((ROOT / "core").rglob("*.py")), *sorted((ROOT / "studies").rglob("*.py"))]
+UNPICKLERS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "marshal", "shelve", "jsonpickle", "yaml"}
+RUNNING = {"eval", "exec", "compile", "__import__"}
+
+
+def dotted(node: ast.AST) -> str:
+    """`os.system` of such an expression; empty for anything else."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def troubles(source: str) -> list[str]:
+    """What in a file could run code that somebody else wrote."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+            found += [f"imports {name}" for name in names if name.partition(".")[0] in UNPICKLERS]
+        if not isinstance(node, ast.Call):
+            continue
+        name, given = dotted(node.func), {word.arg: word.value for word in node.keywords}
+
+        def says(word: str, value: bool) -> bool:
+            return isinstance(given.get(word), ast.Constant) and given[word].value is value
+
+        if name in ("torch.load", "torch.serialization.load") and not says("weights_only", True):
+            found.append("torch.load without weights_only=True")
+        if name in ("np.load", "numpy.load") and not says("allow_pickle", False):
+            found.append("np.load without allow_pickle=False")
+        if name.endswith(("read_pickle", "joblib.load")) or name in RUNNING or name.startswith(("os.system", "os.popen", "os.exec", "os.spawn")):
+            found.append(name)
+        if name.startswith("subprocess.") and ("shell" in given or (node.args and not isinstance(node.args[0], (ast.List, ast.Name)))):
+            found.append(f"{name} of a text")
+        if "trust_remote_code" in given:
+            found.append("trust_remote_code")
+    return found
+
+
+@pytest.mark.parametrize("file", PRODUCT, ids=lambda p: str(p.relative_to(ROOT)))
+def test_nothing_unpickles_evaluates_or_opens_a_shell(file):
+    assert troubles(file.read_text()) == []
+
+
+@pytest.mark.parametrize("line", [
+    "import pickle", "from dill import loads", "torch.load(f)", "torch.load(f, weights_only=False)", "np.load(f, allow_pickle=True)", "np.load(f)",
+    "os.system(x)", "subprocess.run(x, shell=True)", "subprocess.run('ls ' + x)", "eval(x)", "exec(x)", "pd.read_pickle(x)", "joblib.load(x)",
+    "AutoModel.from_pretrained(x, trust_remote_code=True)",
+])  # fmt: skip
+def test_the_search_finds_what_it_should(line):
+    assert len(troubles(line)) == 1
+
+
+def test_only_the_hub_reads_a_pickled_checkpoint():
+    readers = [str(file.relative_to(ROOT)) for file in PRODUCT if "torch.load(" in file.read_text()]
+    assert readers == ["core/engine/hub.py"]
+
+
+class Trap:
+    """Runs when it is unpickled."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_a_pickle_in_the_cache_or_in_a_runs_place_is_not_opened(tmp_path):
+    sprung = tmp_path / "sprung"
+    pickle.loads(pickle.dumps(Trap(sprung)))
+    assert sprung.exists()  # the trap works
+    sprung.unlink()
+    table = TokenTable(np.array([1, 2, 3], dtype=np.int32), np.array([0, 3]))
+    cached_table(tmp_path, ["key"], lambda: table)
+    for file in tmp_path.glob("tokens/*/*.npy"):
+        np.save(file, np.array([Trap(sprung)], dtype=object), allow_pickle=True)
+    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
+    run = run_id(base("mocose", "clean"))
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / f"{run}.parquet").write_bytes(pickle.dumps(Trap(sprung)))
+    with pytest.raises(UserError):
+        Store(tmp_path, None).load(run)
+    assert not sprung.exists()
+
+
+OUT = ("../../out", "/etc/passwd", "a\0b", "~/x", "..", "x" * 5000, "$(touch sprung)", "`x`", "a\nb", "\udcff")
+
+
+@pytest.mark.parametrize("word", OUT, ids=[repr(word[:12]) for word in OUT])
+def test_no_setting_leads_out_of_the_results_folder(word):
+    study = studies.find("table3")
+    sample = base("mocose", "clean")
+    taken = 0
+    for path in paths(sample):
+        try:
+            parse_setting(sample, f"{path}={word}")
+            name = study.with_settings((f"{path}={word}",), sample).name
+        except UserError:
+            continue
+        taken += 1
+        assert Path(name).name == name and name.startswith("mocose-table3@") and len(name.encode()) < 200 and "\0" not in name
+    assert taken == 0  # today every field that may be set is a number, a switch or one of a few words
+
+
+def test_the_store_takes_no_name_but_a_run_id(tmp_path):
+    store = Store(tmp_path / "results", None)
+    store.prepare()
+    (tmp_path / "results" / "runs" / "..parquet").write_text("x")
+    (tmp_path / "results" / "runs" / "0123456789abcdeF.parquet").write_text("x")
+    assert store.runs() == ()
