@@ -119,7 +119,8 @@ def corpus_file(data_dir: Path) -> Path:
 
 def local_sources(places: Places, cache_dir: Path) -> Found:
     """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
-    check_encoder(places.encoder)
+    for folder in (places.encoder, *(folder for _, folder, _ in places.others)):
+        check_encoder(folder)
     check_sets(places.evaluation)
     cache = DigestCache(cache_dir / "digests.json")
     digest, rows, quoted = cache.text(places.corpus)
