@@ -23,6 +23,7 @@ from core.spec.identity import run_id
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 
+CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
 HOME = Path(__file__).resolve().parent
 # Imported before the first fork, since transformers loads its parts only when they are used.
 WARM = (
@@ -208,14 +209,15 @@ class Command:
         resources = devices.resources(scale.name, self.options.device, self.options.jobs)
         self.check(plan, resources, found)
         self.store.prepare()
+        self.store.sweep_checkpoints()
         with display(pace.Pace(len(plan.missing), plan.cost, resources.jobs)) as shown:
             launcher = Launcher(
-                store=self.store, execution=self.execution(resources, found), slots=devices.Slots(resources), display=shown,
+                store=self.store, execution=self.execution(resources, found, scale), slots=devices.Slots(resources), display=shown,
                 job=self.around.job, warm=self.around.warm, time_limit=self.options.time_limit,
                 provenance=found.provenance(), use_published=self.options.use_published, force=self.options.force,
             )  # fmt: skip
             try:
-                summary = run.train(plan.missing, launcher, shown, resources.jobs, run.on_threads)
+                summary = run.train(plan.missing, launcher, shown, resources.jobs, run.on_threads, self.grace(scale))
             finally:
                 launcher.close()
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
@@ -233,18 +235,27 @@ class Command:
             if places is not None and config.data.max_length > places:
                 raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
 
-    def execution(self, resources: devices.Resources, found: finding.Found) -> Execution:
+    def execution(self, resources: devices.Resources, found: finding.Found, scale: Scale) -> Execution:
         """Where and with what a run is executed; none of it is part of its identity."""
         places, sources = found.places, found.sources
         return Execution(
             results_dir=str(self.results), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=resources.device, threads=resources.threads,
+            device=resources.device, threads=resources.threads, checkpoint_minutes=self.checkpoint_minutes(scale),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
             ),
         )  # fmt: skip
+
+    def checkpoint_minutes(self, scale: Scale) -> float | None:
+        """Minutes between two checkpoints of a run, or None: a run of scale demo takes less than what a checkpoint saves."""
+        chosen = self.options.checkpoint_minutes
+        return (CHECKPOINT_MINUTES.get(scale.name) if chosen is None else chosen) or None
+
+    def grace(self, scale: Scale) -> float:
+        """Seconds that running trainings are given after a stop; with checkpoints enough to write gigabytes."""
+        return self.options.grace if self.options.grace is not None else 60.0 if self.checkpoint_minutes(scale) else 0.0
 
     def publish(self, plan: Plan) -> None:
         """Copy one's own finished runs into the published folder."""

@@ -30,9 +30,9 @@ def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
 
 def training_batches(
     config: RunConfig, table: TokenTable, texts: list[str] | None, tokenizer, device: torch.device,
-    rewritten: TokenTable | None = None,
+    rewritten: TokenTable | None = None, done: int = 0,
 ) -> Iterator[tuple[Packed | None, ...]]:
-    """The arguments of `model.loss` for each of `train.steps` steps.
+    """The arguments of `model.loss` for each of `train.steps` steps but the first `done`, whose draws are made all the same.
 
     MoCoSE gets the batch once and makes its views itself, or also what its target branch reads, from `rewritten`. SimCSE and ESimCSE get both views in one batch of 2B and, with a
     queue, what goes through the momentum encoder. `texts` and `tokenizer` are needed for word repetition alone.
@@ -40,8 +40,10 @@ def training_batches(
     steps = batch_indices(config, len(table))
     drawing = python_stream(config.seed.data, "augmentation")
     inserted = insertions(config.dup, tokenizer) if config.dup is not None else ()
-    for _ in range(config.train.steps):
+    for step in range(config.train.steps):
         indices = next(steps)
+        if step < done and (config.dup is None or config.dup.resample != "per_epoch"):
+            continue  # nothing is drawn from a stream that goes on
         first = [table[i] for i in indices]
         if config.method == "mocose":
             second = () if rewritten is None else (pack([rewritten[i] for i in indices], device),)
@@ -57,8 +59,12 @@ def training_batches(
             repeated = [
                 repeat_words(texts[i], config.dup, stream_for(config.dup, drawing, int(i)), inserted) for i in indices
             ]
+            if step < done:
+                continue
             encoded = tokenizer(repeated, truncation=True, max_length=config.data.max_length)["input_ids"]
             second = [np.array(ids, dtype=np.int32) for ids in encoded]
+        if step < done:
+            continue
         kept = None
         if config.queue is not None:
             kept = pack(second if config.queue.view == "repeated" else first, device)

@@ -14,6 +14,7 @@ import torch
 from core.engine import evaluation, provenance
 from core.engine.baselines import baselines
 from core.engine.batches import training_batches
+from core.engine.checkpoint import Keeper
 from core.engine.encoder import Encoder, from_pretrained
 from core.engine.edits import edit_rows, edited_copies
 from core.engine.encoding import load_checkpoint
@@ -54,15 +55,20 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     table, texts = training_table(config, execution, tokenizer)
     table, rewritten = text_views(config, execution, tokenizer, table, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
+    keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
     torch.manual_seed(stream_seed(config.seed.data, "dropout"))  # dropout layers draw from torch's own generator, and nothing else does
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
-    rows: list[Row] = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, execution)]
-    rows += development_rows(scorer, model, config, 0)
+    rows = keeper.saved_rows() if keeper is not None else None
+    if rows is None:
+        rows = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, execution)]
+        rows += development_rows(scorer, model, config, 0)
     loaded = time.monotonic()
-    training = train(
-        config, model, training_batches(config, table, texts, tokenizer, device, rewritten),
-        lambda step: check(scorer, model, config, step, rows), progress,
-    )
+    done = keeper.step if keeper is not None else 0
+    with kept(keeper, rows, progress):
+        training = train(
+            config, model, training_batches(config, table, texts, tokenizer, device, rewritten, done),
+            lambda step: check(scorer, model, config, step, rows), progress, keeper,
+        )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
     rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics().items() if value is not None]
@@ -78,11 +84,21 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
                 rows += transfer_task_rows(config, execution, model, tokenizer, encoder.max_positions, device, step)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
-    seconds = {"load": loaded - started, "train": trained - loaded, "evaluate": time.monotonic() - trained}
-    return Result(
-        status=status, rows=tuple(rows), pairs=pairs,
-        provenance=provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(rewritten),
-    )
+    earlier, resumed = (keeper.earlier_seconds, keeper.resumed_at) if keeper is not None else (0.0, [])
+    seconds = {"load": loaded - started, "train": earlier + trained - loaded, "evaluate": time.monotonic() - trained}
+    recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(rewritten)
+    recorded |= {"resumed_at_steps": resumed} if resumed else {}
+    return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
+
+
+def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None]) -> contextlib.AbstractContextManager:
+    """The surroundings of a training whose checkpoints hold these rows, as they grow; none with checkpoints off."""
+    if keeper is None:
+        return contextlib.nullcontext()
+    keeper.rows = rows
+    if keeper.step:
+        progress({"note": f"goes on after step {keeper.step} of {keeper.config.train.steps}, from its checkpoint"})
+    return keeper.listening()
 
 
 def check_precision(config: RunConfig, device: torch.device) -> None:

@@ -6,13 +6,16 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import nn
 
 from core.engine.schedules import learning_rate
 from core.spec.config import RunConfig, Train
+
+if TYPE_CHECKING:
+    from core.engine.checkpoint import Keeper
 
 REPORT_SECONDS = 0.5  # least time between two progress reports
 
@@ -23,6 +26,16 @@ class Checkpoint(NamedTuple):
     step: int
     score: float
     state: dict
+
+
+class Standing(NamedTuple):
+    """Where the loop stands after `step` steps. `pending` are the losses (scalars) since the last check, `score` is that check's."""
+
+    step: int = 0
+    selected: Checkpoint | None = None
+    losses: list[tuple[int, float]] | tuple = ()
+    pending: list[torch.Tensor] | tuple = ()
+    score: float | None = None
 
 
 class Training(NamedTuple):
@@ -40,23 +53,23 @@ def train(
     batches: Iterable[tuple],
     check: Callable[[int], float],
     progress: Callable[[dict], None],
+    keeper: Keeper | None = None,
 ) -> Training:
     """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model as it is.
 
     Checks come every `eval.every` steps and after the last one. The best score is kept, the earlier one of equals; with
     select.metric=last the last. A check must leave no trace in the training: it draws from no stream of it.
+    `keeper` writes checkpoints and puts everything where its last one left it; `batches` then has to begin behind that.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     device = parameters[0].device
     optimiser = adamw(config.train, model)
     scaler = torch.amp.GradScaler(device.type, enabled=config.train.precision == "fp16")
-    selected: Checkpoint | None = None
-    losses: list[tuple[int, float]] = []
-    pending: list[torch.Tensor] = []
+    at = keeper.restored(model, optimiser, scaler) if keeper is not None else Standing()
+    selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
     started = reported = time.monotonic()
-    score = None
     model.train()
-    for step, batch in enumerate(batches, start=1):
+    for step, batch in enumerate(batches, start=at.step + 1):
         for group in optimiser.param_groups:
             group["lr"] = learning_rate(config.train, step)
         with precision(config.train, device):
@@ -84,7 +97,9 @@ def train(
         now = time.monotonic()
         if now - reported > REPORT_SECONDS or step == config.train.steps:
             reported = now
-            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": step / (now - started), "dev": score})
+            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": (step - at.step) / (now - started), "dev": score})
+        if keeper is not None and keeper.due():
+            keeper.write(Standing(step, selected, losses, pending, score), model, optimiser, scaler)
     return Training(selected, losses, None)
 
 

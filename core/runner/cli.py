@@ -39,6 +39,8 @@ class Options:
     other_encoders: tuple[tuple[str, Path], ...]  # which of the papers' it stands for, and its folder
     results_dir: Path | None
     time_limit: float | None
+    checkpoint_minutes: float | None  # 0: no checkpoints
+    grace: float | None
 
 
 class Parser(argparse.ArgumentParser):
@@ -71,7 +73,7 @@ def parse(argv: list[str]) -> Options:
         use_published=given.use_published, publish=given.publish, force=given.force,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
-        time_limit=given.time_limit,
+        time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
     )  # fmt: skip
 
 
@@ -93,6 +95,15 @@ def _parser() -> argparse.ArgumentParser:
                         help=f"the pretrained encoder; NAME= for one that stands for another of {', '.join(ENCODERS)}")
     parser.add_argument("--results-dir", metavar="DIR", help="where results go (default: results)")
     parser.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
+    parser.add_argument(
+        "--checkpoint-minutes", type=_no_less_than_zero, metavar="N",
+        help="keep a long training's state every so often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)",
+    )
+    parser.add_argument(
+        "--grace", type=_no_less_than_zero, metavar="SECONDS",
+        help="after Ctrl-C or SIGTERM, what running trainings are given to end: by finishing, or where there are checkpoints by "
+        "writing one (default: 0, or 60 with checkpoints)",
+    )
     mode = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--plan", "plan", "say what would be trained, and train nothing"),
@@ -153,4 +164,14 @@ def _seconds(text: str) -> float:
         value = 0.0
     if not 0.0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
+def _no_less_than_zero(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
     return value

@@ -9,6 +9,7 @@ import os
 import socket
 import threading
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.spec.errors import UserError
@@ -20,20 +21,25 @@ _LOG_HEAD, _LOG_TAIL = 1 << 16, 1 << 20
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put `content` at `path`: a temporary file beside it, synced, renamed, and the folder synced.
+    """Put `content` at `path`. Raises UserError of one sentence if there is no space or no permission."""
+    with whole(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to; on leaving it is synced, renamed to `path`, and the folder synced.
 
     Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
     """
     temporary = path.with_name(temporary_name(path.name))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        _sync(temporary)
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        with contextlib.suppress(OSError):
+            _sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
     except OSError as error:
         raise UserError(trouble(path, error)) from error
     finally:
@@ -91,11 +97,9 @@ def trouble(path: Path, error: OSError) -> str:
     return f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
-    except OSError:
-        pass  # some file systems cannot sync a folder; the rename stands all the same
     finally:
         os.close(descriptor)

@@ -103,6 +103,8 @@ class Launcher:
             if (wait or not self._force) and self._found(run.run_id):
                 self._display.passed(run, "trained by another command")
                 return Outcome(run=run, state="found")
+            if self._force and not wait:
+                self.store.drop_checkpoint(run.run_id)
             return self._in_slot(run, claim)
         except Exception as error:  # one run's trouble is not the others'
             return self._failed(run, 0.0, Failure(cause="not started", detail=str(error)))
@@ -172,12 +174,17 @@ class Launcher:
                     told = message if "failed" in message else told
                     if "phase" in message:
                         self._display.progress(run, message)
+                    if "note" in message:
+                        self._display.note(f"{run.label}: {message['note']}")
             elif not open_:
                 child.ended.wait(POLL)
             self._display.tick()
-            if self.stop.asked and time.monotonic() >= self.stop.deadline:
-                late = time.monotonic() >= self.stop.deadline + PATIENCE
-                child.kill(signal.SIGKILL if late else signal.SIGTERM)
+            if self.stop.asked:
+                over = time.monotonic() - self.stop.deadline
+                if over >= PATIENCE:
+                    child.kill(signal.SIGKILL)
+                elif over >= 0 or self._execution.checkpoint_minutes is not None:
+                    child.kill(signal.SIGTERM)  # a training with checkpoints writes one and ends, so it need not wait
         return told
 
     def _outcome(self, run: PlannedRun, child: Child, told: dict | None, before: tuple | None, seconds: float) -> Outcome:

@@ -25,6 +25,7 @@ class Summary:
 
     outcomes: tuple[Outcome, ...]
     stopped_by: int | None = None  # the signal that ended the command early
+    begun: int = 0  # runs without a result that left a checkpoint
 
     def of(self, state: str) -> tuple[Outcome, ...]:
         """The outcomes of one kind."""
@@ -51,16 +52,22 @@ class Summary:
             lines += [f"  | {line}" for line in failure.log_tail]
             lines += [f"  log: {failure.log}"] if failure.log else []
         if self.stopped_by is not None:
-            lines += ["", f"Stopped by {signal.Signals(self.stopped_by).name}; {counts['stopped']} runs are still to be trained. Go on with:"]
+            begun = f", {self.begun} of them from a checkpoint" if self.begun else ""
+            lines += ["", f"Stopped by {signal.Signals(self.stopped_by).name}; {counts['stopped']} runs are still to be trained{begun}. Go on with:"]
             lines += [f"  {again}"]
         elif counts["failed"]:
             lines += ["", f"{counts['failed']} runs failed; finished ones are kept. To train just those again:", f"  {again}"]
         return lines
 
 
-def train(missing: Sequence[PlannedRun], launcher: Launcher, display: Display, jobs: int, schedule: Schedule) -> Summary:
-    """Train these runs, `jobs` at once; those that another command holds are waited for at the end."""
-    with stopping(launcher.stop):
+def train(
+    missing: Sequence[PlannedRun], launcher: Launcher, display: Display, jobs: int, schedule: Schedule, grace: float = 0.0
+) -> Summary:
+    """Train these runs, `jobs` at once; those that another command holds are waited for at the end.
+
+    A stopped command leaves its children `grace` seconds to end by themselves.
+    """
+    with stopping(launcher.stop, grace):
         launcher.wait_ready()
         outcomes = list(schedule(launcher.launch, missing, jobs))
         held = [outcome.run for outcome in outcomes if outcome.state == "elsewhere"]
@@ -68,7 +75,10 @@ def train(missing: Sequence[PlannedRun], launcher: Launcher, display: Display, j
             display.note(f"{len(held)} runs are being trained by another command; waiting for it.")
         again = schedule(lambda run: launcher.launch(run, wait=True), held, max(jobs, min(len(held), 64)))
         settled = {outcome.run.run_id: outcome for outcome in (*outcomes, *again)}
-    return Summary(outcomes=tuple(settled[run.run_id] for run in missing), stopped_by=launcher.stop.signal)
+    begun = sum(launcher.store.checkpoint(run.run_id).exists() for run in missing if settled[run.run_id].state == "stopped")
+    return Summary(
+        outcomes=tuple(settled[run.run_id] for run in missing), stopped_by=launcher.stop.signal, begun=begun
+    )
 
 
 def on_threads(launch: Callable[[PlannedRun], Outcome], runs: Sequence[PlannedRun], jobs: int) -> Sequence[Outcome]:
@@ -80,7 +90,7 @@ def on_threads(launch: Callable[[PlannedRun], Outcome], runs: Sequence[PlannedRu
 
 
 @contextlib.contextmanager
-def stopping(stop: Stop, grace: float = 0.0) -> Iterator[None]:
+def stopping(stop: Stop, grace: float) -> Iterator[None]:
     """Within it Ctrl-C and SIGTERM ask to stop instead of breaking off; a second one leaves no grace."""
     if threading.current_thread() is not threading.main_thread():
         yield

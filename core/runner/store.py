@@ -4,6 +4,7 @@
     <root>/pairs/<id>.parquet     gold and cosine of every test pair
     <root>/failures/<id>.json     how the last attempt failed; removed by success
     <root>/logs/<id>.log          what the last attempt printed
+    <root>/checkpoints/<id>.safetensors  a training under way; removed by success
     <root>/damaged/               files that were found broken, set aside and never deleted
     <root>/.locks/<id>.lock       the claim on a run
     <published>/runs/<id>.parquet runs that the project publishes; read only
@@ -56,7 +57,7 @@ class Store:
         return found.st_ino, found.st_mtime_ns
 
     def save(self, config: RunConfig, result: Result) -> None:
-        """Write the pairs, forget an earlier failure, write the run: each file whole or not at all.
+        """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole or not at all.
 
         Raises UserError of one sentence if the disk is full or may not be written.
         """
@@ -74,6 +75,8 @@ class Store:
         with contextlib.suppress(OSError):
             self._failure(run).unlink()  # before the run, so that no run that is there has failed
         files.write_whole(self._own(run), numbers)
+        with contextlib.suppress(OSError):
+            self.checkpoint(run).unlink()
 
     def load(self, run: str) -> StoredRun:
         """The run, one's own before the published one. Raises MissingRun, CorruptRun or OtherVersion."""
@@ -151,7 +154,7 @@ class Store:
         """A descriptor that holds the claim on a run, or None if it is held elsewhere. What killed writers left is swept."""
         descriptor = locks.hold(self._lock(run))
         if descriptor is not None:
-            for path in (self._own(run), self._pairs(run), self._failure(run)):
+            for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run)):
                 files.sweep(path.parent, path.name)
         return descriptor
 
@@ -163,10 +166,32 @@ class Store:
         """Where an attempt's output goes."""
         return self.root / "logs" / f"{run}.log"
 
+    def checkpoint(self, run: str) -> Path:
+        """Where a training under way leaves its checkpoints; only the holder of the claim may touch it."""
+        return self.root / "checkpoints" / f"{run}.safetensors"
+
+    def drop_checkpoint(self, run: str) -> None:
+        """Remove a run's checkpoint, so that it starts from nothing. Only for the holder of the claim."""
+        with contextlib.suppress(FileNotFoundError):
+            self.checkpoint(run).unlink()
+
+    def sweep_checkpoints(self) -> None:
+        """Remove the checkpoints of runs that are stored: what was killed between the two, or an unfinished --force."""
+        for path in (self.root / "checkpoints").glob("*.safetensors"):
+            if self.has(path.stem) and (claim := self.claim(path.stem)) is not None:
+                try:
+                    self.drop_checkpoint(path.stem)
+                finally:
+                    locks.release(claim)
+
+    def set_aside(self, path: Path) -> Path:
+        """Move a file that is not believed into the folder of damaged ones; its new place. Only for the holder of the claim."""
+        return files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{path.stem}")
+
     def prepare(self) -> None:
         """Make the folders. Raises UserError if the results folder cannot be written."""
         try:
-            for name in ("runs", "pairs", "failures", "logs", ".locks"):
+            for name in ("runs", "pairs", "failures", "logs", "checkpoints", ".locks"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(files.trouble(self.root, error)) from error
@@ -188,7 +213,7 @@ class Store:
         except MissingRun:
             return False
         except CorruptRun as error:
-            target = files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{run}")
+            target = self.set_aside(path)
             print(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
             return False
         finally:

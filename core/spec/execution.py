@@ -21,3 +21,4 @@ class Execution:
     device: str = "cpu"  # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
     threads: int = 1
     other_encoders: tuple[tuple[str, str, str], ...] = ()  # (digest, path, name) besides encoder_path
+    checkpoint_minutes: float | None = None  # between two checkpoints of a training; None: none, and none is looked for

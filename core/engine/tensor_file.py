@@ -1,0 +1,56 @@
+"""A safetensors file that can be believed: tensors and a JSON document under one digest, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from core.runner.files import whole
+
+
+class Damaged(Exception):
+    """A file that is not what `write` left there; the text says in a few words why."""
+
+
+def write(path: Path, tensors: dict[str, Tensor], document: dict) -> None:
+    """Put tensors and document at `path`. Raises UserError if there is no space or no permission; the old file stays then."""
+    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(document)  # NaN and infinities in Python's own spelling; floats come back to the last bit
+    with whole(path) as temporary:
+        try:
+            save_file(ready, temporary, metadata={"document": text, "sha256": _digest(ready, text)})
+        except SafetensorError as error:  # the library wraps what the system says
+            full = "No space left" in str(error)
+            raise OSError(errno.ENOSPC if full else None, str(error)) from error
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict]:
+    """Tensors, on the CPU, and document. Raises Damaged if either is not as it was written, FileNotFoundError."""
+    if not path.exists():
+        raise FileNotFoundError(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+        if _digest(tensors, metadata["document"]) != metadata["sha256"]:
+            raise Damaged("its digest does not fit its content")
+        return tensors, json.loads(metadata["document"])
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise Damaged(f"it cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _digest(tensors: dict[str, Tensor], text: str) -> str:
+    """SHA-256 over the document and every tensor's name, type, shape and bytes."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"\0{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()

@@ -1,0 +1,58 @@
+"""The real job under a bad star: `<cache_dir>/fate` says how its next attempt goes, and is read once.
+
+`step N`: SIGKILL when the training asks for the batch after its Nth. `write N`: SIGKILL in the middle of the Nth checkpoint,
+half of which is on the disk. `slow S`: every batch takes S seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from core.engine import job, tensor_file
+
+
+def run(config, execution, progress):
+    """Train as `core.engine.job` does, as far as fate lets it."""
+    fate = Path(execution.cache_dir) / "fate"
+    if fate.exists():
+        word, number = fate.read_text().split()
+        fate.unlink()
+        if word == "write":
+            tensor_file.save_file = torn(tensor_file.save_file, int(number))
+        else:
+            job.training_batches = watched(job.training_batches, word, float(number))
+    return job.run(config, execution, progress)
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def torn(save_file, last):
+    """`save_file`, but its last call never comes back."""
+    count = iter(range(1, last + 1))
+
+    def save(tensors, path, metadata):
+        save_file(tensors, path, metadata=metadata)
+        if next(count) == last:
+            os.truncate(path, os.path.getsize(path) // 2)
+            die()
+
+    return save
+
+
+def watched(training_batches, word, number):
+    """`training_batches`, slowly, or not to their end."""
+
+    def batches(*arguments):
+        for step, batch in enumerate(training_batches(*arguments), start=1):
+            if word == "step" and step > number:
+                die()
+            if word == "slow":
+                time.sleep(number)
+            yield batch
+
+    return batches

@@ -1,0 +1,195 @@
+"""A training that is killed goes on where its checkpoint left it, to the last bit; a checkpoint is believed only if it is whole."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from torch import nn
+
+from core.engine import tensor_file
+from core.engine.batches import training_batches
+from core.engine.checkpoint import BESIDE_WEIGHTS, Keeper
+from core.engine.mocose import MoCoSE
+from core.engine.simcse import SimCSE
+from core.engine.tokens import TokenTable
+from core.engine.trainer import Standing, train
+from core.runner.store import Store
+from core.spec.execution import Execution
+from core.spec.identity import run_id
+from core.spec.result import Row
+
+CPU = torch.device("cpu")
+VARIANTS = [
+    ("mocose", "clean", {}),
+    ("mocose", "released", {"train__precision": "fp32"}),
+    ("mocose", "released", {
+        "train__precision": "bf16", "eval__apply_augmentation": True, "aug__position_shuffle": "per_batch",
+        "aug__position_shuffle_range": "padded",
+    }),
+    ("esimcse", "clean", {}),
+    ("esimcse", "released", {"train__precision": "fp32"}),
+    ("simcse", "clean", {}),
+]
+
+
+SENTENCES = tiny.sentences(30)
+TABLE = TokenTable(np.concatenate(SENTENCES), np.cumsum([0] + [len(tokens) for tokens in SENTENCES]))
+
+
+class Interrupted(Exception):
+    pass
+
+
+def configured(method, profile, changes):
+    dropout = {"encoder__hidden_dropout": 0.1, "encoder__attention_dropout": 0.1, "eval__every": 4, "train__steps": 22}
+    return tiny.config(method, profile, **(dropout | changes))
+
+
+def broken_off(batches, after):
+    """The batches up to the one after which the training is to die."""
+    for step, batch in enumerate(batches, start=1):
+        yield batch
+        if step == after:
+            raise Interrupted
+
+
+def attempt(config, folder, steps=None, every=None, notes=None):
+    """One attempt, with a checkpoint after every so many steps (None: none at all), that dies after `steps` more steps if given.
+
+    What it leaves: rows, training, model and keeper; None if it died.
+    """
+    keeper = None
+    if every is not None:
+        execution = Execution(results_dir=str(folder), cache_dir=str(folder), checkpoint_minutes=1.0)
+        keeper = Keeper(config, execution, (notes if notes is not None else []).append)
+        due = itertools.cycle([False] * (every - 1) + [True])
+        keeper.due = lambda: next(due)
+    torch.manual_seed(7)
+    encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
+    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, CPU)
+    rows = (keeper.saved_rows() if keeper else None) or [Row("curve", "dev", "made_up", 0, float("nan"))]
+    batches = training_batches(config, TABLE, None, None, CPU, keeper.step if keeper else 0)
+    if keeper is not None:
+        keeper.rows = rows
+    probe = next(training_batches(config, TABLE, None, None, CPU))[0]
+
+    def check(step):
+        model.eval()  # as scoring does; with augmented evaluation this draws from a stream of its own
+        with torch.inference_mode():
+            score = float(model.sentence_vectors(probe).float().std()) * 1e3 % 7.0
+        rows.append(Row("curve", "dev", "made_up", step, score))
+        return score
+
+    try:
+        training = train(config, model, broken_off(batches, steps), check, lambda message: None, keeper)
+    except Interrupted:
+        return None
+    return rows, training, model, keeper
+
+
+def same(ours, theirs):
+    """Rows, losses, selection and every tensor of two attempts that ran to their end agree to the last bit."""
+    (rows, training, model, _), (other_rows, other, other_model, _) = ours, theirs
+    assert rows[1:] == other_rows[1:] and math.isnan(rows[0].value) and rows[0].step == 0
+    assert training.losses == other.losses and training.selected[:2] == other.selected[:2]
+    states = [(model.state_dict(), other_model.state_dict()), (training.selected.state, other.selected.state)]
+    for mine, its in states:
+        assert mine.keys() == its.keys() and all(torch.equal(mine[name], its[name]) for name in mine)
+    if getattr(model, "queue", None) is not None:
+        assert torch.equal(model.queue.entries, other_model.queue.entries)
+
+
+@pytest.mark.parametrize("method, profile, changes", VARIANTS)
+def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, changes, tmp_path):
+    config = configured(method, profile, changes)
+    undisturbed = attempt(config, tmp_path)
+    assert [step for step, _ in undisturbed[1].losses] == [4, 8, 12, 16, 20, 22]
+    draw = random.Random(f"{method}/{profile}")
+    begun = []
+    while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 9), every=3)) is None:
+        begun.append(tensor_file.read(Store(tmp_path, None).checkpoint(run_id(config)))[1]["step"])
+    assert len(begun) >= 2 and resumed[3].resumed_at == begun
+    same(resumed, undisturbed)
+
+
+def test_the_comparison_sees_a_lost_stream(tmp_path, monkeypatch):
+    config = configured("mocose", "clean", {})
+    undisturbed = attempt(config, tmp_path)
+    assert attempt(config, tmp_path, steps=9, every=3) is None
+    monkeypatch.setattr(torch, "set_rng_state", lambda state: None)
+    with pytest.raises(AssertionError):
+        same(attempt(config, tmp_path, every=3), undisturbed)
+
+
+@pytest.mark.parametrize("method, profile", [("mocose", "clean"), ("mocose", "released"), ("esimcse", "clean"), ("simcse", "clean")])
+def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
+    """Whatever changes during training is a weight, in BESIDE_WEIGHTS, or empty between two steps."""
+    config = configured(method, profile, {"train__precision": "fp32"})
+    model = attempt(config, tmp_path)[2]
+    known = set(nn.Module().__dict__) | {"config", "averaged", "_waiting"} | {path.partition(".")[0] for path in BESIDE_WEIGHTS[method]}
+    assert {name for name, value in vars(model).items() if value is not None} <= known and getattr(model, "_waiting", None) is None
+    for name in ("queue", "stale"):
+        part = getattr(model, name, None)
+        kept = {path.partition(".")[2] for path in BESIDE_WEIGHTS[method] if path.startswith(f"{name}.")}
+        assert part is None or set(vars(part)) <= kept | {"config", "epsilon", "_watched"}
+        assert getattr(part, "_watched", None) is None
+    persistent = set(model.state_dict())
+    assert {name for name, _ in model.named_buffers()} <= persistent
+
+
+def test_a_gradient_scaler_goes_on(tmp_path):
+    config = configured("esimcse", "clean", {"train__precision": "bf16"})
+    keeper = Keeper(config, Execution(results_dir=str(tmp_path), cache_dir="", checkpoint_minutes=1.0), print)
+    model, scaler = nn.Linear(2, 2), torch.amp.GradScaler("cpu", init_scale=1234.5, enabled=True)
+    model.queue = None
+    optimiser = torch.optim.AdamW(model.parameters())
+    keeper.write(Standing(3), model, optimiser, scaler)
+    again = Keeper(config, Execution(results_dir=str(tmp_path), cache_dir="", checkpoint_minutes=1.0), print)
+    fresh = torch.amp.GradScaler("cpu", enabled=True)
+    assert again.restored(model, optimiser, fresh).step == 3 and fresh.get_scale() == 1234.5
+
+
+def test_a_checkpoint_that_is_not_whole_is_set_aside_and_named(tmp_path):
+    config = configured("mocose", "clean", {})
+    undisturbed = attempt(config, tmp_path)
+    path = Store(tmp_path, None).checkpoint(run_id(config))
+    assert attempt(config, tmp_path, steps=7, every=3) is None
+    whole, draw = path.read_bytes(), random.Random(3)
+    for kind in ("flip", "flip", "flip", "cut", "empty", "other run"):
+        broken = bytearray(whole)
+        at = draw.randrange(len(broken))
+        if kind == "flip":
+            broken[at] ^= 1 << draw.randrange(8)
+        elif kind == "cut":
+            del broken[at:]
+        elif kind == "empty":
+            broken.clear()
+        path.write_bytes(broken)
+        other, notes = config, []
+        if kind == "other run":
+            other = configured("mocose", "clean", {"loss__temperature": 0.5})
+            path = path.rename(Store(tmp_path, None).checkpoint(run_id(other)))
+        keeper = Keeper(other, Execution(results_dir=str(tmp_path), cache_dir="", checkpoint_minutes=1.0), notes.append)
+        assert keeper.step == 0 and keeper.saved_rows() is None and not keeper.resumed_at
+        assert len(notes) == 1 and str(path) in notes[0] and "starts from nothing" in notes[0] and "\n" not in notes[0], kind
+    assert len(list((tmp_path / "damaged").iterdir())) == 6 and not path.exists()
+    same(attempt(config, tmp_path, every=3), undisturbed)
+
+
+def test_a_full_disk_costs_the_checkpoint_alone(tmp_path, monkeypatch):
+    config, notes = configured("esimcse", "clean", {}), []
+    undisturbed = attempt(config, tmp_path)
+
+    def full(*_, **__):
+        raise tensor_file.SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(tensor_file, "save_file", full)
+    same(attempt(config, tmp_path, every=8, notes=notes), undisturbed)
+    assert len(notes) == 2 and "step 8" in notes[0] and "disk is full" in notes[0]
+    assert not list((tmp_path / "checkpoints").iterdir())
