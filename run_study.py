@@ -6,6 +6,7 @@ import importlib
 import os
 import shlex
 import sys
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from core.runner import checkpoints, cli, devices, fetch, files, pace, plan as p
 from core.runner.cli import Options
 from core.runner.launch import Launcher
 from core.runner.plan import Plan
-from core.runner.progress import display
+from core.runner.progress import Display, display
 from core.runner.store import Store
 from core.spec.base import PROFILES
 from core.spec.errors import UserError
@@ -24,6 +25,7 @@ from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
+MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
 HOME = Path(__file__).resolve().parent
 # Imported before the first fork, since transformers loads its parts only when they are used.
 WARM = (
@@ -77,6 +79,7 @@ class Command:
         self.argv = argv
         self.around = surroundings
         self.results = options.results_dir or surroundings.home / "results"
+        self.tables = self.results  # where tables are drawn to: elsewhere if these may only be read
         self.figures = (options.results_dir or surroundings.home) / "figures"
         self.published = surroundings.home / "results" / "published"
         self.store = Store(self.results, self.published)
@@ -206,43 +209,68 @@ class Command:
         if not plan.missing:
             return 0
         fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
-        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
-        self.check(plan, resources, found)
+        self.check(plan, found)
         self.store.prepare()
         self.store.sweep_checkpoints()
-        with display(pace.Pace(len(plan.missing), plan.cost, resources.jobs)) as shown:
-            launcher = Launcher(
-                store=self.store, execution=self.execution(resources, found, scale), slots=devices.Slots(resources), display=shown,
-                job=self.around.job, warm=self.around.warm, time_limit=self.options.time_limit,
-                provenance=found.provenance(), use_published=self.options.use_published, force=self.options.force,
-            )  # fmt: skip
+        with display(pace.Pace(len(plan.missing), plan.cost, 1)) as shown:
+            launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
             try:
-                summary = run.train(plan.missing, launcher, shown, resources.jobs, run.on_threads, self.grace(scale))
+                summary = run.train(plan.missing, launcher, shown, jobs, run.on_threads, self.grace(scale))
             finally:
                 launcher.close()
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
         print("\n".join(summary.lines(shlex.join(["python", "run_study.py", *again]))), flush=True)
         return summary.exit_status
 
-    def check(self, plan: Plan, resources: devices.Resources, found: finding.Found) -> None:
+    def check(self, plan: Plan, found: finding.Found) -> None:
         """Refuse before any training what every run would refuse. Raises UserError."""
+        gpus = self.options.cluster or (self.options.device != "cpu" and devices.visible_gpus())
         places = checkpoints.positions(found.places.encoder or finding.DEMO_ENCODER)
         for config in (planned.config for planned in plan.missing):
-            if resources.device == "cpu" and config.train.precision in ("fp16", "tf32"):
+            if not gpus and config.train.precision in ("fp16", "tf32"):
                 raise UserError(
                     f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
                 )
             if places is not None and config.data.max_length > places:
                 raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
 
-    def execution(self, resources: devices.Resources, found: finding.Found, scale: Scale) -> Execution:
+    def launcher(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[Launcher, int]:
+        """What starts runs on this machine, and how many go at once."""
+        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
+        shown.pace.jobs = resources.jobs
+        launcher = Launcher(
+            store=self.store, execution=self.execution(resources.device, resources.threads, found, scale),
+            slots=devices.Slots(resources), display=shown, job=self.around.job, warm=self.around.warm,
+            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
+            force=self.options.force,
+        )  # fmt: skip
+        return launcher, resources.jobs
+
+    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[object, int]:
+        """What starts runs on the workers of a scheduler, and how many may wait for a place there at once."""
+        clusters = importlib.import_module("core.runner.cluster")  # nothing else needs dask
+        address, device = self.options.cluster, self.options.device
+        if device == "auto":
+            device = clusters.device_of(address)
+            shown.note(f"Runs go to the workers' {'GPUs' if device == 'cuda' else 'CPUs'}; choose with --device.")
+        errand = clusters.Errand(
+            key=uuid.uuid4().hex, scale=scale.name, device=device, jobs=self.options.jobs,
+            execution=self.execution(device, 1, found, scale), published=self.published, job=self.around.job, warm=self.around.warm,
+            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
+            force=self.options.force,
+        )  # fmt: skip
+        cluster = clusters.Cluster(address, errand, self.store, shown)
+        shown.pace.jobs = max(1, cluster.places)
+        return cluster, MOST_IN_LINE
+
+    def execution(self, device: str, threads: int, found: finding.Found, scale: Scale) -> Execution:
         """Where and with what a run is executed; none of it is part of its identity."""
         places, sources = found.places, found.sources
         return Execution(
             results_dir=str(self.results), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=resources.device, threads=resources.threads, checkpoint_minutes=self.checkpoint_minutes(scale),
+            device=device, threads=threads, checkpoint_minutes=self.checkpoint_minutes(scale),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
             ),
@@ -304,9 +332,22 @@ class Command:
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
         """Draw tables and figures from what is stored; the page's sections."""
         report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
-        summary = report.render(
-            studies, profile or self.profile, scale, found.sources, seeds, self.store, self.results, self.figures
-        )
+
+        def drawn() -> object:
+            return report.render(studies, profile or self.profile, scale, found.sources, seeds, self.store, self.tables, self.figures)
+
+        try:
+            summary = drawn()
+        except OSError as error:
+            place = Path(error.filename or self.tables)
+            if error.errno not in files.FORBIDDEN or self.tables != self.results:
+                raise UserError(files.trouble(place, error)) from error
+            self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
+            print(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            try:
+                summary = drawn()
+            except OSError as again:
+                raise UserError(files.trouble(self.tables, again)) from again
         print("\n".join(summary.lines))
         if summary.missing:
             print(f"{summary.missing} runs are missing; their cells are left open.")

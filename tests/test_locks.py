@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from desk import until
 
 from core.runner import locks
 from core.runner.devices import Resources, Slots, resources, visible_gpus
@@ -45,10 +46,7 @@ def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
     driver.wait()
     assert locks.held(lock)
     os.kill(child, signal.SIGKILL)
-    for _ in range(1000):
-        if not locks.held(lock):
-            break
-    assert not locks.held(lock)
+    until(lambda: not locks.held(lock))
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import threading
@@ -9,10 +10,11 @@ import threading
 import pytest
 from desk import until
 
+import run_study
 from core.engine import job
 from core.runner import locks
 from core.runner.devices import Resources, Slots
-from core.runner.launch import Launcher
+from core.runner.launch import Launcher, Stop
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
@@ -24,7 +26,7 @@ from core.spec.identity import run_id
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 
-STEPS = 24
+STEPS = 13
 
 
 @pytest.fixture(scope="module")
@@ -46,22 +48,18 @@ def store(folder):
 @pytest.fixture(scope="module")
 def launcher(folder, store):
     """One warm process for all tests here; a checkpoint after every step."""
-    made = begin(folder, store)
+    execution = Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9)
+    made = Launcher(
+        store=store, execution=execution, slots=Slots(Resources(device="cpu", jobs=1, threads=1, gpus=())),
+        display=Display(Pace(9, 9.0, 1)), job="tests.killed_jobs:run", warm=run_study.WARM,
+    )  # fmt: skip
     yield made
     made.close()
 
 
-def begin(folder, store, force=False):
-    execution = Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9)
-    return Launcher(
-        store=store, execution=execution, slots=Slots(Resources(device="cpu", jobs=1, threads=1, gpus=())),
-        display=Display(Pace(9, 9.0, 1)), job="tests.killed_jobs:run", force=force,
-    )  # fmt: skip
-
-
 def planned(method: str, profile: str, **changes) -> PlannedRun:
     run = at_scale(base(method, profile), DEMO, demo_sources().sources)
-    run = vary(run, {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 10, "train.precision": "fp32"})
+    run = vary(run, {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 5, "train.precision": "fp32"})
     run = vary(run, {key.replace("__", "."): value for key, value in changes.items()})
     return PlannedRun(run_id=run_id(run), config=run, cells=("made-up a",), seed=0)
 
@@ -82,10 +80,10 @@ def same(run: PlannedRun, store: Store, calm: Store) -> None:
     assert pairs[0] == pairs[1]
 
 
-@pytest.mark.parametrize("method, profile", [("mocose", "clean"), ("mocose", "released"), ("esimcse", "clean")])
+@pytest.mark.parametrize("method, profile", [("mocose", "released"), ("esimcse", "clean")])
 def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, profile, folder, store, launcher):
     run, draw = planned(method, profile), random.Random(method + profile)
-    fates = ["write 4", f"step {draw.randint(2, 6)}", "write 1", f"step {draw.randint(1, 5)}"]
+    fates = ["write 3", f"step {draw.randint(2, 5)}", f"step {draw.randint(1, 4)}"]
     for fate in fates:
         (folder / "cache").mkdir(exist_ok=True)
         (folder / "cache" / "fate").write_text(fate)
@@ -93,25 +91,24 @@ def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, pro
         assert outcome.state == "failed" and "signal 9" in outcome.failure.cause and store.checkpoint(run.run_id).exists()
     assert launcher.launch(run).state == "done"
     resumed = store.load(run.run_id).provenance["resumed_at_steps"]
-    first, second = 3, 3 + int(fates[1].split()[1])
-    assert resumed[:3] == [first, second, second] and resumed[3] == second + int(fates[3].split()[1])
+    lived = [2, *(int(fate.split()[1]) for fate in fates[1:])]  # the third checkpoint was torn
+    assert resumed == list(itertools.accumulate(lived))
     assert not list((store.root / "checkpoints").iterdir()) and not (store.root / "damaged").exists()
     same(run, store, undisturbed(run, folder))
 
 
-def test_a_stopped_run_writes_a_checkpoint_and_goes_on(folder, store):
-    run, launcher = planned("esimcse", "released", dup__unit="word"), begin(folder, store)
+def test_a_stopped_run_writes_a_checkpoint_and_goes_on(folder, store, launcher):
+    run = planned("esimcse", "released", dup__unit="word")
+    (folder / "cache").mkdir(exist_ok=True)
     (folder / "cache" / "fate").write_text("slow 0.2")
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(launcher.launch(run)))
     thread.start()
-    until(lambda: store.checkpoint(run.run_id).exists())
+    until(lambda: store.checkpoint(run.run_id).exists(), 60)
     launcher.stop.ask(signal.SIGTERM, 30.0)
-    thread.join(timeout=20)
+    thread.join()
     assert outcomes[0].state == "stopped" and store.failure(run.run_id) is None and store.checkpoint(run.run_id).exists()
-    launcher.close()
-    launcher = begin(folder, store)
+    launcher.stop = Stop()  # as the next command would have
     assert launcher.launch(run).state == "done"
     assert 1 <= store.load(run.run_id).provenance["resumed_at_steps"][0] < STEPS
-    launcher.close()
     same(run, store, undisturbed(run, folder))

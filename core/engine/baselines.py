@@ -86,7 +86,7 @@ def baselines(config: RunConfig, encoder: Encoder, scorer: Scorer, cache_dir: Pa
     for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages):
         found[name] = _scores(evaluate(sets, lambda texts: vectors[[index[text] for text in texts]]))
     with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-        write_whole(path, json.dumps(found, indent=1, sort_keys=True).encode())
+        write_whole(path, json.dumps(found, indent=1).encode())  # in the order of `found`, so that rows are too
     return found
 
 

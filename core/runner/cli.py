@@ -41,6 +41,7 @@ class Options:
     time_limit: float | None
     checkpoint_minutes: float | None  # 0: no checkpoints
     grace: float | None
+    cluster: str | None  # address of a dask scheduler
 
 
 class Parser(argparse.ArgumentParser):
@@ -63,7 +64,7 @@ def parse(argv: list[str]) -> Options:
     if given.all and given.set:
         raise UserError("--set changes one study's runs; name that study instead of --all.")
     if given.mode != "train":
-        for wrong, name in ((given.force, "--force"), (given.publish, "--publish")):
+        for wrong, name in ((given.force, "--force"), (given.publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
                 raise UserError(f"{name} goes with training, which --{given.mode.replace('render', 'regenerate-figures')} does not do; leave one out.")
     encoders = _encoders(given.encoder)
@@ -74,6 +75,7 @@ def parse(argv: list[str]) -> Options:
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
+        cluster=given.cluster,
     )  # fmt: skip
 
 
@@ -104,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         help="after Ctrl-C or SIGTERM, what running trainings are given to end: by finishing, or where there are checkpoints by "
         "writing one (default: 0, or 60 with checkpoints)",
     )
+    parser.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     mode = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--plan", "plan", "say what would be trained, and train nothing"),

@@ -15,7 +15,7 @@ from pathlib import Path
 from core.spec.errors import UserError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 LOG_BYTES = 8 << 20  # a longer log loses its middle
 _LOG_HEAD, _LOG_TAIL = 1 << 16, 1 << 20
 
@@ -92,7 +92,7 @@ def trouble(path: Path, error: OSError) -> str:
     """The sentence for a failed write."""
     if error.errno in _FULL:
         return f"{path} could not be written because the disk is full; make space and give the same command again."
-    if error.errno in _FORBIDDEN:
+    if error.errno in FORBIDDEN:
         return f"{path} may not be written ({error.strerror}); choose a folder of yours with --results-dir."
     return f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
 

@@ -38,6 +38,7 @@ class Outcome:
     state: Literal["done", "found", "failed", "elsewhere", "stopped"]
     seconds: float = 0.0
     failure: Failure | None = None
+    score: str = ""  # of a run that is done: its test average, or its status
 
 
 class Stop:
@@ -57,6 +58,8 @@ class Stop:
 
 class Launcher:
     """Starts runs on one machine. `provenance` is recorded with each result; `job` is module:function, `warm` what to import."""
+
+    lost = ""  # this machine is never out of reach; a cluster can be
 
     def __init__(
         self, *, store: Store, execution: Execution, slots: Slots, display: Display, job: str, warm: tuple[str, ...] = (),
@@ -107,7 +110,7 @@ class Launcher:
                 self.store.drop_checkpoint(run.run_id)
             return self._in_slot(run, claim)
         except Exception as error:  # one run's trouble is not the others'
-            return self._failed(run, 0.0, Failure(cause="not started", detail=str(error)))
+            return failed(run, 0.0, Failure(cause="not started", detail=str(error)), self.store, self._display)
         finally:
             if claim is not None:
                 locks.release(claim)
@@ -197,23 +200,16 @@ class Launcher:
             return Outcome(run=run, state="stopped", seconds=seconds)
         failure = diagnosis(child.status, told, self._time_limit)
         log = self.store.log(run.run_id)
-        return self._failed(run, seconds, replace(failure, log_tail=tail(log), log=str(log), exit_status=child.status))
+        failure = replace(failure, log_tail=tail(log), log=str(log), exit_status=child.status)
+        return failed(run, seconds, failure, self.store, self._display)
 
     def _done(self, run: PlannedRun, seconds: float) -> Outcome:
         try:
             score = self._score(run)
         except UserError as error:
-            return self._failed(run, seconds, Failure(cause="not stored", detail=str(error)))
+            return failed(run, seconds, Failure(cause="not stored", detail=str(error)), self.store, self._display)
         self._display.finished(run, seconds, score)
-        return Outcome(run=run, state="done", seconds=seconds)
-
-    def _failed(self, run: PlannedRun, seconds: float, failure: Failure) -> Outcome:
-        try:
-            self.store.record_failure(run.run_id, failure)
-        except UserError as error:
-            self._display.note(str(error))
-        self._display.failed(run, seconds, failure)
-        return Outcome(run=run, state="failed", seconds=seconds, failure=failure)
+        return Outcome(run=run, state="done", seconds=seconds, score=score)
 
     def _score(self, run: PlannedRun) -> str:
         """The run's test average for its progress line, or its status."""
@@ -223,6 +219,16 @@ class Launcher:
         chosen = rows[(rows["checkpoint"] == "selected") & (rows["task"] == "avg") & (rows["metric"] == metric)]
         number = f"{chosen['value'].iloc[0]:.2f}" if len(chosen) else ""
         return number if stored.status == "ok" and number else f"{number} {stored.status}".strip()
+
+
+def failed(run: PlannedRun, seconds: float, failure: Failure, store: Store, display: Display) -> Outcome:
+    """The outcome of a run that failed, once the failure is recorded and shown."""
+    try:
+        store.record_failure(run.run_id, failure)
+    except UserError as error:
+        display.note(str(error))
+    display.failed(run, seconds, failure)
+    return Outcome(run=run, state="failed", seconds=seconds, failure=failure)
 
 
 def diagnosis(status: int | None, told: dict | None, time_limit: float | None) -> Failure:

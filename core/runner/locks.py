@@ -38,17 +38,22 @@ def hold(path: Path) -> int | None:
 
 
 def held(path: Path) -> bool:
-    """Whether somebody holds the lock at `path` just now; leaves no file behind."""
-    if not path.exists():
-        return False
+    """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to read it."""
     try:
-        descriptor = hold(path)
-    except UserError:
-        return False  # a folder that we may only read: nobody of ours can be running there
-    if descriptor is None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False  # never made, or hidden from us
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
         return True
-    release(descriptor)
-    return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def release(descriptor: int) -> None:

@@ -8,12 +8,16 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import joblib
 
 from core.runner.launch import Launcher, Outcome, Stop
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
+
+if TYPE_CHECKING:
+    from core.runner.cluster import Cluster
 
 # How runs are spread over workers: called with the launching function, the runs in order, and how many go at once.
 Schedule = Callable[[Callable[[PlannedRun], Outcome], Sequence[PlannedRun], int], Sequence[Outcome]]
@@ -26,6 +30,7 @@ class Summary:
     outcomes: tuple[Outcome, ...]
     stopped_by: int | None = None  # the signal that ended the command early
     begun: int = 0  # runs without a result that left a checkpoint
+    lost: str = ""  # why the command could not go on, in a sentence
 
     def of(self, state: str) -> tuple[Outcome, ...]:
         """The outcomes of one kind."""
@@ -33,10 +38,10 @@ class Summary:
 
     @property
     def exit_status(self) -> int:
-        """0 if everything is there, 1 if a run failed, 128 + signal if the command was stopped."""
+        """0 if everything is there, 1 if a run failed or the cluster was lost, 128 + signal if the command was stopped."""
         if self.stopped_by is not None:
             return 128 + self.stopped_by
-        return 1 if self.of("failed") else 0
+        return 1 if self.of("failed") or self.lost else 0
 
     def lines(self, again: str) -> list[str]:
         """What to print at the end; `again` is the command that trains just what is still missing."""
@@ -55,13 +60,15 @@ class Summary:
             begun = f", {self.begun} of them from a checkpoint" if self.begun else ""
             lines += ["", f"Stopped by {signal.Signals(self.stopped_by).name}; {counts['stopped']} runs are still to be trained{begun}. Go on with:"]
             lines += [f"  {again}"]
+        elif self.lost:
+            lines += ["", f"{self.lost} {counts['stopped']} runs are open. Go on with:", f"  {again}"]
         elif counts["failed"]:
             lines += ["", f"{counts['failed']} runs failed; finished ones are kept. To train just those again:", f"  {again}"]
         return lines
 
 
 def train(
-    missing: Sequence[PlannedRun], launcher: Launcher, display: Display, jobs: int, schedule: Schedule, grace: float = 0.0
+    missing: Sequence[PlannedRun], launcher: Launcher | Cluster, display: Display, jobs: int, schedule: Schedule, grace: float = 0.0
 ) -> Summary:
     """Train these runs, `jobs` at once; those that another command holds are waited for at the end.
 
@@ -71,14 +78,14 @@ def train(
         launcher.wait_ready()
         outcomes = list(schedule(launcher.launch, missing, jobs))
         held = [outcome.run for outcome in outcomes if outcome.state == "elsewhere"]
-        if held and not launcher.stop.asked:
+        if held and not launcher.stop.asked and not launcher.lost:
             display.note(f"{len(held)} runs are being trained by another command; waiting for it.")
         again = schedule(lambda run: launcher.launch(run, wait=True), held, max(jobs, min(len(held), 64)))
         settled = {outcome.run.run_id: outcome for outcome in (*outcomes, *again)}
     begun = sum(launcher.store.checkpoint(run.run_id).exists() for run in missing if settled[run.run_id].state == "stopped")
     return Summary(
-        outcomes=tuple(settled[run.run_id] for run in missing), stopped_by=launcher.stop.signal, begun=begun
-    )
+        outcomes=tuple(settled[run.run_id] for run in missing), stopped_by=launcher.stop.signal, begun=begun, lost=launcher.lost,
+    )  # fmt: skip
 
 
 def on_threads(launch: Callable[[PlannedRun], Outcome], runs: Sequence[PlannedRun], jobs: int) -> Sequence[Outcome]:

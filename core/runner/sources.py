@@ -191,7 +191,7 @@ def _folder_name(folder: Path) -> str:
 
 
 class DigestCache:
-    """Digest and rows of large texts, kept by path, size and time of change; a cache that cannot be read is begun anew."""
+    """Digest and rows of large texts, kept by path, size and times of change (compared for being the same, never for order); a cache that cannot be read is begun anew."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -203,7 +203,7 @@ class DigestCache:
         """
         try:
             state = os.stat(file)
-            key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ino}"
+            key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
             known = self._read()
             if key not in known:
                 digest, rows = measure(file.read_bytes(), str(file))

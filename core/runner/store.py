@@ -185,7 +185,10 @@ class Store:
                     locks.release(claim)
 
     def set_aside(self, path: Path) -> Path:
-        """Move a file that is not believed into the folder of damaged ones; its new place. Only for the holder of the claim."""
+        """Move a file that is not believed into the folder of damaged ones; its new place. Only for the holder of the claim.
+
+        Raises UserError if it cannot be moved.
+        """
         return files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{path.stem}")
 
     def prepare(self) -> None:
@@ -205,8 +208,13 @@ class Store:
             try:
                 check()
                 return True
-            except CorruptRun:
-                if not claimed and (claim := self.claim(run)) is None:
+            except CorruptRun as error:
+                try:
+                    claim = None if claimed else self.claim(run)
+                except UserError:  # somebody else's folder
+                    print(f"{error} It counts as missing here.")
+                    return False
+                if not claimed and claim is None:
                     return False  # somebody is training it anew at this moment
                 check()
                 return True  # mended while we looked
