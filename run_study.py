@@ -194,6 +194,8 @@ class Command:
             f"{len(plan.runs)} runs: {len(plan.runs) - len(missing)} done, {len(running)} running, {len(failed)} failed, "
             f"{len(missing) - len(running) - len(failed)} missing."
         )
+        if begun := sum(self.store.checkpoint(r).exists() for r in missing if r not in running):
+            print(f"{begun} of those that are not running go on from a checkpoint.")
         labels = {run.run_id: run.label for run in plan.runs}
         for identity in running:
             print(f"running {identity} {labels[identity]}")
@@ -260,7 +262,6 @@ class Command:
             force=self.options.force,
         )  # fmt: skip
         cluster = clusters.Cluster(address, errand, self.store, shown)
-        shown.pace.jobs = max(1, cluster.places)
         return cluster, MOST_IN_LINE
 
     def execution(self, device: str, threads: int, found: finding.Found, scale: Scale) -> Execution:

@@ -75,6 +75,13 @@ def test_runner_imports_spec_and_itself(path):
     assert within(imported(path), "core.spec", "core.runner")
 
 
+def test_only_the_two_modules_of_the_cluster_need_dask():
+    using = {path.stem for path in ABOVE + modules("core/engine") + [ROOT / "run_study.py"] if tops(path) & {"dask", "distributed"}}
+    assert using == {"cluster", "workplace"}
+    importing = [path.stem for path in ABOVE if imported(path) & {"core.runner.cluster", "core.runner.workplace"}]
+    assert set(importing) == {"cluster", "run"} and "if TYPE_CHECKING:\n    from core.runner.cluster" in (ROOT / "core/runner/run.py").read_text()
+
+
 @pytest.mark.parametrize("path", modules("core/engine"), ids=lambda p: str(p.relative_to(ROOT)))
 def test_engine_knows_no_study_and_no_report(path):
     assert not [name for name in imported(path) if name.startswith(("core.report", "studies"))]

@@ -52,6 +52,7 @@ class Cluster:
         self._client = connected(address)
         self._client.subscribe_topic(errand.key, self._hear)
         self.places = self._count()
+        display.pace.jobs = max(1, self.places)
         threading.Thread(target=self._watch, daemon=True, name="cluster").start()
 
     def wait_ready(self) -> None:
@@ -103,7 +104,7 @@ class Cluster:
 
     def _on_a_worker(self, run: PlannedRun) -> Outcome:
         key = f"{run.run_id}-{next(self._arrival)}-{self._errand.key}"
-        future = self._client.submit(workplace.perform, self._errand, run, resources=self._errand.resources, pure=False, key=key)
+        future = self._client.submit(workplace.perform, self._errand, run, resources=self._errand.resources, key=key)
         while not future.done():
             if self.lost:
                 return self._unheard(run)
@@ -167,6 +168,7 @@ class Cluster:
                 if self._client.status != "running":
                     raise OSError("not connected")
                 self.places = self._count()
+                self._display.pace.jobs = max(1, self.places)
             except Exception:
                 if not self._closed.is_set():
                     self._lose()

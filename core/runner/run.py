@@ -56,14 +56,14 @@ class Summary:
             lines += [f"  cells: {'; '.join(outcome.run.cells)}; seed {outcome.run.seed}"]
             lines += [f"  | {line}" for line in failure.log_tail]
             lines += [f"  log: {failure.log}"] if failure.log else []
+        begun = f", {self.begun} of them from a checkpoint" if self.begun else ""
         if self.stopped_by is not None:
-            begun = f", {self.begun} of them from a checkpoint" if self.begun else ""
             lines += ["", f"Stopped by {signal.Signals(self.stopped_by).name}; {counts['stopped']} runs are still to be trained{begun}. Go on with:"]
             lines += [f"  {again}"]
         elif self.lost:
-            lines += ["", f"{self.lost} {counts['stopped']} runs are open. Go on with:", f"  {again}"]
+            lines += ["", f"{self.lost} {counts['stopped']} runs are open{begun}. Go on with:", f"  {again}"]
         elif counts["failed"]:
-            lines += ["", f"{counts['failed']} runs failed; finished ones are kept. To train just those again:", f"  {again}"]
+            lines += ["", f"{counts['failed']} runs failed; finished ones are kept. To train just those again{begun}:", f"  {again}"]
         return lines
 
 
@@ -82,7 +82,7 @@ def train(
             display.note(f"{len(held)} runs are being trained by another command; waiting for it.")
         again = schedule(lambda run: launcher.launch(run, wait=True), held, max(jobs, min(len(held), 64)))
         settled = {outcome.run.run_id: outcome for outcome in (*outcomes, *again)}
-    begun = sum(launcher.store.checkpoint(run.run_id).exists() for run in missing if settled[run.run_id].state == "stopped")
+    begun = sum(launcher.store.checkpoint(run.run_id).exists() for run in missing if settled[run.run_id].state in ("stopped", "failed"))
     return Summary(
         outcomes=tuple(settled[run.run_id] for run in missing), stopped_by=launcher.stop.signal, begun=begun, lost=launcher.lost,
     )  # fmt: skip

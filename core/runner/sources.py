@@ -191,7 +191,8 @@ def _folder_name(folder: Path) -> str:
 
 
 class DigestCache:
-    """Digest and rows of large texts, kept by path, size and times of change (compared for being the same, never for order); a cache that cannot be read is begun anew."""
+    """Digest and rows of large texts, kept by path, size and times of change, which are compared for being the same and never
+    for order; a cache that cannot be read is begun anew."""
 
     def __init__(self, path: Path):
         self._path = path
