@@ -74,7 +74,7 @@ def attempt(config, folder, steps=None, every=None, notes=None):
     encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, CPU)
     rows = (keeper.saved_rows() if keeper else None) or [Row("curve", "dev", "made_up", 0, float("nan"))]
-    batches = training_batches(config, TABLE, None, None, CPU, keeper.step if keeper else 0)
+    batches = training_batches(config, TABLE, None, None, CPU, done=keeper.step if keeper else 0)
     if keeper is not None:
         keeper.rows = rows
     probe = next(training_batches(config, TABLE, None, None, CPU))[0]

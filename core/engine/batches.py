@@ -34,8 +34,9 @@ def training_batches(
 ) -> Iterator[tuple[Packed | None, ...]]:
     """The arguments of `model.loss` for each of `train.steps` steps but the first `done`, whose draws are made all the same.
 
-    MoCoSE gets the batch once and makes its views itself, or also what its target branch reads, from `rewritten`. SimCSE and ESimCSE get both views in one batch of 2B and, with a
-    queue, what goes through the momentum encoder. `texts` and `tokenizer` are needed for word repetition alone.
+    MoCoSE gets the batch once and makes its views itself, or also what its target branch reads, from `rewritten`. SimCSE and
+    ESimCSE get both views in one batch of 2B and, with a queue, what goes through the momentum encoder. `texts` and `tokenizer`
+    are needed for word repetition alone.
     """
     steps = batch_indices(config, len(table))
     drawing = python_stream(config.seed.data, "augmentation")

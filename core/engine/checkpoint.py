@@ -29,7 +29,8 @@ from core.spec.result import Row
 # What a model keeps beside its weights, by method: tensors, generators and plain numbers, as paths from the model.
 BESIDE_WEIGHTS = {
     "mocose": (
-        "queue.entries", "queue.counter", "updates", "augmenting", "augmenting_tests", "clustering", "stale.signs", "stale.changed_fraction",
+        "queue.entries", "queue.counter", "updates", "augmenting", "augmenting_tests", "clustering",
+        "stale.signs", "changed_share",
     ),
     "esimcse": ("queue.entries",),
     "simcse": (),
