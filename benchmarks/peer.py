@@ -29,7 +29,7 @@ class PeerTraining:
         os.environ["WANDB_DISABLED"] = "true"
         try:
             from datasets import Dataset, disable_progress_bars
-            from sentence_transformers import SentenceTransformer
+            from sentence_transformers import SentenceTransformer, SentenceTransformerModelCardData
             from sentence_transformers.losses import MultipleNegativesRankingLoss
             from sentence_transformers.models import Pooling, Transformer
         except ImportError as error:
@@ -40,7 +40,10 @@ class PeerTraining:
         for module in words.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = dropout
-        self.model = SentenceTransformer(modules=[words, Pooling(config_hidden(words), pooling_mode="cls")], device=str(setting.device))
+        self.model = SentenceTransformer(
+            modules=[words, Pooling(config_hidden(words), pooling_mode="cls")], device=str(setting.device),
+            model_card_data=SentenceTransformerModelCardData(generate_widget_examples=False),
+        )  # fmt: skip
         self.loss = MultipleNegativesRankingLoss(self.model, scale=1.0 / config.loss.temperature)
         self.texts = training_text(config.data, setting.execution.corpus_path)
         self.order = batch_indices(config, len(self.texts))
@@ -49,7 +52,7 @@ class PeerTraining:
     def block(self, steps: int) -> list[float]:
         """Seconds of each of `steps` steps after one that is not counted, collation and tokenisation included, as its trainer does them."""
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-        from transformers import TrainerCallback
+        from transformers import PrinterCallback, TrainerCallback
 
         stamps: list[float] = []
         device = self.setting.device
@@ -73,6 +76,7 @@ class PeerTraining:
                 model=self.model, args=arguments, loss=self.loss, callbacks=[Clock()],
                 train_dataset=self.dataset.from_dict({"anchor": chosen, "positive": chosen}),
             )  # fmt: skip
+            trainer.remove_callback(PrinterCallback)
             trainer.train()
         torch.set_num_threads(self.setting.threads)
         return [after - before for before, after in zip(stamps[1:-1], stamps[2:-1])]

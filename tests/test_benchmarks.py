@@ -1,0 +1,112 @@
+"""The benchmarks measure what they say: the plain step is the same step, the floor counts by hand, turns are taken."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from benchmarks import floor, plain
+from benchmarks.__main__ import main
+from benchmarks.scoring import first
+from benchmarks.timing import alternated, median_seconds
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.sts import StsSet
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("target_gradient", [True, False])
+def test_the_plain_steps_lose_what_ours_lose(target_gradient):
+    """Four steps with dropout off, an FGSM that is felt, and weights that move: the same losses."""
+    config = tiny.config("mocose", "clean", fgsm__epsilon=0.05, target__stop_gradient=not target_gradient, ema__total_updates=9)
+    ours = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
+    theirs = plain.PlainMoCoSE(config, tiny.bert(), CPU, target_gradient=target_gradient).train()
+    optimisers = [torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05) for m in (ours, theirs)]
+    seen = []
+    for step in range(4):
+        arrays = tiny.sentences(4, seed=step)
+        losses = ours.loss(pack(arrays)), theirs.loss(*plain.padded(arrays, config.data.max_length, CPU))
+        for model, loss, optimiser in zip((ours, theirs), losses, optimisers):
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            model.after_step()
+        seen.append([loss.item() for loss in losses])
+    assert [a for a, _ in seen] == pytest.approx([b for _, b in seen], rel=1e-4)
+    assert len({round(a, 4) for a, _ in seen}) == 4
+
+
+def test_the_plain_step_drops_out_as_the_run_says():
+    config = tiny.config("mocose", encoder__hidden_dropout=0.5)
+    model = plain.PlainMoCoSE(config, tiny.bert(), CPU).train()
+    batch = plain.padded(tiny.sentences(4), 10, CPU)
+    assert model.loss(*batch).item() != model.loss(*batch).item()
+
+
+def test_the_floor_counts_a_forward_pass_by_hand():
+    """One sentence of 3 and one of 5 tokens, two layers of 4 with 8 inside, two heads."""
+    products = floor.forward_products(floor.Shape(layers=2, hidden=4, inner=8, heads=2), [np.array([3, 5])])
+    first_layer = 8 * (4 * 4 * 4 + 2 * 4 * 8) + 2 * (9 + 25) * 4  # multiplications: tokens x weights, then pairs x hidden twice
+    last_layer = 8 * 2 * 4 * 4 + 2 * (2 * 4 * 4 + 2 * 4 * 8) + 2 * 8 * 4  # keys and values of all, the rest of [CLS] alone
+    assert floor.operations(products) == 2 * (first_layer + last_layer)
+
+
+def test_a_step_is_one_forward_three_times_a_target_and_the_heads():
+    config = tiny.config("mocose")  # hidden 16, one projection, two predictors, batch 4
+    shape, lengths = floor.Shape(2, 16, 32, 2), [np.array([3, 4, 5, 9])]
+    forward = floor.operations(floor.forward_products(shape, lengths))
+    heads = 2 * 4 * 16 * 16  # one of them
+    logits = 2 * 4 * 16 * (4 + 12)
+    wanted = 4 * forward + 3 * 4 * heads + 2 * heads + 2 * logits
+    assert floor.operations(floor.step_products(config, shape, lengths, 12)) == wanted
+
+
+def test_the_floor_adds_products_and_bytes():
+    products = [floor.Product(2, 3, 4, 1, 100.0), floor.Product(2, 3, 4, 1, 100.0), floor.Product(5, 6, 7, 8, 50.0)]
+    rates = {(2, 3, 4, 1): 100.0, (5, 6, 7, 8): 10.0}
+    assert floor.floor_seconds(products, rates, 30, 10.0) == pytest.approx(2 + 5 + 3)
+
+
+def test_state_bytes_count_what_is_trained_and_what_follows():
+    model = MoCoSE(tiny.config("mocose"), tiny.encoder(tiny.bert()), CPU)
+    followed = list(model.target_stack.parameters()) + list(model.target_pooler.parameters()) + list(model.target_projection.parameters())
+    trained = sum(p.numel() for p in model.parameters()) - sum(p.numel() for p in followed)
+    assert floor.state_bytes(model) == 28 * trained + 12 * sum(p.numel() for p in followed)
+
+
+def test_rates_are_those_of_the_shape():
+    rate = floor.rates([floor.Product(64, 64, 64, 1, 1.0), floor.Product(4, 8, 4, 6, 1.0)], CPU, torch.float32)
+    assert set(rate) == {(64, 64, 64, 1), (4, 8, 4, 6)} and all(1e6 < value < 1e15 for value in rate.values())
+
+
+def test_turns_are_taken_and_the_first_round_is_not_counted():
+    order = []
+
+    def block(name, seconds):
+        def run(steps):
+            order.append((name, steps))
+            return [seconds if len(order) > 2 else 99.0] * steps
+
+        return run
+
+    assert alternated({"a": block("a", 1.0), "b": block("b", 2.0)}, rounds=2, steps=3) == {"a": 1.0, "b": 2.0}
+    assert order == [("a", 2), ("b", 2), ("a", 3), ("b", 3), ("a", 3), ("b", 3)]
+
+
+def test_a_call_is_timed_by_itself():
+    assert 0.004 < median_seconds(lambda: time.sleep(0.005), CPU, repeats=3) < 0.1
+
+
+def test_first_pairs_of_each_subset():
+    pairs = StsSet("X", ("p", "p", "q", "p"), ("a", "b", "c", "d"), ("e", "f", "g", "h"), np.array([1.0, 2.0, 3.0, 4.0]))
+    assert first(pairs, None) is pairs
+    kept = first(pairs, 1)
+    assert (kept.subset, kept.a, kept.b, kept.gold.tolist()) == (("p", "q"), ("a", "c"), ("e", "g"), [1.0, 3.0])
+
+
+def test_processor_time_with_several_threads_is_refused(capsys):
+    assert main(["--cpu-time", "--threads", "2"]) == 2
+    assert "--threads 1" in capsys.readouterr().err
