@@ -13,6 +13,7 @@ from pathlib import Path
 
 from core.runner import checkpoints, cli, devices, fetch, files, pace, plan as planning, run, sources as finding
 from core.runner.cli import Options
+from core.runner.history import history
 from core.runner.launch import Launcher
 from core.runner.plan import Plan
 from core.runner.progress import Display, display
@@ -178,11 +179,13 @@ class Command:
     def plan(self, plan: Plan, scale: Scale) -> int:
         """Print what would be trained and what it would cost."""
         resources = devices.resources(scale.name, self.options.device, self.options.jobs)
-        longest = planning.cost(plan.missing[0].config) if plan.missing else 0.0
-        left = max(longest, plan.cost / min(resources.jobs, max(1, len(plan.missing))))
+        known = history(self.store, resources.device, resources.threads)
+        seconds = [known.seconds(run.config) for run in plan.missing]
+        left = max(max(seconds, default=0.0), sum(seconds) / min(resources.jobs, max(1, len(plan.missing))))
+        rests_on = f"from {known.runs} finished ones on this machine" if known.runs else "a rough guess before the first run"
         print(f"{plan.entries} cells x seeds, {len(plan.runs)} distinct runs, {plan.entries - len(plan.runs)} shared.")
         print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
-        print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} (a rough guess before the first run).")
+        print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} ({rests_on}).")
         return 0
 
     def status(self, plan: Plan) -> int:

@@ -1,0 +1,67 @@
+"""What finished runs say about those to come."""
+
+import socket
+
+import pytest
+
+from core.runner.history import History, history
+from core.runner.plan import cost
+from core.runner.store import Store
+from core.spec.result import Result, Row
+from core.spec.scale import DEMO
+from core.spec.vary import vary
+from fake_store import SOURCES
+from studies import find
+
+
+def config(name, place=0, seed=0):
+    study = find(name)
+    return study.config(study.cells[place], profile="clean", scale=DEMO, sources=SOURCES, seed=seed)
+
+
+def save(store, run, ratio, **recorded):
+    """A stored run that took `ratio` times its estimate, a quarter of it outside training."""
+    seconds = {"load": 0.05, "train": 0.75, "evaluate": 0.2}
+    found = {name: share * ratio * cost(run) for name, share in seconds.items()}
+    here = {"host": socket.gethostname(), "device": "cpu: x86_64", "threads": 1, "seconds": found, **recorded}
+    rows = (Row("selected", "avg", "spearman_all", 1, 1.0),)
+    store.save(run, Result(status="ok", rows=rows, pairs=(), provenance=here))
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path, None)
+    store.prepare()
+    return store
+
+
+def test_without_runs_the_estimate_stands(store):
+    run = config("table7")
+    assert history(store, "cpu", 1).runs == 0 and History().seconds(run) == cost(run)
+
+
+def test_the_method_s_own_median_decides(store):
+    for seed, ratio in enumerate((2.0, 3.0, 50.0)):  # one run met a busy machine
+        save(store, config("table7", seed=seed), ratio)
+    save(store, config("esimcse-table11"), 7.0)
+    known = history(store, "cpu", 1)
+    assert known.runs == 4
+    other = config("table7", place=3, seed=9)
+    longer = vary(other, {"train.steps": 2 * other.train.steps})
+    assert known.seconds(other) == pytest.approx(3.0 * cost(other)) and known.seconds(longer) > 1.5 * known.seconds(other)
+    assert known.seconds(config("esimcse-table11", place=2)) == pytest.approx(7.0 * cost(config("esimcse-table11", place=2)))
+
+
+def test_another_method_of_the_scale_is_better_than_nothing_and_another_scale_is_not(store):
+    save(store, config("table7"), 4.0)
+    run = config("esimcse-table11")
+    known = history(store, "cpu", 1)
+    assert known.seconds(run) == pytest.approx(4.0 * cost(run))
+    mini = vary(run, {"scale": "mini"})
+    assert known.seconds(mini) == cost(mini)
+
+
+@pytest.mark.parametrize("recorded", [{"host": "elsewhere"}, {"device": "cuda: big"}, {"threads": 2}, {"seconds": None}])
+def test_runs_from_elsewhere_say_nothing(store, recorded):
+    save(store, config("table7"), 4.0, **recorded)
+    assert history(store, "cpu", 1).runs == 0
