@@ -25,6 +25,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 
+import harm  # noqa: E402
 from desk import Desk  # noqa: E402
 
 import studies  # noqa: E402
@@ -35,6 +36,25 @@ JOB = {"FAKE_JOB": "tests.storm_jobs:run"}
 STUDY = "mocose-table7"  # twenty cells
 
 
+@dataclass(frozen=True)
+class Command:
+    """What a storm rages over. `real` trains in earnest, so that a run's seconds differ and its numbers alone are compared."""
+
+    words: tuple[str, ...] = (STUDY,)
+    scale: str = "mini"
+    job: str = JOB["FAKE_JOB"]
+    real: bool = False
+
+    def start(self, desk: Desk, seeds: int):
+        """The command as a process."""
+        return desk.start(*self.words, "--seeds", str(seeds), "--jobs", "3", scale=self.scale, FAKE_JOB=self.job)
+
+
+FAST = Command()
+SMALL = ("--set", "train.steps=4", "--set", "eval.every=2", "--set", "train.batch_size=16")
+REAL = Command(("esimcse-table11", *SMALL), "demo", "core.engine.job:run", real=True)
+
+
 def planned(desk: Desk, seeds: int, study: str = STUDY) -> tuple[PlannedRun, ...]:
     """The runs that a storm's table is made of."""
     return plan(
@@ -42,17 +62,21 @@ def planned(desk: Desk, seeds: int, study: str = STUDY) -> tuple[PlannedRun, ...
     ).runs  # fmt: skip
 
 
-def undisturbed(folder: Path, seeds: int) -> dict[str, bytes]:
+def undisturbed(folder: Path, seeds: int, command: Command = FAST) -> dict[str, bytes]:
     """Every file of runs and pairs of the table in quiet, by folder and name."""
     desk = Desk(folder)
-    done = desk.do(STUDY, "--seeds", str(seeds), "--jobs", "3", **JOB)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return contents(desk)
+    driver = command.start(desk, seeds)
+    out, err = driver.communicate(timeout=600)
+    assert driver.returncode == 0, out + err
+    return contents(desk, command.real)
 
 
-def contents(desk: Desk) -> dict[str, bytes]:
-    """Files of runs and pairs, by folder and name; hidden ones too."""
-    return {f"{kind}/{p.name}": p.read_bytes() for kind in ("runs", "pairs") for p in (desk.results / kind).iterdir()}
+def contents(desk: Desk, real: bool = False) -> dict[str, bytes]:
+    """Files of runs and pairs, by folder and name, hidden ones too; of real runs the numbers."""
+    found = {f"{kind}/{p.name}": p.read_bytes() for kind in ("runs", "pairs") for p in (desk.results / kind).iterdir()}
+    if real:
+        found |= {f"runs/{run}.parquet": desk.store.load(run).rows.to_csv(float_format="%.17g").encode() for run in desk.store.runs()}
+    return found
 
 
 @dataclass
@@ -83,15 +107,15 @@ def processes(desk: Desk) -> tuple[list[int], list[int]]:
     return nurseries, children
 
 
-def kill_storm(folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9) -> Figures:
+def kill_storm(folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9, command: Command = FAST) -> Figures:
     """Tables under fire until so many processes were killed; every table is brought to its end, which must be `expected`."""
-    rng, figures, end, seeds = random.Random(seed), Figures(), time.monotonic() + seconds, len(expected) // 40
+    rng, figures, end, seeds = random.Random(seed), Figures(), time.monotonic() + seconds, len(expected) // (10 if command.real else 40)
     while sum(figures.kills.values()) < kills and time.monotonic() < end:
         desk = Desk(folder / f"storm{figures.tables}")
         seen: dict[str, tuple[int, int]] = {}
         for attempt in range(10_000):
             left = kills - sum(figures.kills.values())
-            driver = desk.start(STUDY, "--seeds", str(seeds), "--jobs", "3", **JOB)
+            driver = command.start(desk, seeds)
             figures.commands += 1
             while left > 0 and driver.poll() is None:
                 time.sleep(rng.choice((0.0, 0.02, 0.05, 0.1)) * rng.random())
@@ -104,7 +128,7 @@ def kill_storm(folder: Path, expected: dict[str, bytes], kills: int, seed: int =
             if driver.returncode == 0:
                 break
             assert attempt < 9_999
-        complete(desk, expected)
+        complete(desk, expected, command.real)
         figures.tables += 1
         print(figures, flush=True)
         shutil.rmtree(desk.folder)
@@ -139,13 +163,13 @@ def immutable(desk: Desk, seen: dict[str, tuple[int, int]]) -> None:
         assert seen.setdefault(run, stamp) == stamp, f"{run} was stored twice"
 
 
-def complete(desk: Desk, expected: dict[str, bytes]) -> None:
+def complete(desk: Desk, expected: dict[str, bytes], real: bool = False) -> None:
     """The table is whole, equal to the undisturbed one byte for byte, and nothing that blocks is left."""
     limit = time.monotonic() + 20
     while any(processes(desk)) and time.monotonic() < limit:
         time.sleep(0.05)
     assert processes(desk) == ([], []), "processes are left"
-    found = contents(desk)
+    found = contents(desk, real)
     assert found.keys() == expected.keys(), sorted(found.keys() ^ expected.keys())
     assert all(found[name] == content for name, content in expected.items())
     for run in desk.store.runs():
@@ -187,122 +211,19 @@ def alias(desk: Desk) -> Path:
     return other / "results"
 
 
-def flip(path: Path, rng: random.Random, _: list[Path]) -> None:
-    content = bytearray(path.read_bytes())
-    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    path.write_bytes(content)
-
-
-def cut(path: Path, rng: random.Random, _: list[Path]) -> None:
-    path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)])
-
-
-def overwrite(path: Path, rng: random.Random, _: list[Path]) -> None:
-    content = bytearray(path.read_bytes())
-    at = rng.randrange(len(content))
-    content[at : at + 64] = rng.randbytes(rng.randrange(64))
-    path.write_bytes(content)
-
-
-def swap(path: Path, rng: random.Random, others: list[Path]) -> None:
-    other, beside = rng.choice(others), path.with_name("beside")
-    os.rename(path, beside)
-    os.rename(other, path)
-    os.rename(beside, other)
-
-
-def rename(path: Path, rng: random.Random, others: list[Path]) -> None:
-    os.replace(path, rng.choice(others))
-
-
-def folder(path: Path, rng: random.Random, others: list[Path]) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def link(path: Path, rng: random.Random, others: list[Path]) -> None:
-    path.unlink()
-    path.symlink_to(rng.choice(others))
-
-
-HARM = (flip, flip, cut, cut, overwrite, overwrite, swap, rename, folder, link)
-
-
 def corrupt_storm(place: Path, expected: dict[str, bytes], count: int, seed: int = 0, each: int = 10) -> Counter:
     """Harm `count` stored files, `each` before every command; each harmed one is named, set aside and trained again."""
-    desk = Desk(place / "harmed")
-    desk.store.prepare()
-    for name, content in expected.items():
-        (desk.results / name).write_bytes(content)
-    rng, harmed = random.Random(seed), Counter()
-    while sum(harmed.values()) < count:
-        before = contents(desk)
-        kind = rng.choice(("runs", "runs", "pairs"))
-        others = sorted((desk.results / kind).iterdir())
-        for path in rng.sample(others, each):
-            if path.is_file():
-                harm = rng.choice(HARM)
-                harm(path, rng, [p for p in others if p.is_file() and p != path])
-                harmed[f"{harm.__name__} {kind}"] += 1
-        check_harmed(desk, kind, before, expected)
-    return harmed
+    def command(desk: Desk):
+        return desk.do(STUDY, "--seeds", "1", "--jobs", "3", **JOB)
 
-
-def check_harmed(desk: Desk, kind: str, before: dict[str, bytes], expected: dict[str, bytes]) -> None:
-    """After harm: no wrong number is read, every wrong file is named and set aside, and one command makes it good."""
-    def now(path: Path) -> bytes | None:
-        return path.read_bytes() if path.is_file() else None
-
-    from core.spec.errors import UserError
-
-    wrong = [name for name in before if name.startswith(kind) and now(desk.results / name) != before[name]]
-    believed, refused = [], []
-    for name in wrong:
-        run = Path(name).stem
-        try:
-            read = desk.store.load(run) if kind == "runs" else desk.store.load_pairs(run)
-        except UserError as error:
-            assert str(desk.results / name) in str(error) or "is not in" in str(error), error
-            refused.append(name)
-        else:
-            believed.append((name, read)) if read is not None else refused.append(name)
-    aside = set((desk.results / "damaged").iterdir()) if (desk.results / "damaged").exists() else set()
-    links = [name for name in refused if (desk.results / name).is_symlink()]  # one may point at what is moved away before
-    there = [name for name in refused if os.path.lexists(desk.results / name) and name not in links]
-    out = desk.do(STUDY, "--seeds", "1", "--jobs", "3", **JOB)
-    assert out.returncode == 0 and "Traceback" not in out.stderr, out.stdout + out.stderr
-    for name in there:
-        line = next((line for line in out.stdout.splitlines() if str(desk.results / name) in line), "")
-        assert "set aside as" in line, f"{name} was not named:\n{out.stdout}"
-    moved = set((desk.results / "damaged").iterdir()) - aside if there else set()
-    assert len(there) <= len(moved) <= len(there + links), (there, links, moved)
-    for name, read in believed:  # a bit that carries nothing, such as the name of the writing library
-        restore(desk, name, read, expected)
-    if kind == "pairs":  # runs stay done without their pairs; a run that is deleted is trained again, pairs and all
-        for name in refused:
-            (desk.results / "runs" / Path(name).name).unlink()
-        assert desk.do(STUDY, "--seeds", "1", "--jobs", "3", **JOB).returncode == 0
-    found = contents(desk)
-    assert found == expected, [name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)]
-
-
-def restore(desk: Desk, name: str, read, expected: dict[str, bytes]) -> None:
-    """What was believed in spite of the harm has the right numbers; the sound file is put back for the next round."""
-    path = desk.results / name
-    if path.is_symlink():
-        path.unlink()
-    path.write_bytes(expected[name])
-    sound = desk.store.load(path.stem) if name.startswith("runs") else desk.store.load_pairs(path.stem)
-    same = read.equals(sound) if not name.startswith("runs") else (
-        read.rows.equals(sound.rows) and (read.config, read.status, read.provenance) == (sound.config, sound.status, sound.provenance)
-    )
-    assert same, f"{name} was read wrongly"
+    return harm.harm_files(place, expected, count, seed, each, command, contents)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("storm", choices=("kill", "drivers", "corrupt"))
     parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--real", action="store_true", help="kill real trainings of four steps at scale demo")
     parser.add_argument("--count", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no new table after so long")
@@ -311,7 +232,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="storm-") as place:
         match given.storm:
             case "kill":
-                kill_storm(Path(place), undisturbed(Path(place) / "quiet", 3), given.kills, given.seed, given.seconds)
+                command = REAL if given.real else FAST
+                expected = undisturbed(Path(place) / "quiet", 3, command)
+                kill_storm(Path(place), expected, given.kills, given.seed, given.seconds, command)
             case "drivers":
                 print(f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), undisturbed(Path(place) / 'quiet', 3), given.count)}")
             case "corrupt":

@@ -42,6 +42,8 @@ def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
     unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
     order = np.argsort(np.argsort((unit[:3] * unit[1:4]).sum(1)))
     assert found["untrained"]["T"] == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
+    again = baselines.baselines(config, encoder, scorer, tmp_path)
+    assert [(name, list(scores.items())) for name, scores in again.items()] == [(n, list(s.items())) for n, s in found.items()]  # order too
     path = next(tmp_path.glob("baselines/*.json"))
     path.write_text(json.dumps({name: {"D": 1.0, "T": 2.0} for name in found}))
     assert baselines.baselines(config, encoder, scorer, tmp_path)["untrained"] == {"D": 1.0, "T": 2.0}

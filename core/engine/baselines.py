@@ -74,7 +74,7 @@ def baselines(config: RunConfig, encoder: Encoder, scorer: Scorer, cache_dir: Pa
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         known = json.loads(path.read_text())
         if {name: set(scores) for name, scores in known.items()} == dict.fromkeys(NAMES, set(scorer.names)):
-            return known
+            return {name: {task: known[name][task] for task in scorer.names} for name in NAMES}  # in the order of those that are new
     sets = {name: scorer.sets[name] for name in scorer.names}
     found = {
         "untrained": _scores(scorer.complete(Untrained(encoder), geometry=False)),
