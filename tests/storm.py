@@ -238,7 +238,7 @@ def main() -> None:
             case "drivers":
                 print(f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), undisturbed(Path(place) / 'quiet', 3), given.count)}")
             case "corrupt":
-                harmed = corrupt_storm(Path(place), undisturbed(Path(place) / "quiet", 1), given.count, given.seed)
+                harmed = corrupt_storm(Path(place), undisturbed(Path(place) / "quiet", 1), given.count, given.seed, each=20)
                 print(f"{sum(harmed.values())} files harmed, none read wrongly, none lost: {dict(sorted(harmed.items()))}")
     print(f"{time.monotonic() - began:.0f} s, seed {given.seed}")
 
