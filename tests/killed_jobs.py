@@ -39,6 +39,7 @@ def torn(save_file, last):
         save_file(tensors, path, metadata=metadata)
         if next(count) == last:
             os.truncate(path, os.path.getsize(path) // 2)
+            (Path(path).parent / ".tmpK3xQ1z").write_bytes(b"as the library leaves it")
             die()
 
     return save

@@ -43,7 +43,7 @@ def training_batches(
     inserted = insertions(config.dup, tokenizer) if config.dup is not None else ()
     for step in range(config.train.steps):
         indices = next(steps)
-        if step < done and (config.dup is None or config.dup.resample != "per_epoch"):
+        if step < done and (config.method == "mocose" or config.dup is None or config.dup.resample != "per_epoch"):
             continue  # nothing is drawn from a stream that goes on
         first = [table[i] for i in indices]
         if config.method == "mocose":

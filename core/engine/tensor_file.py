@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
+import shutil
 from pathlib import Path
 
 import torch
@@ -12,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from core.runner.files import whole
+from core.runner.files import temporary_name, whole
 
 
 class Damaged(Exception):
@@ -24,11 +26,18 @@ def write(path: Path, tensors: dict[str, Tensor], document: dict) -> None:
     ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(document)  # NaN and infinities in Python's own spelling; floats come back to the last bit
     with whole(path) as temporary:
+        # The library writes under a name of its own in the same folder, so it gets a folder whose name is swept after a kill.
+        folder = temporary.with_name(temporary_name(path.name))
+        folder.mkdir()
         try:
-            save_file(ready, temporary, metadata={"document": text, "sha256": _digest(ready, text)})
-        except SafetensorError as error:  # the library wraps what the system says
+            save_file(ready, folder / path.name, metadata={"document": text, "sha256": _digest(ready, text)})
+            os.chmod(folder / path.name, path.parent.stat().st_mode & 0o666)  # the library's file is for its owner alone
+            os.replace(folder / path.name, temporary)
+        except SafetensorError as error:  # it wraps what the system says
             full = "No space left" in str(error)
             raise OSError(errno.ENOSPC if full else None, str(error)) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict]:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import itertools
 import os
+import shutil
 import socket
 import threading
 import uuid
@@ -59,7 +60,7 @@ def sweep(folder: Path, name: str) -> None:
         for entry in os.scandir(folder):
             if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
                 with contextlib.suppress(OSError):
-                    os.unlink(entry.path)
+                    shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
 
 
 def move_aside(path: Path, folder: Path, stem: str) -> Path:
