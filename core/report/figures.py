@@ -160,7 +160,7 @@ def _legend(result: StudyResult, own: Sequence[Point], papers: Sequence[Point]) 
     if figure_spec.series:
         axis = result.study.axis(figure_spec.series)
         handles = [key(f"{axis.title.lower()}: {label}", LOOKS[n % len(LOOKS)].marker, LOOKS[n % len(LOOKS)].colour)
-                   for n, label in enumerate(axis.labels)]
+                   for n, label in enumerate(axis.labels) if any(point.series == n for point in (*own, *papers))]
     else:
         handles = [key("mean of this project", LOOKS[0].marker, LOOKS[0].colour, linestyle="-" if figure_spec.kind == "line" else "")]
     if papers:

@@ -22,7 +22,7 @@ OURS = LOOKS[0].colour
 
 def bars(result: StudyResult) -> Figure:
     """One row a cell, in table order: mean, interval and single runs, with the paper's number hollow."""
-    cells = [cell for cell in result.cells if not cell.cell.copied or cell.cell.published is not None]
+    cells = [cell for cell in _averages(result) if cell.estimate.n or cell.cell.published is not None]
     printed = any(cell.cell.published is not None for cell in cells)
     legend = [key("mean of this project", "o", OURS), key("single run", "o", GREY, size=2.4)]
     legend += [key("paper", "o", GREY, hollow=True)] if printed else []
@@ -62,7 +62,7 @@ def strip(result: StudyResult) -> Figure:
     """Every run of every cell as a dot, with mean and standard deviation, beside the paper's runs."""
     papers = [cell for cell in result.cells if cell.cell.published_runs]
     legend = [key("one run", "o", OURS, size=4), key("mean ± one standard deviation", "|", "black", size=9)]
-    drawn, boxes = sheet(result, legend, notes_of(result), panels=2 if papers else 1, height=1.5)
+    drawn, boxes = sheet(result, legend, notes_of(result), panels=2 if papers else 1, height=max(1.5, 0.42 * len(result.cells)))
     groups = [(f"this project ({result.scale.name})", [(c, [r.value for r in c.runs if r.value is not None]) for c in result.cells])]
     groups += [("paper: one configuration, printed so often", [(c, list(c.cell.published_runs)) for c in papers])] if papers else []
     for box, (name, cells) in zip(boxes, groups):
@@ -72,10 +72,10 @@ def strip(result: StudyResult) -> Figure:
                 continue
             mean, sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
             axes.plot(values, row + _beeswarm(values), linestyle="", marker="o", markersize=4, color=LOOKS[row % 7].colour, alpha=0.75)
-            axes.plot([mean], [row + 0.42], marker="|", markersize=9, color="black")
-            axes.hlines(row + 0.42, mean - sd, mean + sd, color="black", linewidth=0.9)
-            axes.text(mean, row + 0.48, f"{mean:.2f} ± {sd:.2f}, n = {len(values)}", ha="center", va="bottom", size=7)
-        axes.set_ylim(-0.6, len(cells) - 0.1)
+            axes.plot([mean], [row - 0.3], marker="|", markersize=9, color="black")
+            axes.hlines(row - 0.3, mean - sd, mean + sd, color="black", linewidth=0.9)
+            axes.text(mean, row - 0.36, f"{mean:.2f} ± {sd:.2f}, n = {len(values)}", ha="center", va="bottom", size=7)
+        axes.set_ylim(len(cells) - 0.3, -0.6)
         labels = ["/".join(cell.cell.labels) for cell, _ in cells]
         axes.set_yticks(range(len(cells)), labels if len(cells) > 1 else [""])
         axes.set_title(name, loc="left", pad=4)
@@ -145,13 +145,26 @@ def _rows(result: StudyResult, cells: Sequence[CellResult], legend, notes) -> tu
     """A figure with a row for each cell, the first at the top."""
     drawn, boxes = sheet(result, legend, notes, height=0.3 + PER_ROW * len(cells), left=LABELS)
     axes = place(drawn, boxes[0])
-    axes.set_yticks(range(len(cells)), ["/".join(cell.cell.labels) for cell in cells], size=7)
+    axes.set_yticks(range(len(cells)), [_label(result, cell) for cell in cells], size=7)
     axes.set_ylim(len(cells) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color=PALE, linewidth=0.6)
     if result.scale.watermark:
         watermark(drawn, boxes[0], result.scale.watermark)
     return drawn, axes
+
+
+def _averages(result: StudyResult) -> list[CellResult]:
+    """The cells, of those by task only the averages where there are any."""
+    if result.study.tasks is None:
+        return list(result.cells)
+    task = result.study.axes.index(result.study.axis("task"))
+    return [cell for cell in result.cells if cell.cell.labels[task] == "avg"] or list(result.cells)
+
+
+def _label(result: StudyResult, cell: CellResult) -> str:
+    """The cell's labels, without the task where it is the average."""
+    return "/".join(label for axis, label in zip(result.study.axes, cell.cell.labels) if (axis.name, label) != ("task", "avg"))
 
 
 def _row(axes: Axes, row: int, cell: CellResult, shift) -> None:

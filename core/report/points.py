@@ -56,7 +56,7 @@ def ours(result: StudyResult, where: dict[str, float]) -> list[Point]:
             continue
         cell = cells[0]
         if not cell.estimate.n:
-            gap = {"missing": "not run", "unavailable": "n/a"}.get(cell.status, cell.status)
+            gap = "not run" if cell.status == "missing" else cell.status
             points.append(Point(x=x, series=series, mean=None, gap=gap))
             continue
         known = cell.interval != "none"
@@ -87,7 +87,7 @@ def _places(result: StudyResult, where: dict[str, float], copied: bool = False) 
     """The cells that stand at each x and series."""
     found: dict[tuple[float, int], list[CellResult]] = {}
     for cell in result.cells:
-        if copied or not cell.cell.copied:
+        if copied or not cell.unavailable:  # why a cell is unavailable is said below the table
             found.setdefault(_place(result, cell.cell.labels, where), []).append(cell)
     return found
 

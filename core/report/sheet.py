@@ -16,7 +16,7 @@ WIDTH = 7.2  # inches
 LEFT, RIGHT, BETWEEN = 0.66, 0.12, 0.55
 ABOVE, PER_LEGEND_LINE, PER_NOTE_LINE = 0.74, 0.19, 0.14
 BELOW = 0.5  # tick labels and the axis' name
-NOTE_WIDTH = 125  # characters
+NOTE_WIDTH, LEGEND_WIDTH, TITLE_WIDTH = 125, 125, 76  # characters
 
 Box = tuple[float, float, float, float]  # left, bottom, width, height in inches
 
@@ -25,20 +25,27 @@ def sheet(
     result: StudyResult, legend: Sequence[Line2D], notes: Sequence[str], *, panels: int = 1, height: float = 2.55, left: float = LEFT,
 ) -> tuple[Figure, list[Box]]:  # fmt: skip
     """An empty figure with everything around its panels, and the panels' boxes; to be called inside `style.drawing()`."""
-    columns = min(len(legend), 5) or 1
+    columns = legend_columns(legend)
     top = ABOVE + PER_LEGEND_LINE * -(-len(legend) // columns)
     bottom = BELOW + 0.08 + PER_NOTE_LINE * len(notes)
     whole = top + height + bottom
     drawn = blank(WIDTH, whole)
     width = (WIDTH - left - RIGHT - BETWEEN * (panels - 1)) / panels
     edge = LEFT / WIDTH
-    drawn.text(edge, 1 - 0.14 / whole, title(result), weight="bold", size=9.5, va="top")
+    size = min(9.5, 9.5 * TITLE_WIDTH / len(title(result)))
+    drawn.text(edge, 1 - 0.14 / whole, title(result), weight="bold", size=size, va="top")
     drawn.text(edge, 1 - 0.34 / whole, setting(result), size=7, color=GREY, va="top")
     if legend:
         drawn.legend(handles=list(legend), loc="upper left", bbox_to_anchor=(edge - 0.08 / WIDTH, 1 - 0.46 / whole), ncols=columns,
                      handletextpad=0.4, columnspacing=1.4, borderpad=0.2)
     drawn.text(edge, (bottom - BELOW) / whole, "\n".join(notes), size=7, color=GREY, va="top", linespacing=1.25)
     return drawn, [(left + place * (width + BETWEEN), bottom, width, height) for place in range(panels)]
+
+
+def legend_columns(legend: Sequence[Line2D]) -> int:
+    """How many entries of a legend stand beside each other: at most five, fewer where the longest would leave the sheet."""
+    longest = max((len(str(handle.get_label())) for handle in legend), default=0)
+    return max(1, min(len(legend), 5, LEGEND_WIDTH // (longest + 6)))
 
 
 def place(drawn: Figure, box: Box):

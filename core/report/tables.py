@@ -12,6 +12,7 @@ from core.report.notes import footnotes, reading, setting, title
 from core.report.quantities import decimals
 from core.report.verdicts import verdicts
 
+SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
 LINES = ("ours", "paper", "difference")
 MARKS = {
     "▲": "higher than the reference, Holm-corrected p < 0.05 over the table (paired by seed)",
@@ -65,18 +66,25 @@ def grid(result: StudyResult) -> Grid:
         return Grid((rows.title, *lines), tuple(body), 1, ())
     columns = study.axis(study.columns)
     groups = study.axis(study.rows).labels if study.rows else (None,)
-    body = []
+    body, breaks = [], []
     for group in groups:
-        for line in lines:
+        breaks += [len(body)] if body and len(lines) > 1 else []
+        shown = _lines(result, study.rows, group, lines)
+        for line in shown:
             entries = []
             for label in columns.labels:
                 labels = {columns.name: label} | ({study.rows: group} if group is not None else {})
                 entries.append(_entry(_only(result, labels), line, result))
-            lead = [] if group is None else [Entry(group if line == lines[0] else "")]
+            lead = [] if group is None else [Entry(group if line == shown[0] else "")]
             body.append((*lead, Entry(line), *entries))
     headers = (columns.title,) if study.rows is None else (study.axis(study.rows).title, columns.title)
-    breaks = tuple(range(len(lines), len(body), len(lines))) if len(lines) > 1 else ()
-    return Grid((*headers, *columns.labels), tuple(body), len(headers), breaks)
+    return Grid((*headers, *columns.labels), tuple(body), len(headers), tuple(breaks))
+
+
+def _lines(result: StudyResult, axis: str | None, group: str | None, lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of a group of rows: the paper's alone where nothing of it is ever run."""
+    cells = [cell for cell in result.cells if axis is None or cell.cell.labels[result.study.axes.index(result.study.axis(axis))] == group]
+    return ("paper",) if cells and all(cell.cell.copied for cell in cells) else lines
 
 
 def markdown(result: StudyResult) -> str:
@@ -162,7 +170,7 @@ def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:
 def _ours(cell: CellResult, seeds: int, places: int) -> str:
     estimate = cell.estimate
     text = number(estimate.mean, places=places)
-    if cell.interval == "seeds" and estimate.sd > 0:
+    if cell.interval == "seeds" and estimate.sd > SAME:
         text += f" ± {number(estimate.high - estimate.mean, places=places)}"
     elif cell.interval == "pairs":
         text += f" [{number(estimate.low, places=places)}, {number(estimate.high, places=places)}]"

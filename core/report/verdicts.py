@@ -205,9 +205,11 @@ def deciding(predicate: Predicate, known: Mapping[Contrast, Evidence]) -> Contra
     """The contrast on which a predicate turns: of those it needs, the weakest."""
     if isinstance(predicate, Contrast):
         return predicate
-    below = [deciding(part, known) for part in predicate.parts]
-    strengths = {contrast: known[contrast].strength for contrast in below}
-    ordered = sorted(below, key=lambda contrast: -np.inf if np.isnan(strengths[contrast]) else strengths[contrast], reverse=True)
+    parts = [deciding(part, known) for part in predicate.parts]
+    settled = truth(predicate, {contrast: known[contrast].truth for contrast in predicate.contrasts()})
+    unknown = np.inf if settled is False else -np.inf  # what has no run decides nothing that is settled without it
+    strengths = {contrast: known[contrast].strength for contrast in parts}
+    ordered = sorted(parts, key=lambda contrast: unknown if np.isnan(strengths[contrast]) else strengths[contrast], reverse=True)
     return ordered[predicate.needed - 1]
 
 

@@ -58,7 +58,7 @@ STUDY = Study(
         for place, task in enumerate(TASKS)
     ),
     metric=Metric(task="avg", title="Avg."),
-    figure=FigureSpec(kind="grouped", x="model", caption="Average of the STS tasks by model"),
+    figure=FigureSpec(kind="bars", caption="Average of the STS tasks by model"),
     reference=None,
     tasks="tests",
     claims=(

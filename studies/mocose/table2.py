@@ -59,7 +59,7 @@ STUDY = Study(
         for place, task in enumerate(TASKS)
     ),
     metric=Metric(task="avg_transfer", title="Avg.", quantity="accuracy_test"),
-    figure=FigureSpec(kind="grouped", x="model", series="reported", caption="Average of the transfer tasks by model"),
+    figure=FigureSpec(kind="bars", caption="Average of the transfer tasks by model"),
     reference=None,
     tasks="probes",
     claims=(
