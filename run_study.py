@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
 import sys
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.runner import checkpoints, cli, devices, fetch, files, pace, plan as planning, run, sources as finding
+from core.runner import cli, devices, fetch, files, pace, plan as planning, sources as finding
 from core.runner.cli import Options
+from core.runner.drawing import Drawing
 from core.runner.history import history
-from core.runner.launch import Launcher
 from core.runner.plan import Plan
-from core.runner.progress import Display, display
 from core.runner.store import Store
+from core.runner.training import Training, cache_folder
 from core.spec.base import PROFILES
 from core.spec.errors import UserError
-from core.spec.execution import Execution
-from core.spec.identity import run_id
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 
-CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
-MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
 HOME = Path(__file__).resolve().parent
 # Imported before the first fork, since transformers loads its parts only when they are used.
 WARM = (
@@ -77,14 +71,13 @@ class Command:
 
     def __init__(self, options: Options, argv: list[str], surroundings: Surroundings):
         self.options = options
-        self.argv = argv
         self.around = surroundings
         self.results = options.results_dir or surroundings.home / "results"
-        self.tables = self.results  # where tables are drawn to: elsewhere if these may only be read
-        self.figures = (options.results_dir or surroundings.home) / "figures"
         self.published = surroundings.home / "results" / "published"
         self.store = Store(self.results, self.published)
         self.profile = options.profile or PROFILES[0]
+        self.drawing = Drawing(options, self.profile, self.store, self.results, (options.results_dir or surroundings.home) / "figures")
+        self.training = Training(options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm)
 
     def do(self) -> int:
         """Do it; the exit status."""
@@ -93,7 +86,7 @@ class Command:
         chosen = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
         studies = list({study.name: study for study in chosen}.values())
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
-            return self.redraw(studies)
+            return self.drawing.redraw(studies)
         scale = self.scale()
         seeds = self.options.seeds or scale.seeds
         found = self.sources(scale, studies)
@@ -109,28 +102,14 @@ class Command:
             case "status":
                 return self.status(plan)
             case "render":
-                return self.draw(studies, scale, found, seeds)
-        status = self.train(plan, scale, found)
+                return self.drawing.draw(studies, scale, found, seeds)
+        status = self.training.train(plan, scale, found)
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
             self.publish(plan)
-        self.draw(studies, scale, found, seeds)
+        self.drawing.draw(studies, scale, found, seeds)
         return status
-
-    def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
-        """Draw studies, and with --all the page over them, beside the other profile where that is begun; the exit status."""
-        sections = self.render(studies, scale, found, seeds)
-        if self.options.all:
-            other = next(name for name in PROFILES if name != self.profile)
-            self.pages(sections, self.gathered(studies, scale, found, seeds, other))
-        return 0
-
-    def gathered(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str) -> list:
-        """The sections of a profile that is only shown beside another: nothing is drawn."""
-        report = importlib.import_module("core.report.render")
-        begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
-        return report.gathered(begun, profile, scale, found.sources, seeds, self.store)
 
     def scale(self) -> Scale:
         """The scale that was asked for or that fits the machine, said in the first line."""
@@ -206,167 +185,12 @@ class Command:
             print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
         return 0
 
-    def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
-        """Train what is missing; the exit status."""
-        done = len(plan.runs) - len(plan.missing)
-        shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
-        print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
-        if not plan.missing:
-            return 0
-        fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
-        self.check(plan, found)
-        self.store.prepare()
-        self.store.sweep_checkpoints()
-        with display(pace.Pace(len(plan.missing), plan.cost, 1)) as shown:
-            launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
-            try:
-                summary = run.train(plan.missing, launcher, shown, jobs, run.on_threads, self.grace(scale))
-            finally:
-                launcher.close()
-        again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
-        print("\n".join(summary.lines(shlex.join(["python", "run_study.py", *again]))), flush=True)
-        return summary.exit_status
-
-    def check(self, plan: Plan, found: finding.Found) -> None:
-        """Refuse before any training what every run would refuse. Raises UserError."""
-        gpus = self.options.cluster or (self.options.device != "cpu" and devices.visible_gpus())
-        places = checkpoints.positions(found.places.encoder or finding.DEMO_ENCODER)
-        for config in (planned.config for planned in plan.missing):
-            if not gpus and config.train.precision in ("fp16", "tf32"):
-                raise UserError(
-                    f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
-                )
-            if places is not None and config.data.max_length > places:
-                raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
-
-    def launcher(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[Launcher, int]:
-        """What starts runs on this machine, and how many go at once."""
-        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
-        shown.pace.jobs = resources.jobs
-        launcher = Launcher(
-            store=self.store, execution=self.execution(resources.device, resources.threads, found, scale),
-            slots=devices.Slots(resources), display=shown, job=self.around.job, warm=self.around.warm,
-            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
-            force=self.options.force,
-        )  # fmt: skip
-        return launcher, resources.jobs
-
-    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[object, int]:
-        """What starts runs on the workers of a scheduler, and how many may wait for a place there at once."""
-        clusters = importlib.import_module("core.runner.cluster")  # nothing else needs dask
-        address, device = self.options.cluster, self.options.device
-        if device == "auto":
-            device = clusters.device_of(address)
-            shown.note(f"Runs go to the workers' {'GPUs' if device == 'cuda' else 'CPUs'}; choose with --device.")
-        errand = clusters.Errand(
-            key=uuid.uuid4().hex, scale=scale.name, device=device, jobs=self.options.jobs,
-            execution=self.execution(device, 1, found, scale), published=self.published, job=self.around.job, warm=self.around.warm,
-            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
-            force=self.options.force,
-        )  # fmt: skip
-        cluster = clusters.Cluster(address, errand, self.store, shown)
-        return cluster, MOST_IN_LINE
-
-    def execution(self, device: str, threads: int, found: finding.Found, scale: Scale) -> Execution:
-        """Where and with what a run is executed; none of it is part of its identity."""
-        places, sources = found.places, found.sources
-        return Execution(
-            results_dir=str(self.results), cache_dir=str(cache_folder()),
-            corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
-            corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=device, threads=threads, checkpoint_minutes=self.checkpoint_minutes(scale),
-            other_encoders=tuple(
-                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
-            ),
-        )  # fmt: skip
-
-    def checkpoint_minutes(self, scale: Scale) -> float | None:
-        """Minutes between two checkpoints of a run, or None: a run of scale demo takes less than what a checkpoint saves."""
-        chosen = self.options.checkpoint_minutes
-        return (CHECKPOINT_MINUTES.get(scale.name) if chosen is None else chosen) or None
-
-    def grace(self, scale: Scale) -> float:
-        """Seconds that running trainings are given after a stop; with checkpoints enough to write gigabytes."""
-        return self.options.grace if self.options.grace is not None else 60.0 if self.checkpoint_minutes(scale) else 0.0
-
     def publish(self, plan: Plan) -> None:
         """Copy one's own finished runs into the published folder."""
         own = [run.run_id for run in plan.runs if self.store.has(run.run_id)]
         for identity in own:
             self.store.publish(identity, self.published)
         print(f"Published {len(own)} runs to {self.published / 'runs'}.")
-
-    def redraw(self, studies: list[Study]) -> int:
-        """Draw every study of every scale and profile of which a whole seed is stored; the exit status."""
-        print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
-        for scale in SCALES.values():
-            found = finding.demo_sources() if scale.name == "demo" else finding.recorded_sources(scale, self.store)
-            if found is None:
-                continue
-            self.redraw_scale(studies, scale, found)
-        return 0
-
-    def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found) -> None:
-        """Draw every study of a scale of which a whole seed is stored, under each profile, and the pages over them."""
-        seeds = self.options.seeds or scale.seeds
-        drawn = {}
-        for profile in PROFILES if self.options.profile is None else (self.options.profile,):
-            begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
-            drawn[profile] = self.render(begun, scale, found, seeds, profile) if begun else []
-        for profile, sections in drawn.items():
-            others = next((other for name, other in drawn.items() if name != profile), [])
-            self.pages(sections, others)
-
-    def pages(self, sections: list, others: list) -> None:
-        """Write the page over these studies."""
-        for line in importlib.import_module("core.report.render").render_page(sections, others, self.results):
-            print(line)
-
-    def begun(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> bool:
-        """Whether at least one seed of the study is stored in every cell, of one's own or published; a run that another study
-        happens to share does not make a table."""
-        def stored(seed: int) -> bool:
-            here = study.at(scale)
-            cells = [cell for cell in here.cells if here.unavailable(cell, scale, found.sources) is None]
-            configs = (here.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed) for cell in cells)
-            return bool(cells) and all(self.store.has(run_id(config), use_published=True) for config in configs)
-
-        return any(stored(seed) for seed in range(seeds))
-
-    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
-        """Draw tables and figures from what is stored; the page's sections."""
-        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
-
-        def drawn() -> object:
-            return report.render(studies, profile or self.profile, scale, found.sources, seeds, self.store, self.tables, self.figures)
-
-        try:
-            summary = drawn()
-        except OSError as error:
-            place = Path(error.filename or self.tables)
-            if error.errno not in files.FORBIDDEN or self.tables != self.results:
-                raise UserError(files.trouble(place, error)) from error
-            self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            print(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
-            try:
-                summary = drawn()
-            except OSError as again:
-                raise UserError(files.trouble(self.tables, again)) from again
-        print("\n".join(summary.lines))
-        if summary.missing:
-            print(f"{summary.missing} runs are missing; their cells are left open.")
-        if summary.published:
-            print(f"{summary.published} runs come from the project's published results, not from this machine.")
-        return summary.sections
-
-
-def cache_folder() -> Path:
-    """Where downloads and other things that can be made again are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "run_study"
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 from desk import Desk, encoder
 
 import run_study
+from core.runner.training import Training
 from core.runner.senteval import year_files
 
 DEV = "STS/STSBenchmark/sts-dev.csv"
@@ -283,14 +284,14 @@ def test_results_folders(desk, capsys, case):
 def test_a_results_folder_of_somebody_else(desk, capfd, monkeypatch):
     place = desk.folder / "other"
     place.mkdir(mode=0o500)
-    sound = run_study.Command.check
+    sound = Training.check
 
     def drop(*arguments):
         sound(*arguments)
         if os.getuid() == 0:
             os.seteuid(65534)  # nobody: from here on the folder may not be written
 
-    monkeypatch.setattr(run_study.Command, "check", drop)
+    monkeypatch.setattr(Training, "check", drop)
     child = os.fork()
     if child == 0:
         status = 99

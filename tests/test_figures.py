@@ -18,7 +18,7 @@ from core.report.points import Point
 from core.report.style import DPI, LOOKS, drawing, pdf_bytes, png_bytes
 from core.spec.scale import DEMO, MINI
 from core.spec.layout import Axis
-from fake_store import SOURCES, FakeStore, config_of, filled
+from fake_store import SOURCES, config_of, filled
 from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")

@@ -14,6 +14,7 @@ from core.runner import cli
 from core.runner.plan import plan
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, MINI, PAPER
+from core.runner.training import Training
 from run_study import Command, _shipped
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")
@@ -30,8 +31,8 @@ def planned(desk: Desk):
     ).runs
 
 
-def command(*arguments: str) -> Command:
-    return Command(cli.parse(["table3", *arguments]), [], _shipped())
+def command(*arguments: str) -> Training:
+    return Command(cli.parse(["table3", *arguments]), [], _shipped()).training
 
 
 def test_checkpoints_and_grace_by_scale_and_by_choice():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-from pathlib import Path
 
 import pytest
 import storm

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from core.report.cells import gather
-from core.report.quantities import value
+from core.report.quantities import value as value_of
 from core.report.frames import cell_frame, csv_text, run_frame
-from core.report.notes import footnotes, reading, setting
+from core.report.notes import footnotes, reading
 from core.report.render import render
 from core.report.statistics import spearman
 from core.report.tables import Entry, grid, latex, markdown, number
@@ -91,9 +91,9 @@ def test_an_average_with_a_test_set_missing_is_no_average():
     assert [r.status for r in one.cells[0].runs] == ["incomplete", "ok"]
     assert one.cells[0].estimate.n == 1 and one.missing == 1
     assert any("without the number that its cell shows" in note for note in footnotes(one))
-    assert value(run.rows, Metric(task="avg", title=""), "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
-    assert value(run.rows, Metric(task="avg", title=""), "all", DEMO) is None
-    assert value(run.rows, Metric(task="dev", title=""), "all", DEMO) == 50.0
+    assert value_of(run.rows, Metric(task="avg", title=""), "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
+    assert value_of(run.rows, Metric(task="avg", title=""), "all", DEMO) is None
+    assert value_of(run.rows, Metric(task="dev", title=""), "all", DEMO) == 50.0
 
 
 def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
@@ -102,10 +102,10 @@ def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
          ("curve", "dev", "spearman_all", 3, 10.0)],
         columns=["checkpoint", "task", "metric", "step", "value"],
     )  # fmt: skip
-    assert value(rows, Metric(task="dev", title=""), "all", DEMO) == 70.0
-    assert value(rows, Metric(task="dev", title=""), "mean", DEMO) == 50.0
-    assert value(rows, Metric(task="dev", title="", checkpoint="last"), "all", DEMO) == 60.0
-    assert value(rows, Metric(task="dev", title=""), "wmean", DEMO) is None
+    assert value_of(rows, Metric(task="dev", title=""), "all", DEMO) == 70.0
+    assert value_of(rows, Metric(task="dev", title=""), "mean", DEMO) == 50.0
+    assert value_of(rows, Metric(task="dev", title="", checkpoint="last"), "all", DEMO) == 60.0
+    assert value_of(rows, Metric(task="dev", title=""), "wmean", DEMO) is None
 
 
 def test_another_aggregate_of_the_study_is_followed():

@@ -15,7 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from core.engine.demo.frame import (ALONE, MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TO_PERSON, TO_RECEIVER,
-                                    TO_THING, TRAITS, Entity, Frame, concept, draw, gold, one, other_person, reserved,
+                                    TO_THING, TRAITS, Entity, Frame, concept, draw, gold, one, reserved,
                                     swapped)
 from core.engine.demo.grammar import render
 
