@@ -29,7 +29,7 @@ def desk(tmp_path, monkeypatch):
     def forbidden(**_):
         raise AssertionError("it went as far as training")
 
-    monkeypatch.setattr(run_study, "Launcher", forbidden)
+    monkeypatch.setattr("core.runner.training.Launcher", forbidden)
     return made
 
 
