@@ -77,8 +77,8 @@ def test_runner_imports_spec_and_itself(path):
 
 def test_only_the_two_modules_of_the_cluster_need_dask():
     using = {path.stem for path in ABOVE + modules("core/engine") + [ROOT / "run_study.py"] if tops(path) & {"dask", "distributed"}}
-    assert using == {"cluster", "workplace"}
-    importing = [path.stem for path in ABOVE if imported(path) & {"core.runner.cluster", "core.runner.workplace"}]
+    assert using == {"cluster", "remote"}
+    importing = [path.stem for path in ABOVE if imported(path) & {"core.runner.cluster", "core.runner.remote"}]
     assert set(importing) == {"cluster", "run"} and "if TYPE_CHECKING:\n    from core.runner.cluster" in (ROOT / "core/runner/run.py").read_text()
 
 

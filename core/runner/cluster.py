@@ -19,12 +19,12 @@ from dataclasses import replace
 
 from distributed import Client, Future, KilledWorker, rpc
 
-from core.runner import files, workplace
+from core.runner import files, remote
 from core.runner.launch import PATIENCE, POLL, Outcome, Stop, failed
 from core.runner.plan import PlannedRun, cost
 from core.runner.progress import Display
 from core.runner.store import Failure, Store
-from core.runner.workplace import Errand
+from core.runner.remote import Errand
 from core.spec.errors import UserError
 
 ANSWER = 8.0  # seconds that a scheduler is given to answer
@@ -63,7 +63,7 @@ class Cluster:
         """Let the workers' nurseries and the scheduler go."""
         self._closed.set()
         if not self.lost:
-            self._everywhere(workplace.leave).join(timeout=5)
+            self._everywhere(remote.leave).join(timeout=5)
         with contextlib.suppress(Exception):  # nothing hangs on a polite goodbye
             self._client.close(timeout=2)
         self._errand.sign_path.unlink(missing_ok=True)
@@ -104,7 +104,7 @@ class Cluster:
 
     def _on_a_worker(self, run: PlannedRun) -> Outcome:
         key = f"{run.run_id}-{next(self._arrival)}-{self._errand.key}"
-        future = self._client.submit(workplace.perform, self._errand, run, resources=self._errand.resources, key=key)
+        future = self._client.submit(remote.perform, self._errand, run, resources=self._errand.resources, key=key)
         while not future.done():
             if self.lost:
                 return self._unheard(run)
@@ -192,7 +192,7 @@ class Cluster:
             if self.stop.deadline >= self._told_to_stop_by:
                 return
             self._told_to_stop_by = self.stop.deadline
-        self._everywhere(workplace.stop, self.stop.signal, max(0.0, self.stop.deadline - time.monotonic()))
+        self._everywhere(remote.stop, self.stop.signal, max(0.0, self.stop.deadline - time.monotonic()))
 
     def _everywhere(self, function, *arguments) -> threading.Thread:
         """Call something on every worker, in a thread, since a worker that is gone may take long not to answer."""
