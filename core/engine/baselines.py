@@ -21,7 +21,7 @@ from core.runner.files import write_whole
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
 
-NAMES = ("untrained", "untrained_first_last", "untrained_first_last_0", "bag_of_words")
+NAMES = ("untrained", "bag_of_words", "untrained_first_last", "untrained_first_last_0")  # in the order in which they are made
 WORD_VECTOR = 256  # numbers of a random word vector
 
 

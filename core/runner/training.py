@@ -54,7 +54,8 @@ class Training:
 
     def check(self, plan: Plan, found: finding.Found) -> None:
         """Refuse before any training what every run would refuse. Raises UserError."""
-        gpus = self.options.cluster or (self.options.device != "cpu" and devices.visible_gpus())
+        local = None if self.options.cluster else devices.resources(plan.runs[0].config.scale, self.options.device, self.options.jobs)
+        gpus = local is None or local.device == "cuda"
         places = checkpoints.positions(found.places.encoder or finding.DEMO_ENCODER)
         for config in (planned.config for planned in plan.missing):
             if not gpus and config.train.precision in ("fp16", "tf32"):
