@@ -17,12 +17,12 @@ LINES = ("ours", "paper", "difference")
 MARKS = {
     "▲": "higher than the reference, Holm-corrected p < 0.05 over the table (paired by seed)",
     "▼": "lower than the reference, Holm-corrected p < 0.05 over the table (paired by seed)",
-    "†": "the reference, the paper's best cell",
+    "†": "the reference: the others are compared with it",
     "‡": "a collapsed run is among them",
     "§": "one run: no spread over seeds is known; an interval in brackets is a bootstrap over its test pairs",
 }
 BOLD = "bold: the best, told from every other cell (p < 0.05, Holm-corrected over all pairs)"
-PLAIN_MARKS = {"†": "the reference, the paper's best cell; no difference to it can be told from zero"}
+PLAIN_MARKS = {"†": "the reference: the others are compared with it, and no difference can be told from zero"}
 
 # One character at a time, so that nothing is escaped twice.
 LATEX = str.maketrans({

@@ -49,7 +49,7 @@ STUDY = Study(
         ),
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="grouped", x="augmentation", series="evaluation", caption="Score by augmentation and evaluation"),
+    figure=FigureSpec(kind="bars", caption="Score by augmentation and evaluation"),
     reference=("none", "clean"),
     footnotes=(
         "The released code applies these augmentations to the test sentences too, at random (D21); the paper does not "
