@@ -33,13 +33,21 @@ if not os.environ.get("REAL_REPORT"):
 
 chosen = studies.STUDIES
 if os.environ.get("REFERENCE_CELL"):  # one cell a study, for tests that train in earnest
-    chosen = tuple(replace(s, cells=tuple(c for c in s.cells if c.labels == s.reference)) for s in chosen)
+    chosen = tuple(
+        replace(s, cells=tuple(c for c in s.cells if c.labels == s.reference), claims=()) for s in chosen if s.reference is not None
+    )
+
+
+def find(name: str):
+    """The study of that name among those chosen."""
+    return next(study for study in chosen if study.name == studies.find(name).name)
+
 
 sys.exit(
     run_study.main(
         sys.argv[1:],
         run_study.Surroundings(
-            studies=chosen, find=lambda name: next(s for s in chosen if s.name == studies.find(name).name), job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
+            studies=chosen, find=find, job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
             home=Path(os.environ["FAKE_HOME"]),
         ),
     )
