@@ -125,14 +125,19 @@ class StudyResult:
         return next((cell for cell in self.cells if all(cell.cell.labels[p] == label for p, label in wanted)), None)
 
 
-def gather(study: Study, *, profile: str, scale: Scale, sources: Sources, seeds: int, store) -> StudyResult:
-    """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones."""
+def gather(
+    study: Study, *, profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict[str, RunResult] | None = None,
+) -> StudyResult:  # fmt: skip
+    """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones.
+
+    `loaded` keeps what was read, by run id, for studies that share runs.
+    """
     study = study.at(scale)
     seeds = max(seeds, study.least_seeds)
     by_cell: dict[tuple[str, ...], tuple[RunResult, ...]] = {}
     reasons = {cell.labels: study.unavailable(cell, scale, sources) or "" for cell in study.cells}
     aggregates: list[str] = []
-    loaded: dict[str, RunResult] = {}
+    loaded = {} if loaded is None else loaded
     for cell in study.cells:
         if reasons[cell.labels]:
             by_cell[cell.labels] = ()
@@ -176,7 +181,7 @@ def gather(study: Study, *, profile: str, scale: Scale, sources: Sources, seeds:
 def _run(
     store, identity: str, seed: int, metric: Metric, aggregate: str, scale: Scale, loaded: dict[str, RunResult]
 ) -> RunResult:
-    """A run as its cell reads it; `loaded` keeps what was read, since cells of one table often share a run."""
+    """A run as its cell reads it."""
     if identity not in loaded:
         loaded[identity] = _load(store, identity, seed)
     run = loaded[identity]

@@ -44,8 +44,9 @@ def render(
     missing: set[str] = set()
     published: set[str] = set()
     sections: list[Section] = []
+    loaded: dict = {}
     for study in studies:
-        result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store)
+        result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded)
         missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
         published |= {run.run_id for run in result.runs if run.source == "published"}
         head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
@@ -76,7 +77,10 @@ def gathered(
     studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store
 ) -> list[Section]:
     """Studies as they stand in the store, without a picture and without writing anything."""
-    found = [gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store) for study in studies]
+    loaded: dict = {}
+    found = [
+        gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded) for study in studies
+    ]
     return [Section(result=result, picture=None) for result in found]
 
 

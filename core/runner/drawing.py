@@ -40,8 +40,9 @@ class Drawing:
     def redraw(self, studies: list[Study]) -> int:
         """Draw every study of every scale and profile of which a whole seed is stored; the exit status."""
         print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
+        known = finding.recorded(self.store)
         for scale in SCALES.values():
-            found = finding.demo_sources() if scale.name == "demo" else finding.recorded_sources(scale, self.store)
+            found = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
             if found is None:
                 continue
             self.redraw_scale(studies, scale, found)
@@ -65,13 +66,15 @@ class Drawing:
 
     def begun(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> bool:
         """Whether at least one seed of the study is stored in every cell, of one's own or published; a run that another study
-        happens to share does not make a table."""
+        happens to share does not make a table, and neither do a few seeds a study that is about many."""
         def stored(seed: int) -> bool:
             here = study.at(scale)
             cells = [cell for cell in here.cells if here.unavailable(cell, scale, found.sources) is None]
             configs = (here.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed) for cell in cells)
             return bool(cells) and all(self.store.has(run_id(config), use_published=True) for config in configs)
 
+        if study.least_seeds > 1:
+            return all(stored(seed) for seed in range(study.least_seeds))
         return any(stored(seed) for seed in range(seeds))
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:

@@ -140,13 +140,18 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
     """The sources that most of the stored runs of a scale were made with, or None: for drawing where the data is not at hand."""
-    counted: Counter[Sources] = Counter()
+    return recorded(store).get(scale.name)
+
+
+def recorded(store: Store) -> dict[str, Found]:
+    """The sources that most of the stored runs of each scale were made with, by the scale's name; every run is read once."""
+    counted: dict[str, Counter[Sources]] = {}
     for identity in store.runs():
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(identity)
-            if stored.config.scale == scale.name and "encoder_hidden" in stored.provenance:
-                counted[_sources_of(stored)] += 1
-    return Found(sources=counted.most_common(1)[0][0], places=Places()) if counted else None
+            if "encoder_hidden" in stored.provenance:
+                counted.setdefault(stored.config.scale, Counter())[_sources_of(stored)] += 1
+    return {scale: Found(sources=found.most_common(1)[0][0], places=Places()) for scale, found in counted.items()}
 
 
 def _sources_of(stored) -> Sources:
