@@ -8,8 +8,8 @@ from scipy import stats
 
 from core.report.cells import gather
 from core.report.statistics import holm
-from core.report.verdicts import NOTHING, Evidence, evidence, outcome_of, paper_evidence, table_scatter, truth, verdicts
-from core.spec.claim import Claim, above, all_of, at_least, below, best, collapses, greater, within
+from core.report.verdicts import NOTHING, Evidence, evidence, outcome_of, paper_evidence, table_scatter, verdicts
+from core.spec.claim import Claim, above, all_of, at_least, below, best, collapses, greater, truth, within
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import DEMO
 from core.spec.study import Study
@@ -113,7 +113,7 @@ def test_holm_runs_over_all_contrasts_of_the_study():
 def test_joined_predicates_follow_kleene(truths, needed, expected):
     found = known(*truths)
     predicate = at_least(needed, list(found))
-    assert truth(predicate, {contrast: one.truth for contrast, one in found.items()}) is expected
+    assert truth(predicate, lambda contrast: found[contrast].truth) is expected
     assert outcome_of(predicate, found) == {True: "supported", False: "contradicted", None: "undecided"}[expected]
 
 

@@ -16,6 +16,7 @@ from core.report.sheet import WIDTH, key, name_of_numbers, notes_of, sheet, wate
 from core.report.style import GREY, LOOKS, PALE, Look
 
 DASHED = (0, (4, 2))
+PER_LETTER = 0.075  # inches of a label at 8 points
 PAPER_LOOK = Look(GREY, "o")
 
 
@@ -53,7 +54,7 @@ def panels(result: StudyResult) -> Figure:
         axes[-1].set_xlabel(axis.title + ("" if to_scale else " (not to scale)"))
         if not groups[0][1] and result.scale.watermark:
             watermark(drawn, box, result.scale.watermark)
-    name_of_numbers(drawn, boxes[0], unit(result.study.metric))
+    name_of_numbers(drawn, boxes[0], ", ".join(dict.fromkeys(unit(cell.metric) for cell in result.cells)))
     return drawn
 
 
@@ -92,7 +93,9 @@ def _furnish(one: Axes, result: StudyResult, where, lowest: bool) -> None:
     step = at.spacing(where)
     ends = sorted(where.values())
     one.set_xlim(ends[0] - 0.6 * step, ends[-1] + 0.6 * step)
-    one.set_xticks(list(where.values()), list(where) if lowest else [""] * len(where))
+    place = one.get_position().width * WIDTH / len(where)  # inches for a label
+    size = min(8.0, 8.0 * place / (PER_LETTER * max(map(len, where))))
+    one.set_xticks(list(where.values()), list(where) if lowest else [""] * len(where), size=max(5.0, size))
     if result.study.figure.kind == "grouped":
         one.tick_params(axis="x", length=0)
         for left, right in zip(ends, ends[1:]):

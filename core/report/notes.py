@@ -43,7 +43,7 @@ def what(result: StudyResult, metric: Metric) -> str:
     if kind == "Spearman × 100":
         kind += f" ({result.aggregate})"
     if metric.quantity != "spearman":
-        return f"{metric.title}, {kind}" if metric.title else kind
+        return kind if not metric.title else metric.title if kind in metric.title.lower() else f"{metric.title}, {kind}"
     if metric.task == "avg":
         return f"{kind}, mean over {', '.join(result.scale.tests)}"
     return f"{kind}, on {result.scale.dev if metric.task == 'dev' else metric.task}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,11 +11,11 @@ from matplotlib.lines import Line2D
 
 from core.report.cells import CellResult, StudyResult
 from core.report.quantities import curve, spectrum, unit
-from core.report.sheet import key, name_of_numbers, notes_of, place, sheet, watermark
+from core.report.sheet import LEFT, key, name_of_numbers, notes_of, place, sheet, watermark
 from core.report.style import GREY, LOOKS, PALE
 
 PER_ROW = 0.2  # inches a horizontal bar
-LABELS = 2.3  # inches for the names of bars
+PER_LETTER, AROUND = 0.063, 0.2  # inches of a row's name, and beside it
 STEPS_DOWN = 50  # of a run's own spectrum that are drawn: the paper draws about as many of 768
 OURS = LOOKS[0].colour
 
@@ -62,7 +62,8 @@ def strip(result: StudyResult) -> Figure:
     """Every run of every cell as a dot, with mean and standard deviation, beside the paper's runs."""
     papers = [cell for cell in result.cells if cell.cell.published_runs]
     legend = [key("one run", "o", OURS, size=4), key("mean ± one standard deviation", "|", "black", size=9)]
-    drawn, boxes = sheet(result, legend, notes_of(result), panels=2 if papers else 1, height=max(1.5, 0.42 * len(result.cells)))
+    drawn, boxes = sheet(result, legend, notes_of(result), panels=2 if papers else 1, height=max(1.5, 0.42 * len(result.cells)),
+                         left=_room("/".join(cell.cell.labels) for cell in result.cells if len(result.cells) > 1))
     groups = [(f"this project ({result.scale.name})", [(c, [r.value for r in c.runs if r.value is not None]) for c in result.cells])]
     groups += [("paper: one configuration, printed so often", [(c, list(c.cell.published_runs)) for c in papers])] if papers else []
     for box, (name, cells) in zip(boxes, groups):
@@ -77,7 +78,8 @@ def strip(result: StudyResult) -> Figure:
             axes.text(mean, row - 0.36, f"{mean:.2f} ± {sd:.2f}, n = {len(values)}", ha="center", va="bottom", size=7)
         axes.set_ylim(len(cells) - 0.3, -0.6)
         labels = ["/".join(cell.cell.labels) for cell, _ in cells]
-        axes.set_yticks(range(len(cells)), labels if len(cells) > 1 else [""])
+        named = len(cells) > 1 and box is boxes[0]
+        axes.set_yticks(range(len(cells)), labels if named else [""] * len(cells), size=7)
         axes.set_title(name, loc="left", pad=4)
         axes.set_xlabel(unit(result.study.metric))
         axes.grid(axis="x", color=PALE, linewidth=0.6)
@@ -141,9 +143,14 @@ def _name(result: StudyResult, cell: CellResult) -> str:
     return "/".join(cell.cell.labels[n] for n in places)
 
 
+def _room(names: Iterable[str]) -> float:
+    """Inches that the names of rows need on the left."""
+    return max(LEFT, AROUND + PER_LETTER * max(map(len, names), default=0))
+
+
 def _rows(result: StudyResult, cells: Sequence[CellResult], legend, notes) -> tuple[Figure, Axes]:
     """A figure with a row for each cell, the first at the top."""
-    drawn, boxes = sheet(result, legend, notes, height=0.3 + PER_ROW * len(cells), left=LABELS)
+    drawn, boxes = sheet(result, legend, notes, height=0.3 + PER_ROW * len(cells), left=_room(_label(result, cell) for cell in cells))
     axes = place(drawn, boxes[0])
     axes.set_yticks(range(len(cells)), [_label(result, cell) for cell in cells], size=7)
     axes.set_ylim(len(cells) - 0.4, -0.6)

@@ -15,7 +15,7 @@ from scipy import stats
 
 from core.report.cells import CellResult, StudyResult
 from core.report.statistics import ALPHA, LEVEL, holm
-from core.spec.claim import Claim, Contrast, Joined, Predicate
+from core.spec.claim import Claim, Contrast, Joined, Predicate, holds_as_printed, truth
 
 Outcome = Literal["supported", "contradicted", "undecided", "not run"]
 UNSTABLE = 3.0  # a cell that scatters so many times more than the table's median cell has a spread of its own
@@ -83,7 +83,7 @@ def verdicts(result: StudyResult) -> tuple[Verdict, ...]:
     contrasts = list(dict.fromkeys(contrast for claim in claims for contrast in claim.predicate.contrasts()))
     ours = corrected({contrast: evidence(contrast, result) for contrast in contrasts})
     theirs = corrected({contrast: paper_evidence(contrast, result) for contrast in contrasts})
-    by_sign = {contrast: printed_truth(contrast, result) for contrast in contrasts}
+    numbers = {cell.cell.labels: cell.cell.published for cell in result.cells}
     found = []
     for claim in claims:
         predicate = claim.predicate
@@ -94,25 +94,15 @@ def verdicts(result: StudyResult) -> tuple[Verdict, ...]:
                 claim=claim, outcome=outcome, effect=shown.effect, low=shown.effect - shown.half, high=shown.effect + shown.half,
                 n=shown.n, p_holm=shown.p_holm,
                 seeds=seeds_to_decide(predicate, ours, len(contrasts)) if outcome == "undecided" else None,
-                printed=truth(predicate, by_sign), paper_runs=outcome_of(predicate, theirs),
+                printed=holds_as_printed(predicate, numbers), paper_runs=outcome_of(predicate, theirs),
             )
         )
     return tuple(found)
 
 
-def truth(predicate: Predicate, known: Mapping[Contrast, bool | None]) -> bool | None:
-    """Kleene's value of a predicate, given that of its contrasts."""
-    if isinstance(predicate, Contrast):
-        return known[predicate]
-    parts = [truth(part, known) for part in predicate.parts]
-    if parts.count(True) >= predicate.needed:
-        return True
-    return False if len(parts) - parts.count(False) < predicate.needed else None
-
-
 def outcome_of(predicate: Predicate, known: Mapping[Contrast, Evidence]) -> Outcome:
     """supported, contradicted or undecided; not run while a cell that it speaks of has no run and nothing is settled without it."""
-    value = truth(predicate, {contrast: one.truth for contrast, one in known.items()})
+    value = truth(predicate, lambda contrast: known[contrast].truth)
     if value is not None:
         return "supported" if value else "contradicted"
     return "not run" if any(known[contrast].n == 0 for contrast in predicate.contrasts()) else "undecided"
@@ -160,15 +150,6 @@ def paper_evidence(contrast: Contrast, result: StudyResult) -> Evidence:
     return Evidence(effect, error, float(freedom), min(len(values) for values in runs.values()), _p(effect, error, freedom))
 
 
-def printed_truth(contrast: Contrast, result: StudyResult) -> bool | None:
-    """Whether a contrast holds on the printed numbers, by their sign; None if one is not printed."""
-    weights = _weights(contrast, result)
-    numbers = {cell.cell.labels: cell.cell.published for cell in result.cells if cell.cell.labels in weights}
-    if any(number is None for number in numbers.values()):
-        return None
-    return sum(weight * numbers[labels] for labels, weight in weights.items()) - contrast.above > 1e-9
-
-
 def seed_values(cell: CellResult) -> dict[int, float]:
     """A cell's values by seed; a collapsed run without a Spearman counts as 0: constant cosines order nothing."""
     found = {run.seed: run.value for run in cell.runs if run.value is not None}
@@ -206,7 +187,7 @@ def deciding(predicate: Predicate, known: Mapping[Contrast, Evidence]) -> Contra
     if isinstance(predicate, Contrast):
         return predicate
     parts = [deciding(part, known) for part in predicate.parts]
-    settled = truth(predicate, {contrast: known[contrast].truth for contrast in predicate.contrasts()})
+    settled = truth(predicate, lambda contrast: known[contrast].truth)
     unknown = np.inf if settled is False else -np.inf  # what has no run decides nothing that is settled without it
     strengths = {contrast: known[contrast].strength for contrast in parts}
     ordered = sorted(parts, key=lambda contrast: unknown if np.isnan(strengths[contrast]) else strengths[contrast], reverse=True)

@@ -60,8 +60,8 @@ def plan(
 ) -> Plan:  # fmt: skip
     """The distinct runs of these studies under seeds 0 … seeds-1; a run that several cells need is counted once.
 
-    Cells that the scale cannot run are left out. Missing are those that the store has not, or all with `force`. A damaged run of one's own is set aside and missing;
-    published runs count as done only with `use_published`.
+    Cells that the scale cannot run are left out. Missing are those that the store has not, or all with `force`. A damaged run of
+    one's own is set aside and missing; published runs count as done only with `use_published`.
     """
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}

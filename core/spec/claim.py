@@ -6,12 +6,13 @@ one contrast is true, false or open; predicates join these by Kleene's logic (`a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
 
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
+ROUNDING = 1e-9  # of sums of printed numbers
 Printed = Literal["holds", "fails", "not printed"]
 
 
@@ -124,22 +125,36 @@ def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contr
     return Contrast((Term(1.0, gain[1]), Term(-1.0, gain[0]), Term(-1.0, less[1]), Term(1.0, less[0])))
 
 
+def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool | None:
+    """Kleene's value of a predicate, given that of each of its contrasts."""
+    if isinstance(predicate, Contrast):
+        return of(predicate)
+    parts = [truth(part, of) for part in predicate.parts]
+    if parts.count(True) >= predicate.needed:
+        return True
+    return False if len(parts) - parts.count(False) < predicate.needed else None
+
+
 def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None]) -> bool | None:
-    """Whether a predicate holds on plain numbers, by sign alone and Kleene's logic; None if a number that it needs is missing.
+    """Whether a predicate holds on plain numbers, by their sign alone; None if a number that it needs is missing.
 
     `printed` has every cell of the study, None where the paper prints nothing; a wildcard is the mean over its cells, all of them.
     """
-    if isinstance(predicate, Joined):
-        answers = [holds_as_printed(part, printed) for part in predicate.parts]
-        if answers.count(True) >= predicate.needed:
-            return True
-        return None if answers.count(True) + answers.count(None) >= predicate.needed else False
-    values = [(term.weight, _mean(term.cell, printed)) for term in predicate.terms]
-    if any(value is None for _, value in values):
-        return None
-    return sum(weight * value for weight, value in values) > predicate.above
+
+    def of(contrast: Contrast) -> bool | None:
+        values = [(term.weight, _mean(term.cell, printed)) for term in contrast.terms]
+        if any(value is None for _, value in values):
+            return None
+        return sum(weight * value for weight, value in values) - contrast.above > ROUNDING
+
+    return truth(predicate, of)
+
+
+def matches(wanted: Labels, labels: Labels) -> bool:
+    """Whether a cell has these labels, None matching any."""
+    return len(wanted) == len(labels) and all(want is None or want == have for want, have in zip(wanted, labels))
 
 
 def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:
-    found = [value for labels, value in printed.items() if all(want is None or want == have for want, have in zip(wanted, labels))]
+    found = [value for labels, value in printed.items() if matches(wanted, labels)]
     return None if not found or None in found else sum(found) / len(found)

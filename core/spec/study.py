@@ -9,7 +9,7 @@ from typing import Literal
 
 from core.spec.availability import unavailable
 from core.spec.base import base, released_changes
-from core.spec.claim import Claim, Labels
+from core.spec.claim import Claim, Labels, matches
 from core.spec.config import RunConfig, Seed
 from core.spec.errors import UserError
 from core.spec.layout import ENCODERS, Axis, Cell, FigureSpec, Metric
@@ -75,10 +75,7 @@ class Study:
 
     def matching(self, labels: Labels) -> tuple[Cell, ...]:
         """The cells with these labels, None matching any; empty if there are none."""
-        return tuple(
-            cell for cell in self.cells
-            if len(labels) == len(cell.labels) and all(want is None or want == have for want, have in zip(labels, cell.labels))
-        )
+        return tuple(cell for cell in self.cells if matches(labels, cell.labels))
 
     def metric_of(self, cell: Cell) -> Metric:
         """What the entry of a cell is."""
@@ -189,7 +186,7 @@ class Study:
 def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
     """Whether every cell of a claim is among these."""
     wanted = {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}
-    return all(any(all(w is None or w == h for w, h in zip(labels, cell)) for cell in cells) for labels in wanted)
+    return all(any(matches(labels, cell) for cell in cells) for labels in wanted)
 
 
 def _spelled(value) -> str:
