@@ -157,3 +157,12 @@ def test_transfer_tasks_as_a_setting_change_what_the_run_is_evaluated_on():
         study.cells[0], profile="clean", scale=DEMO, sources=demo_sources().sources, seed=0
     )
     assert run == vary(sample, {"eval.transfer": True, "eval.digest": demo_sources().sources.transfer_digest})
+
+
+def test_a_variant_has_no_rows_for_what_the_paper_copied():
+    study = find("table1")
+    sample = study.config(next(c for c in study.cells if c.encoder == "bert-base" and not c.copied), profile="clean", scale=DEMO, sources=SOURCES, seed=0)
+    varied = study.with_settings(("train.steps=8",), sample)
+    assert "GloVe (avg.)" in study.axis(study.rows).labels and "GloVe (avg.)" not in varied.axis(varied.rows).labels
+    assert {cell.labels[0] for cell in varied.cells} == set(varied.axis(varied.rows).labels)
+    assert varied.axis("task").labels == study.axis("task").labels

@@ -173,11 +173,14 @@ class Study:
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
         if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
             suffix = f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
+        cells = tuple(replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied)
+        used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
         return replace(
             self,
             name=f"{self.name}@{suffix}",
             title=f"{self.title} with {suffix}",
-            cells=tuple(replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied),
+            axes=tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used)),
+            cells=cells,
             claims=(),
             settings=tuple(settings),
         )
