@@ -4,10 +4,13 @@ import hashlib
 
 import numpy as np
 import pytest
+from transformers import AutoTokenizer
 
+from core.engine.demo.corpus import training_sentences
 from core.engine.text import training_text
 from core.runner.corpus import measure, read_csv_quoted, read_lines
 from core.engine.tokens import TokenTable, cached_table, tokenise
+from core.runner.sources import DEMO_ENCODER
 from core.spec.config import Data
 from core.spec.errors import UserError
 
@@ -45,6 +48,7 @@ def test_wrong_digest_missing_file_and_bad_encoding_are_named(tmp_path):
 
 class Tokenizer:
     calls = 0
+    is_fast = False
 
     def __call__(self, texts, truncation, max_length):
         self.calls += 1
@@ -54,6 +58,15 @@ class Tokenizer:
 def test_token_table_by_hand():
     table = tokenise(Tokenizer(), ["abc", "a", "abcdefgh"], 5)
     assert [table[i].tolist() for i in range(len(table))] == [[0, 1, 2], [0], [0, 1, 2, 3, 4]]
+
+
+def test_compiled_tokenizer_gives_what_the_whole_one_gives():
+    tokenizer = AutoTokenizer.from_pretrained(DEMO_ENCODER)
+    texts = ["", "a", "the " * 40, *training_sentences(50)]
+    wanted = tokenizer(texts, truncation=True, max_length=12)["input_ids"]
+    table = tokenise(tokenizer, texts, 12)
+    assert tokenizer.is_fast and [table[i].tolist() for i in range(len(table))] == wanted
+    assert len(tokenizer(texts[2])["input_ids"]) > 12  # the tokenizer itself goes on uncut
 
 
 def test_table_is_built_once_and_rebuilt_when_damaged(tmp_path):
