@@ -69,11 +69,20 @@ def test_separable_labels_are_read_and_chance_is_chance(noise, low, high):
         assert low <= found.test <= high and low <= found.dev <= high
 
 
-def test_a_path_moves_at_every_c_and_ends_where_a_cold_start_does():
+@pytest.mark.parametrize("shape", ["round", "like an encoder's"])
+def test_a_path_moves_at_every_c_and_ends_where_a_cold_start_does(shape):
     x, y = examples(400, dim=20, noise=4.0)
+    if shape != "round":  # far from the origin, and a hundred times as wide in one direction as in another
+        x = x * np.geomspace(1, 0.01, 20, dtype=np.float32) + 5
+    x = x.astype(np.float64)
     for c, model in zip(WIDE, transfer.path(x, y, WIDE)):
-        cold = LogisticRegression(C=c, max_iter=5000, tol=1e-8).fit(x.astype(np.float64), y)
-        assert model.C == c and model.coef_ == pytest.approx(cold.coef_, abs=2e-3)
+        cold = LogisticRegression(C=c, max_iter=100_000, tol=1e-9).fit(x, y)
+        assert model.C == c and model.coef_ == pytest.approx(cold.coef_, abs=1e-3)
+
+
+def test_one_vector_for_everything_gives_chance():
+    found = transfer_accuracies(tasks(), lambda s: np.ones((len(s), 3)))
+    assert found["A"] == (50.0, 50.0)
 
 
 def tasks():

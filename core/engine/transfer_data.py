@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.runner.digests import with_probes
 from core.runner.graded import AGAIN, malformed, numbered_lines, sentence
 from core.runner.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES, check_transfer, senteval_root
 from core.spec.errors import UserError
@@ -73,12 +74,12 @@ def load_probes() -> list[TransferTask]:
 
 
 def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
-    """SHA-256 of the demo's graded pairs, by their digest, and of every labelled sentence, one a line."""
+    """SHA-256 of the demo's graded pairs, by their digest, of every labelled sentence, one a line, and of how probes are fitted."""
     lines = [f"{sets_digest}\n"]
     for task in tasks:
         for name, part in (("train", task.train), ("dev", task.dev), ("test", task.test)):
             lines += [f"{task.name}\t{name}\t{label}\t{text}\n" for text, label in zip(part.first, part.labels)]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    return with_probes(hashlib.sha256("".join(lines).encode()).hexdigest())
 
 
 def _two_files(root: Path, name: str) -> TransferTask:

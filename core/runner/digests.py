@@ -10,6 +10,7 @@ from core.runner.senteval import senteval_root, used_files
 from core.spec.errors import UserError
 
 _CHUNK = 1 << 20
+_PROBES = "logistic regression by Newton's method in float64"  # another fit would be another number, and so another run
 
 
 def file_digest(path: Path) -> str:
@@ -27,12 +28,18 @@ def file_digest(path: Path) -> str:
 def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
     """SHA-256 over the evaluation files that a run uses (`core.runner.senteval.used_files`), by name and content.
 
-    With `transfer` the transfer tasks are among them.
+    With `transfer` the transfer tasks are among them, and the way in which their probes are fitted.
 
     Places, and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for a missing file.
     """
     root = senteval_root(evaluation_path)
-    return named_digest((name, root / name) for name in used_files(transfer))
+    digest = named_digest((name, root / name) for name in used_files(transfer))
+    return with_probes(digest) if transfer else digest
+
+
+def with_probes(digest: str) -> str:
+    """The digest of sets with transfer tasks, with the way in which probes are fitted taken in."""
+    return hashlib.sha256(f"{digest}\n{_PROBES}\n".encode()).hexdigest()
 
 
 def named_digest(files: Iterable[tuple[str, Path]]) -> str:
