@@ -22,10 +22,11 @@ from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 
 HOME = Path(__file__).resolve().parent
-# Imported before the first fork, since transformers loads its parts only when they are used.
+# Imported or called before the first fork: transformers loads its parts only when they are used, and the demo's sets are made once.
 WARM = (
     "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto",
     "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta", "pyarrow.parquet",
+    "core.engine.sts:load_demo",
 )  # fmt: skip
 
 
@@ -92,6 +93,8 @@ class Command:
         found = self.sources(scale, studies)
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
+        if self.options.mode == "render":
+            return self.drawing.draw(studies, scale, found, seeds)
         plan = planning.plan(
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force,
@@ -101,8 +104,6 @@ class Command:
                 return self.plan(plan, scale)
             case "status":
                 return self.status(plan)
-            case "render":
-                return self.drawing.draw(studies, scale, found, seeds)
         status = self.training.train(plan, scale, found)
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later

@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Callable
 
 import pandas  # noqa: F401  (pyarrow imports it at the first array, which would be once a child)
 
@@ -31,15 +32,17 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--socket", type=int, required=True)
     parser.add_argument("--job", required=True, help="module:function that trains one run")
-    parser.add_argument("--warm", default="", help="modules to import beforehand, separated by commas")
+    parser.add_argument("--warm", default="", help="modules to import and functions to call beforehand, separated by commas")
     options = parser.parse_args(argv)
     sock = socket.socket(fileno=options.socket)
     sock.set_inheritable(False)
     try:
-        module, _, function = options.job.partition(":")
-        job = getattr(importlib.import_module(module), function)
+        job = named(options.job)
         for name in filter(None, options.warm.split(",")):
-            importlib.import_module(name)
+            if ":" in name:
+                named(name)()
+            else:
+                importlib.import_module(name)
     except Exception as error:
         wire.send(sock, {"broken": f"{type(error).__name__}: {error}"})
         raise
@@ -48,6 +51,12 @@ def main(argv: list[str]) -> int:
     wire.send(sock, {"ready": True, "threads": threads()})
     Nursery(sock, job).serve()
     return 0
+
+
+def named(name: str) -> Callable:
+    """The function `module:function`."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)
 
 
 def threads() -> int | None:

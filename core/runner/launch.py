@@ -57,7 +57,7 @@ class Stop:
 
 
 class Launcher:
-    """Starts runs on one machine. `provenance` is recorded with each result; `job` is module:function, `warm` what to import."""
+    """Starts runs on one machine. `provenance` is recorded with each result; `job` is module:function, `warm` what to import or call first."""
 
     lost = ""  # this machine is never out of reach; a cluster can be
 

@@ -24,7 +24,7 @@ MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
 
 
 class Training:
-    """How one command trains: `job` is run by children of a process that has imported `warm`; `argv` is what to type again."""
+    """How one command trains: `job` is run by children of a process that has loaded `warm`; `argv` is what to type again."""
 
     def __init__(self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str, warm: Sequence[str]):
         self.options, self.argv = options, list(argv)
