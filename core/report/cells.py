@@ -142,7 +142,7 @@ def gather(
         if reasons[cell.labels]:
             by_cell[cell.labels] = ()
             continue
-        configs = [study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed) for seed in range(seeds)]
+        configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=seeds)
         aggregates.append(configs[0].sts.aggregate)
         metric = study.metric_of(cell)
         by_cell[cell.labels] = tuple(

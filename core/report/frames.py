@@ -46,23 +46,30 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     A run that several cells read stands once, under the first of them; one without a result keeps one row, with an empty value.
     """
     names = [axis.name for axis in result.study.axes if axis.name != "task"]  # the rows have a task of their own
-    parts, seen = [], set()
+    stored = ["checkpoint", "task", "metric", "step", "value"]
+    heads, parts = {}, []
     for cell in result.cells:
+        labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
         for run in cell.runs:
-            if run.run_id in seen:
+            if run.run_id in heads:
                 continue
-            seen.add(run.run_id)
-            if run.rows is None:
-                rows = pd.DataFrame({"checkpoint": [""], "task": [""], "metric": [""], "step": [pd.NA], "value": [np.nan]})
-            else:
-                rows = run.rows[run.rows["checkpoint"].isin(CHECKPOINTS) & ~run.rows["metric"].str.startswith(SPECTRUM)]
-                rows = rows.sort_values(["checkpoint", "task", "metric"], kind="stable")
-            labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
-            head = {name: labels[name] for name in names}
-            head |= {"seed": run.seed, "run_id": run.run_id, "status": run.status, "source": run.source}
-            parts.append(rows[["checkpoint", "task", "metric", "step", "value"]].assign(**head).astype({"step": "Int64"}))
-    columns = [*names, "seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+            heads[run.run_id] = [*(labels[name] for name in names), run.seed, run.run_id, run.status, run.source]
+            parts.append(_no_rows() if run.rows is None else run.rows[stored].astype({"step": "Int64"}))
+    columns = [*names, "seed", "run_id", "status", "source"]
+    if not parts:
+        return pd.DataFrame(columns=[*columns, *stored])
+    rows = pd.concat(parts, ignore_index=True)
+    of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])  # which run a row is of
+    shown = (rows["checkpoint"].isin(CHECKPOINTS) & ~rows["metric"].str.startswith(SPECTRUM)) | (rows["checkpoint"] == "")
+    head = pd.DataFrame(list(heads.values()), columns=columns).iloc[of].reset_index(drop=True)
+    whole = pd.concat([head, rows], axis=1).assign(of=of)[shown]
+    ordered = whole.sort_values(["of", "checkpoint", "task", "metric"], kind="stable", ignore_index=True)
+    return ordered[[*columns, *stored]]
+
+
+def _no_rows() -> pd.DataFrame:
+    """What stands for a run without a result."""
+    return pd.DataFrame({"checkpoint": [""], "task": [""], "metric": [""], "step": pd.array([pd.NA], dtype="Int64"), "value": [np.nan]})
 
 
 def csv_text(frame: pd.DataFrame) -> str:

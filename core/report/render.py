@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import os
+import signal
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,8 +20,12 @@ from core.report.null import sentences
 from core.report.page import Section, page, summary_markdown
 from core.report.style import drawing, pdf_bytes, png_bytes
 from core.report.tables import latex, markdown
+from core.runner.devices import cores
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
+
+
+WORTH_PROCESSES = 8  # studies; a process takes about two seconds to start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,34 +51,50 @@ def render(
     lines: list[str] = []
     missing: set[str] = set()
     published: set[str] = set()
-    sections: list[Section] = []
+    begun: list[tuple[StudyResult, Future | None]] = []
     loaded: dict = {}
-    for study in studies:
-        result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded)
-        missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
-        published |= {run.run_id for run in result.runs if run.source == "published"}
-        head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
-        head += f", {result.published} of them published" if result.published else ""
-        head += f", {result.missing} missing" if result.missing else ""
-        if all(run.rows is None for run in result.runs):
-            lines.append(f"{head}; nothing to draw yet")
-            continue
-        tables = Path(results_dir) / scale.name / profile
-        for name, content in _table_files(result).items():
-            _write(tables / name, content)
-        pictures = Path(figures_dir) / scale.name / profile
-        picture = None
-        if study.figure is not None and any(cell.estimate.n for cell in result.cells):
-            files = _figure_files(result)
-            picture = files[f"{study.name}.png"]
-            for name, content in files.items():
-                _write(pictures / name, content)
-            lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
-        else:
-            why = "it has no figure" if study.figure is None else "no score to draw"
-            lines.append(f"{head}; {tables / study.name}.md ({why})")
-        sections.append(Section(result=result, picture=picture))
+    tables, pictures = Path(results_dir) / scale.name / profile, Path(figures_dir) / scale.name / profile
+    artists = _artists(len(studies))
+    try:
+        for study in studies:
+            result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded)
+            missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
+            published |= {run.run_id for run in result.runs if run.source == "published"}
+            head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
+            head += f", {result.published} of them published" if result.published else ""
+            head += f", {result.missing} missing" if result.missing else ""
+            if all(run.rows is None for run in result.runs):
+                lines.append(f"{head}; nothing to draw yet")
+                continue
+            if study.figure is not None and any(cell.estimate.n for cell in result.cells):
+                begun.append((result, artists.submit(_figure_files, result)))
+                lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
+            else:
+                begun.append((result, None))
+                why = "it has no figure" if study.figure is None else "no score to draw"
+                lines.append(f"{head}; {tables / study.name}.md ({why})")
+            _write_all(tables, _table_files(result))
+        sections = []
+        for result, drawn in begun:
+            files = drawn.result() if drawn is not None else {}
+            _write_all(pictures, files)
+            sections.append(Section(result=result, picture=files.get(f"{result.study.name}.png")))
+    finally:
+        for _, drawn in begun:
+            if drawn is not None:
+                drawn.cancel()  # of use only after an error: nothing is drawn that nobody waits for
     return RenderSummary(lines=lines, missing=len(missing), published=len(published), sections=sections)
+
+
+def _artists(studies: int) -> Executor:
+    """What figures are submitted to: a process for each core, or this process alone where few figures would not repay the start."""
+    return _processes() if studies >= WORTH_PROCESSES else ThreadPoolExecutor(1)
+
+
+@functools.cache
+def _processes() -> Executor:
+    """Started once a command, for all scales and profiles; they end with it."""
+    return ProcessPoolExecutor(cores(), multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
 
 
 def gathered(
@@ -99,8 +123,7 @@ def render_page(sections: Sequence[Section], others: Sequence[Section], results_
     texts = {
         "report.html": page(both, noise), "summary.md": summary_markdown(both, noise), "claims.csv": csv_text(claim_frame(results)),
     }
-    for name, text in texts.items():
-        _write(folder / name, text.encode())
+    _write_all(folder, {name: text.encode() for name, text in texts.items()})
     return [f"{folder / name}" for name in texts]
 
 
@@ -119,6 +142,11 @@ def _figure_files(result: StudyResult) -> dict[str, bytes]:
     with drawing():
         drawn = figure(result)
         return {f"{result.study.name}.png": png_bytes(drawn), f"{result.study.name}.pdf": pdf_bytes(drawn)}
+
+
+def _write_all(folder: Path, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        _write(folder / name, content)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -67,15 +67,13 @@ class Drawing:
     def begun(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> bool:
         """Whether at least one seed of the study is stored in every cell, of one's own or published; a run that another study
         happens to share does not make a table, and neither do a few seeds a study that is about many."""
-        def stored(seed: int) -> bool:
-            here = study.at(scale)
-            cells = [cell for cell in here.cells if here.unavailable(cell, scale, found.sources) is None]
-            configs = (here.config(cell, profile=profile, scale=scale, sources=found.sources, seed=seed) for cell in cells)
-            return bool(cells) and all(self.store.has(run_id(config), use_published=True) for config in configs)
-
-        if study.least_seeds > 1:
-            return all(stored(seed) for seed in range(study.least_seeds))
-        return any(stored(seed) for seed in range(seeds))
+        here, wanted = study.at(scale), max(seeds, study.least_seeds)
+        runs = [
+            here.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=wanted)
+            for cell in here.cells if here.unavailable(cell, scale, found.sources) is None
+        ]
+        whole = [all(self.store.has(run_id(config), use_published=True) for config in seed) for seed in zip(*runs)]
+        return sum(whole) >= study.least_seeds
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
         """Draw tables and figures from what is stored; the page's sections."""

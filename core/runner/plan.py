@@ -70,8 +70,8 @@ def plan(
         for cell in study.cells:
             if study.unavailable(cell, scale, sources) is not None:
                 continue
-            for seed in range(max(seeds, study.least_seeds)):
-                config = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+            configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=max(seeds, study.least_seeds))
+            for seed, config in enumerate(configs):
                 identity = run_id(config)
                 cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
                 found.setdefault(identity, (config, seed))

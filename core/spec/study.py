@@ -145,7 +145,14 @@ class Study:
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35)."""
+        return self._seeded(at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder), profile, sources, seed)
+
+    def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
+        """The runs of a cell under seeds 0 … seeds-1."""
         run = at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder)
+        return [self._seeded(run, profile, sources, seed) for seed in range(seeds)]
+
+    def _seeded(self, run: RunConfig, profile: str, sources: Sources, seed: int) -> RunConfig:
         run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})
         settings = dict(parse_setting(run, text) for text in self.settings)
         if not settings:
