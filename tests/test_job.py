@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
-from core.engine import job, views
+from core.engine import job, trainer, views
 from core.engine.demo.probes import TASKS
 from core.engine.edits import EDITS
 from core.engine.evaluation import Evaluation, SetScore
@@ -140,6 +141,23 @@ def test_divergence_is_a_result(execution):
     assert result.status == "diverged" and not result.pairs
     assert len(values(result, "last", "train", "diverged_at")) == 1
     assert not values(result, "selected", "avg", "spearman_all")
+
+
+def test_a_gpu_is_asked_at_checks_alone_and_finds_the_same_step(execution, monkeypatch):
+    numbers = [torch.tensor(value) for value in (1.0, float("nan"), 1.0, float("inf"))]
+
+    def answers(precision, device):
+        watched = trainer.Divergence(precision, torch.device(device))
+        return [watched.found(step, number, look=step in (3, 4)) for step, number in enumerate(numbers, start=1)]
+
+    assert answers("bf16", "cpu") == [None, 2, None, 4] and answers("bf16", "cuda") == [None, None, 2, 4]
+    assert answers("fp16", "cuda") == [None] * 4
+    config = small(train__learning_rate=1e30, train__warmup_fraction=0.0, train__clip_norm=1e30, train__steps=6, eval__every=5)
+    at_once = run(config, execution)
+    monkeypatch.setattr(trainer, "NO_WAITING", ())
+    later = run(config, execution)
+    steps = [[row.step for row in result.rows if row.metric == "diverged_at"] for result in (at_once, later)]
+    assert steps[0] == steps[1] and 1 < steps[0][0] < 5 and later.status == "diverged"
 
 
 def test_collapse_is_a_result(execution, monkeypatch):

@@ -2,15 +2,20 @@
 
 import pytest
 import torch
-from transformers import AutoTokenizer, BartConfig, BartForConditionalGeneration, XLNetConfig, XLNetLMHeadModel
+from transformers import AutoTokenizer, XLNetConfig, XLNetLMHeadModel
 
+import tiny
 import tiny_checkpoint
+from core.engine import views
 from core.engine.rewriting import APPENDED, continued, translated
 from core.engine.view_models import load_model
+from core.spec.config import TextView
 from core.spec.errors import UserError
+from core.spec.execution import Execution
 
 CPU = torch.device("cpu")
 TEXTS = ["w1 w2 w3 w4 w5", "w7", "  ", "w3 w9 w9", "w5 w6 w8"]
+ENGLISH = ["the cat sat", "a dog", "  ", "the the end"]
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +31,10 @@ def xlnet(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bart(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bart")
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        BartForConditionalGeneration(BartConfig(
-            vocab_size=44, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
-            encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=30, init_std=0.5, pad_token_id=0, bos_token_id=2,
-            eos_token_id=3, decoder_start_token_id=3, forced_eos_token_id=3,
-        )).save_pretrained(folder)  # fmt: skip
-    tiny_checkpoint.tokenizer_files(folder, limit=30)
-    return folder
+def fsmt(tmp_path_factory):
+    """WMT19's kind of model and its own tokenizer, from English and back."""
+    folder = tmp_path_factory.mktemp("fsmt")
+    return [tiny_checkpoint.fsmt(folder / "there", "en", "de", seed=0), tiny_checkpoint.fsmt(folder / "back", "de", "en", seed=1)]
 
 
 def test_text_is_appended_and_nothing_else_changed(xlnet):
@@ -58,21 +56,30 @@ def test_a_sentence_goes_on_as_it_would_alone(xlnet, monkeypatch):
     assert together == [continued(model, tokenizer, [text], 5)[0] for text in TEXTS]
 
 
-def test_translation_against_one_sentence_at_a_time(bart):
-    model, tokenizer = load_model(bart, "translation", CPU)
-    found = translated(model, tokenizer, TEXTS)
-    for text, other in zip(TEXTS, found):
+def test_translation_against_one_sentence_at_a_time(fsmt):
+    model, tokenizer = load_model(fsmt[0], "translation", CPU)
+    found = translated(model, tokenizer, ENGLISH)
+    for text, other in zip(ENGLISH, found):
         if not text.strip():
             assert other == text
             continue
         ids = tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.no_grad():
-            alone = AutoTokenizer.from_pretrained(bart).decode(model.generate(ids)[0], skip_special_tokens=True)
+            alone = AutoTokenizer.from_pretrained(fsmt[0]).decode(model.generate(ids)[0], skip_special_tokens=True)
         assert other == alone and other != text
-    assert found == translated(model, tokenizer, TEXTS)
+    assert found == translated(model, tokenizer, ENGLISH)
 
 
-def test_a_model_without_the_head_or_without_weights_is_refused(bart, tmp_path):
+def test_back_translation_goes_there_and_back(fsmt, monkeypatch):
+    monkeypatch.setattr(views, "model_folders", lambda name, cache: fsmt if name == "wmt19-en-de-en" else [])
+    config = tiny.config("mocose", text=TextView(kind="back_translation", model="wmt19-en-de-en"))
+    there = translated(*load_model(fsmt[0], "translation", CPU), ENGLISH)
+    back = translated(*load_model(fsmt[1], "translation", CPU), there)
+    found = views.rewritten(config, Execution(results_dir="", cache_dir=""), ENGLISH, "target", CPU)
+    assert found == back and len({*ENGLISH, *there, *back}) > len({*ENGLISH, *there})
+
+
+def test_a_model_without_the_head_or_without_weights_is_refused(tmp_path):
     with pytest.raises(UserError, match="cannot be loaded"):
         load_model(tmp_path, "translation", CPU)
     with pytest.raises(UserError, match="no head for masked words"):

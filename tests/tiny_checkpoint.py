@@ -5,7 +5,9 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, RobertaConfig, RobertaModel
+from transformers import (
+    BertConfig, BertModel, FSMTConfig, FSMTForConditionalGeneration, GPT2Config, GPT2Model, RobertaConfig, RobertaModel,
+)  # fmt: skip
 
 WORDS = [f"w{i}" for i in range(40)]
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3}
@@ -60,4 +62,23 @@ def gpt2(folder: Path) -> Path:
     """A tiny decoder, which gives no sentence vectors."""
     GPT2Model(GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=20)).save_pretrained(folder)
     tokenizer_files(folder)
+    return folder
+
+
+def fsmt(folder: Path, source: str, target: str, seed: int) -> Path:
+    """A one-layer translation model of WMT19's kind, with the files of its own byte-pair tokenizer."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *letters, *(f"{letter}</w>" for letter in letters), "th", "the</w>"]
+    folder.mkdir()
+    for name in ("vocab-src.json", "vocab-tgt.json"):
+        (folder / name).write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    (folder / "merges.txt").write_text("t h 5\nth e</w> 4\n")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"langs": [source, target], "model_max_length": 64}))
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        FSMTForConditionalGeneration(FSMTConfig(
+            langs=[source, target], src_vocab_size=len(pieces), tgt_vocab_size=len(pieces), d_model=16, encoder_layers=1,
+            decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
+            max_position_embeddings=64, max_length=20, num_beams=2, init_std=0.5,
+        )).save_pretrained(folder)  # fmt: skip
     return folder

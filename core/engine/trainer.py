@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from core.engine.checkpoint import Keeper
 
 REPORT_SECONDS = 0.5  # least time between two progress reports
+NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
 
 
 class Checkpoint(NamedTuple):
@@ -39,12 +40,33 @@ class Standing(NamedTuple):
 
 
 class Training(NamedTuple):
-    """What the loop leaves. `losses` are (step, mean training loss since the previous entry); `diverged_at` is the step whose
-    loss or gradient was not finite, before which nothing was changed, or None."""
+    """What the loop leaves. `losses` are (step, mean training loss since the previous entry); `diverged_at` is the first step whose
+    loss or gradient was not finite, or None. After it the weights mean nothing; `selected` is from before."""
 
     selected: Checkpoint | None
     losses: list[tuple[int, float]]
     diverged_at: int | None
+
+
+class Divergence:
+    """Looks for the first step whose loss or gradient is not finite: after every step on a CPU, and on a GPU, which has to be waited
+    for, when somebody is about to rely on the weights."""
+
+    def __init__(self, precision: str, device: torch.device):
+        self.skips_bad_steps = precision == "fp16"  # its scaler lowers the scale and goes on
+        self.at_once = device.type in NO_WAITING
+        self.finite: list[torch.Tensor] = []
+
+    def found(self, step: int, number: torch.Tensor, look: bool) -> int | None:
+        """The step, if one was found; `number` (a scalar) is finite if this step's loss and gradient are."""
+        if self.skips_bad_steps:
+            return None
+        self.finite.append(torch.isfinite(number))
+        if not (look or self.at_once):
+            return None
+        finite = torch.stack(self.finite).tolist()
+        self.finite.clear()
+        return None if all(finite) else step - len(finite) + 1 + finite.index(False)
 
 
 def train(
@@ -67,6 +89,7 @@ def train(
     scaler = torch.amp.GradScaler(device.type, enabled=config.train.precision == "fp16")
     at = keeper.restored(model, optimiser, scaler) if keeper is not None else Standing()
     selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
+    divergence = Divergence(config.train.precision, device)
     started = reported = time.monotonic()
     model.train()
     for step, batch in enumerate(batches, start=at.step + 1):
@@ -77,14 +100,16 @@ def train(
         scaler.scale(loss).backward()
         scaler.unscale_(optimiser)
         norm = nn.utils.clip_grad_norm_(parameters, config.train.clip_norm)
-        if config.train.precision != "fp16" and not bool(torch.isfinite(loss.detach() + norm)):
-            return Training(selected, losses, step)
+        checks = step % config.eval.every == 0 or step == config.train.steps
+        keeps = keeper is not None and keeper.due()
+        if (bad := divergence.found(step, loss.detach() + norm, checks or keeps)) is not None:
+            return Training(selected, losses, bad)
         scaler.step(optimiser)
         scaler.update()
         optimiser.zero_grad(set_to_none=True)
         model.after_step()
         pending.append(loss.detach())
-        if step % config.eval.every == 0 or step == config.train.steps:
+        if checks:
             mean_loss = float(torch.stack(pending).mean())
             if not math.isfinite(mean_loss):
                 return Training(selected, losses, step)
@@ -98,7 +123,7 @@ def train(
         if now - reported > REPORT_SECONDS or step == config.train.steps:
             reported = now
             progress({"phase": "train", "step": step, "total": config.train.steps, "rate": (step - at.step) / (now - started), "dev": score})
-        if keeper is not None and keeper.due():
+        if keeps:
             keeper.write(Standing(step, selected, losses, pending, score), model, optimiser, scaler)
     return Training(selected, losses, None)
 
