@@ -8,47 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.report.cells import gather
 from core.report.quantities import value as value_of
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import footnotes, reading
-from core.report.render import render
 from core.report.statistics import spearman
 from core.report.tables import Entry, grid, latex, markdown, number
 from core.spec.errors import UserError
-from core.spec.scale import DEMO, MINI
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
-from core.spec.study import Study
+from core.spec.scale import DEMO
+from core.spec.layout import Metric
 from fake_store import SOURCES, FakeStore, config_of, filled
+from small_study import result, small, stored
 from studies import STUDIES, find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
-
-
-def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
-    return gather(study, profile="clean", scale=scale, sources=sources, seeds=seeds, store=store)
-
-
-def small(**changes):
-    """Two cells, a and b, of which a is the reference."""
-    fields = dict(
-        name="mocose-small", paper="mocose", title="Table 0", caption="Small", method="mocose",
-        axes=(Axis(name="size", title="Size", labels=("a", "b")),), rows=None, columns="size",
-        cells=(Cell(labels=("a",), changes={"queue.size": 256}, published=50.0), Cell(labels=("b",), changes={"queue.size": 512})),
-        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
-    )  # fmt: skip
-    return Study(**{**fields, **changes})
-
-
-def stored(study, **by_label):
-    """A store with these values by cell and seed; a tuple (value, status) sets the status."""
-    store = FakeStore()
-    for label, values in by_label.items():
-        for seed, value in enumerate(values):
-            if value is not None:
-                value, status = value if isinstance(value, tuple) else (value, "ok")
-                store.add(config_of(study, (label,), seed), value, status=status)
-    return store
 
 
 def test_a_cell_is_the_mean_over_seeds_of_the_studys_metric_beside_the_papers_number():
@@ -263,40 +235,6 @@ def test_noise_over_twenty_cells_makes_nothing_bold_and_no_arrows():
     assert not any(entry.bold for row in grid(result(TABLE7, store)).rows for entry in row)
 
 
-def test_title_and_setting_name_scale_profile_encoder_and_data():
-    page = markdown(result(TABLE7, filled(TABLE7)))
-    assert page.startswith("# MoCoSE Table 7: Queue size and initial fill of the queue\n")
-    assert "scale demo · profile clean · encoder demo\\_bert 2x128 · text demo text · evaluation demo pairs" in page
-    assert "**demo scale: made-up language**" in page and "mean over Para, Length, Roles, Mixed" in page
-    mini = markdown(result(TABLE11, filled(TABLE11, scale=MINI), scale=MINI))
-    assert "made-up" not in mini and "on STS-B dev" in mini
-
-
-def test_mixed_environments_and_origins_are_footnoted():
-    study, store = small(), FakeStore()
-    for seed, (torch, source) in enumerate([("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]):
-        nested = {"versions": {"torch": torch, "numpy": "2.4"}, "device": "cpu", "seconds": 3.0 + seed}
-        store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
-    notes = footnotes(result(study, store))
-    assert "1 of the runs shown come from the project's published results, 2 from this machine." in notes
-    assert "The runs differ in torch: 2.10.0 (1), 2.9.0 (2)." in notes
-    assert not any("numpy" in note or "seconds" in note or "device" in note for note in notes)
-    assert cell_frame(result(study, store))["source"].tolist() == ["own+published", ""]
-
-
-def test_studys_own_footnotes_come_last_and_long_lists_are_cut():
-    notes = footnotes(result(TABLE7, FakeStore()))
-    assert notes[-len(TABLE7.footnotes):] == TABLE7.footnotes
-    assert notes[0].startswith("60 of 60 runs not run yet") and "; …" in notes[0] and notes[0].count(";") == 8
-
-
-def test_every_mark_in_a_table_is_explained_and_no_other():
-    page = markdown(result(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, (60.2, "collapsed"), 60.2])))
-    assert {line[2] for line in page.splitlines() if line.startswith("- ") and line[2] in "▲▼†‡§"} == set("▲†‡")
-    plain = markdown(result(small(), stored(small(), a=[50.0], b=[50.0]), seeds=1))
-    assert "no difference can be told from zero" in plain and "- § one run" in plain
-
-
 def test_latex_is_balanced_escaped_and_plain_ascii():
     sources = replace(SOURCES, encoder_name=r"a_b&c%d#e$f{g}~h^i\j <k>", corpus_name="x|y")
     for study in STUDIES:
@@ -323,57 +261,3 @@ def test_an_entry_that_the_study_lacks_is_blank():
     ragged = replace(TABLE7, cells=tuple(cell for cell in TABLE7.cells if cell.labels != ("all", "4096")), claims=())
     table = grid(result(ragged, filled(ragged)))
     assert table.rows[9][-1] == Entry() and table.rows[10][-1] == Entry()
-
-
-def draw(studies, store, folder, seeds=3):
-    return render(studies, "clean", DEMO, SOURCES, seeds, store, folder / "results", folder / "figures")
-
-
-def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
-    store = filled(TABLE3)
-    store.runs |= filled(TABLE7, skip={(("quarter", "512"), 0)}).runs
-    for run in (run for run in list(store.runs.values())[:4]):
-        run.source = "published"
-    store.runs.pop(result(TABLE3, store).at(ema_decay="0.85").runs[0].run_id)  # of both tables
-    summary = draw([TABLE3, TABLE7], store, tmp_path)
-    assert (summary.missing, summary.published) == (1, 4)
-    assert summary.lines[0].startswith("mocose-table3: 17 of 18 runs, 4 of them published, 1 missing; ")
-    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert names == {
-        f"{folder}/demo/clean/mocose-{table}{end}" for table in ("table3", "table7")
-        for folder, ends in (("results", (".csv", "_runs.csv", ".md", ".tex")), ("figures", (".png", ".pdf"))) for end in ends
-    }  # fmt: skip
-
-
-def test_render_twice_gives_the_same_bytes_and_touches_nothing(tmp_path):
-    store = filled(TABLE11)
-    draw([TABLE11], store, tmp_path)
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")}
-    draw([TABLE11], store, tmp_path)
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")} == before
-    draw([TABLE11], store, tmp_path / "again")
-    assert {p.name: p.read_bytes() for p in (tmp_path / "again").rglob("*.*")} == {p.name: b for p, (b, _) in before.items()}
-
-
-def test_a_study_without_runs_is_named_and_leaves_no_file(tmp_path):
-    summary = draw([TABLE3], FakeStore(), tmp_path)
-    assert summary.missing == 18 and summary.lines == ["mocose-table3: 0 of 18 runs, 18 missing; nothing to draw yet"]
-    assert not list(tmp_path.rglob("*"))
-
-
-def test_a_study_whose_runs_all_diverged_has_a_table_and_no_empty_figure(tmp_path):
-    study = small()
-    summary = draw([study], stored(study, a=[(0, "diverged")] * 3, b=[(0, "diverged")] * 3), tmp_path)
-    assert "no score to draw" in summary.lines[0]
-    assert (tmp_path / "results/demo/clean/mocose-small.md").is_file() and not (tmp_path / "figures").exists()
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
-    draw([TABLE11], filled(TABLE11), tmp_path)
-    page = tmp_path / "results/demo/clean/esimcse-table11.md"
-    old = page.read_bytes()
-    monkeypatch.setattr("core.report.render.os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        draw([TABLE11], filled(TABLE11, level=10.0), tmp_path)
-    assert page.read_bytes() == old
-    assert not [path for path in tmp_path.rglob(".*")]

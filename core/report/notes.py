@@ -85,15 +85,22 @@ def _about_runs(result: StudyResult) -> Iterator[str]:
     for run in result.runs:
         if run.trouble:
             yield f"Not counted: {run.trouble}"
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, list[tuple[str, ...]]] = {}
     for cell in result.cells:
         if cell.unavailable and not cell.cell.copied:
-            reasons.setdefault(cell.unavailable, []).append("/".join(cell.cell.labels))
-    for reason, where in reasons.items():
+            reasons.setdefault(cell.unavailable, []).append(cell.cell.labels)
+    for reason, labels in reasons.items():
+        where = _short(labels, [cell.cell.labels for cell in result.cells if not cell.cell.copied])
         listed = "; ".join(where[:8]) + ("; …" if len(where) > 8 else "")
         yield f"Unavailable (n/a): {reason} ({listed})."
     if any(cell.cell.copied for cell in result.cells):
         yield "Entries without a number of ours are the paper's copies from elsewhere: shown, never run, in no statistic."
+
+
+def _short(cells: list[tuple[str, ...]], among: list[tuple[str, ...]]) -> list[str]:
+    """Cells by their labels, those that make up the whole of a first label by that alone."""
+    other = {labels[0] for labels in among if labels not in cells}
+    return list(dict.fromkeys(labels[0] if labels[0] not in other else "/".join(labels) for labels in cells))
 
 
 def _about_origin(result: StudyResult) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 import os
 import signal
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,11 +52,11 @@ def render(
     lines: list[str] = []
     missing: set[str] = set()
     published: set[str] = set()
-    begun: list[tuple[StudyResult, Future | None]] = []
+    begun: list[tuple[StudyResult, Callable[[], dict[str, bytes]] | None]] = []
     loaded: dict = {}
     tables, pictures = Path(results_dir) / scale.name / profile, Path(figures_dir) / scale.name / profile
-    artists = _artists(len(studies))
-    try:
+    elsewhere = len(studies) >= WORTH_PROCESSES
+    with _abandoned_on_error(elsewhere):
         for study in studies:
             result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded)
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
@@ -67,7 +68,7 @@ def render(
                 lines.append(f"{head}; nothing to draw yet")
                 continue
             if study.figure is not None and any(cell.estimate.n for cell in result.cells):
-                begun.append((result, artists.submit(_figure_files, result)))
+                begun.append((result, _drawn(result, elsewhere)))
                 lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
             else:
                 begun.append((result, None))
@@ -76,24 +77,32 @@ def render(
             _write_all(tables, _table_files(result))
         sections = []
         for result, drawn in begun:
-            files = drawn.result() if drawn is not None else {}
+            files = drawn() if drawn is not None else {}
             _write_all(pictures, files)
             sections.append(Section(result=result, picture=files.get(f"{result.study.name}.png")))
-    finally:
-        for _, drawn in begun:
-            if drawn is not None:
-                drawn.cancel()  # of use only after an error: nothing is drawn that nobody waits for
     return RenderSummary(lines=lines, missing=len(missing), published=len(published), sections=sections)
 
 
-def _artists(studies: int) -> Executor:
-    """What figures are submitted to: a process for each core, or this process alone where few figures would not repay the start."""
-    return _processes() if studies >= WORTH_PROCESSES else ThreadPoolExecutor(1)
+def _drawn(result: StudyResult, elsewhere: bool) -> Callable[[], dict[str, bytes]]:
+    """What gives the figure's files when it is called: another process, which begins at once, or this one, then."""
+    return _processes().submit(_figure_files, result).result if elsewhere else functools.partial(_figure_files, result)
+
+
+@contextlib.contextmanager
+def _abandoned_on_error(elsewhere: bool) -> Iterator[None]:
+    """Surroundings in which an error leaves no figure to be drawn for nobody."""
+    try:
+        yield
+    except BaseException:
+        if elsewhere:
+            _processes().shutdown(cancel_futures=True)
+            _processes.cache_clear()
+        raise
 
 
 @functools.cache
-def _processes() -> Executor:
-    """Started once a command, for all scales and profiles; they end with it."""
+def _processes() -> ProcessPoolExecutor:
+    """A process a core, started once a command for all scales and profiles; they end with it."""
     return ProcessPoolExecutor(cores(), multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
 
 

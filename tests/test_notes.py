@@ -1,0 +1,61 @@
+"""The sentences around a table: what they name, and what they leave to the reader's eye."""
+
+from dataclasses import replace
+
+from core.report.frames import cell_frame
+from core.report.notes import footnotes
+from core.report.tables import markdown
+from core.spec.layout import Axis, Cell
+from core.spec.scale import MINI
+from fake_store import FakeStore, config_of, filled
+from small_study import result, small, stored
+from studies import find
+
+TABLE7, TABLE11 = find("table7"), find("esimcse-table11")
+
+
+def test_title_and_setting_name_scale_profile_encoder_and_data():
+    page = markdown(result(TABLE7, filled(TABLE7)))
+    assert page.startswith("# MoCoSE Table 7: Queue size and initial fill of the queue\n")
+    assert "scale demo · profile clean · encoder demo\\_bert 2x128 · text demo text · evaluation demo pairs" in page
+    assert "**demo scale: made-up language**" in page and "mean over Para, Length, Roles, Mixed" in page
+    mini = markdown(result(TABLE11, filled(TABLE11, scale=MINI), scale=MINI))
+    assert "made-up" not in mini and "on STS-B dev" in mini
+
+
+def test_mixed_environments_and_origins_are_footnoted():
+    study, store = small(), FakeStore()
+    for seed, (torch, source) in enumerate([("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]):
+        nested = {"versions": {"torch": torch, "numpy": "2.4"}, "device": "cpu", "seconds": 3.0 + seed}
+        store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
+    notes = footnotes(result(study, store))
+    assert "1 of the runs shown come from the project's published results, 2 from this machine." in notes
+    assert "The runs differ in torch: 2.10.0 (1), 2.9.0 (2)." in notes
+    assert not any("numpy" in note or "seconds" in note or "device" in note for note in notes)
+    assert cell_frame(result(study, store))["source"].tolist() == ["own+published", ""]
+
+
+def test_studys_own_footnotes_come_last_and_long_lists_are_cut():
+    notes = footnotes(result(TABLE7, FakeStore()))
+    assert notes[-len(TABLE7.footnotes):] == TABLE7.footnotes
+    assert notes[0].startswith("60 of 60 runs not run yet") and "; …" in notes[0] and notes[0].count(";") == 8
+
+
+def test_every_mark_in_a_table_is_explained_and_no_other():
+    page = markdown(result(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, (60.2, "collapsed"), 60.2])))
+    assert {line[2] for line in page.splitlines() if line.startswith("- ") and line[2] in "▲▼†‡§"} == set("▲†‡")
+    plain = markdown(result(small(), stored(small(), a=[50.0], b=[50.0]), seeds=1))
+    assert "no difference can be told from zero" in plain and "- § one run" in plain
+
+
+def test_what_cannot_be_run_is_listed_by_rows_where_a_whole_row_cannot():
+    cells = [(model, task) for model in ("base", "large") for task in ("x", "y")]
+    study = small(
+        axes=(Axis(name="model", title="Model", labels=("base", "large")), Axis(name="task", title="Task", labels=("x", "y"))),
+        cells=tuple(Cell(labels=labels, changes={}, encoder=f"bert-{labels[0]}") for labels in cells), reference=("base", "x"),
+        rows="model", columns="task", figure=None,
+    )  # fmt: skip
+    noted = [note for note in footnotes(result(study, FakeStore())) if note.startswith("Unavailable")]
+    assert noted == ["Unavailable (n/a): scale demo has no encoder in the place of bert-large (large)."]
+    study = replace(study, cells=tuple(replace(c, encoder="bert-base") if c.labels == ("large", "x") else c for c in study.cells))
+    assert [note[-10:] for note in footnotes(result(study, FakeStore())) if note.startswith("Unavailable")] == ["(large/y)."]

@@ -1,0 +1,75 @@
+"""The files of a report: which there are, when they change, and what a failed write leaves."""
+
+import pytest
+
+import core.report.render as rendering
+from core.report.render import render
+from core.spec.scale import DEMO
+from fake_store import SOURCES, FakeStore, filled
+from small_study import result, small, stored
+from studies import find
+
+TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
+
+
+def draw(studies, store, folder, seeds=3):
+    return render(studies, "clean", DEMO, SOURCES, seeds, store, folder / "results", folder / "figures")
+
+
+def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
+    store = filled(TABLE3)
+    store.runs |= filled(TABLE7, skip={(("quarter", "512"), 0)}).runs
+    for run in (run for run in list(store.runs.values())[:4]):
+        run.source = "published"
+    store.runs.pop(result(TABLE3, store).at(ema_decay="0.85").runs[0].run_id)  # of both tables
+    summary = draw([TABLE3, TABLE7], store, tmp_path)
+    assert (summary.missing, summary.published) == (1, 4)
+    assert summary.lines[0].startswith("mocose-table3: 17 of 18 runs, 4 of them published, 1 missing; ")
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert names == {
+        f"{folder}/demo/clean/mocose-{table}{end}" for table in ("table3", "table7")
+        for folder, ends in (("results", (".csv", "_runs.csv", ".md", ".tex")), ("figures", (".png", ".pdf"))) for end in ends
+    }  # fmt: skip
+
+
+def test_render_twice_gives_the_same_bytes_and_touches_nothing(tmp_path):
+    store = filled(TABLE11)
+    draw([TABLE11], store, tmp_path)
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")}
+    draw([TABLE11], store, tmp_path)
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")} == before
+    draw([TABLE11], store, tmp_path / "again")
+    assert {p.name: p.read_bytes() for p in (tmp_path / "again").rglob("*.*")} == {p.name: b for p, (b, _) in before.items()}
+
+
+def test_a_study_without_runs_is_named_and_leaves_no_file(tmp_path):
+    summary = draw([TABLE3], FakeStore(), tmp_path)
+    assert summary.missing == 18 and summary.lines == ["mocose-table3: 0 of 18 runs, 18 missing; nothing to draw yet"]
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_study_whose_runs_all_diverged_has_a_table_and_no_empty_figure(tmp_path):
+    study = small()
+    summary = draw([study], stored(study, a=[(0, "diverged")] * 3, b=[(0, "diverged")] * 3), tmp_path)
+    assert "no score to draw" in summary.lines[0]
+    assert (tmp_path / "results/demo/clean/mocose-small.md").is_file() and not (tmp_path / "figures").exists()
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
+    draw([TABLE11], filled(TABLE11), tmp_path)
+    page = tmp_path / "results/demo/clean/esimcse-table11.md"
+    old = page.read_bytes()
+    monkeypatch.setattr("core.report.render.os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        draw([TABLE11], filled(TABLE11, level=10.0), tmp_path)
+    assert page.read_bytes() == old
+    assert not [path for path in tmp_path.rglob(".*")]
+
+
+def test_several_processes_draw_what_one_draws(tmp_path, monkeypatch):
+    drawn = {}
+    for name, least in (("one", 9), ("several", 1)):
+        monkeypatch.setattr(rendering, "WORTH_PROCESSES", least)
+        draw([TABLE3, TABLE11], filled(TABLE3), tmp_path / name)
+        drawn[name] = {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.p*")}
+    assert drawn["one"] == drawn["several"] and {"mocose-table3.png", "mocose-table3.pdf"} == set(drawn["one"])
