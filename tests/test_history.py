@@ -52,6 +52,16 @@ def test_the_method_s_own_median_decides(store):
     assert known.seconds(config("esimcse-table11", place=2)) == pytest.approx(7.0 * cost(config("esimcse-table11", place=2)))
 
 
+def test_runs_with_the_same_batch_size_decide_where_there_are_any(store):  # fewer, larger steps cost less
+    save(store, config("table7"), 2.0)
+    large = vary(config("table7", seed=1), {"train.batch_size": 256, "train.steps": 38})
+    assert history(store, "cpu", 1).seconds(large) == pytest.approx(2.0 * cost(large))
+    save(store, large, 1.0)
+    known = history(store, "cpu", 1)
+    assert known.seconds(vary(large, {"seed.data": 5})) == pytest.approx(cost(large))
+    assert known.seconds(config("table7", seed=2)) == pytest.approx(2.0 * cost(config("table7")))
+
+
 def test_another_method_of_the_scale_is_better_than_nothing_and_another_scale_is_not(store):
     save(store, config("table7"), 4.0)
     run = config("esimcse-table11")

@@ -17,9 +17,9 @@ ENOUGH = 60  # runs read; more would not move a median
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Seconds taken over seconds estimated, one number a finished run, by (scale, method)."""
+    """Seconds taken over seconds estimated, one number a finished run, by (scale, method, batch size)."""
 
-    ratios: dict[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
+    ratios: dict[tuple[str, str, int], tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
@@ -27,15 +27,18 @@ class History:
         return sum(map(len, self.ratios.values()))
 
     def seconds(self, config: RunConfig) -> float:
-        """Expected seconds of a run: its estimate times the median ratio of its method, else of its scale, else 1."""
-        like = self.ratios.get((config.scale, config.method))
-        like = like or [ratio for (scale, _), found in self.ratios.items() if scale == config.scale for ratio in found]
-        return cost(config) * (statistics.median(like) if like else 1.0)
+        """Expected seconds of a run: its estimate times the median ratio of its method and batch size (fewer, larger steps cost
+        less), else of its method, else of its scale, else 1."""
+        wanted = (config.scale, config.method, config.train.batch_size)
+        for known in (3, 2, 1):
+            if like := [ratio for key, found in self.ratios.items() if key[:known] == wanted[:known] for ratio in found]:
+                return cost(config) * statistics.median(like)
+        return cost(config)
 
 
 def history(store: Store, device: str, threads: int) -> History:
     """The history of one's own runs on this host and kind of device with so many threads; damaged files say nothing."""
-    ratios: dict[tuple[str, str], list[float]] = {}
+    ratios: dict[tuple[str, str, int], list[float]] = {}
     host = socket.gethostname()
     for identity in [identity for identity in store.runs() if store.has(identity)][:ENOUGH]:  # ids are hashes: a fair sample
         with contextlib.suppress(UserError):
@@ -44,5 +47,6 @@ def history(store: Store, device: str, threads: int) -> History:
             here = recorded.get("host") == host and str(recorded.get("device")).startswith(device)
             seconds = recorded.get("seconds")
             if here and recorded.get("threads") == threads and isinstance(seconds, dict) and run.status == "ok":
-                ratios.setdefault((run.config.scale, run.config.method), []).append(sum(seconds.values()) / cost(run.config))
+                key = (run.config.scale, run.config.method, run.config.train.batch_size)
+                ratios.setdefault(key, []).append(sum(seconds.values()) / cost(run.config))
     return History(ratios={key: tuple(found) for key, found in ratios.items()})
