@@ -36,7 +36,7 @@ def cutoff_mask(aug: Augmentation, packed: Packed, padded: int, hidden: int, gen
     mask = None
     device = packed.slot.device
     if aug.token_cutoff > 0:
-        mask = _kept_slots(aug, packed, padded, generator).to(device)[packed.row, packed.slot].float().unsqueeze(1)  # (T, 1)
+        mask = _kept_slots(aug, packed, padded, generator)[packed.row, packed.slot].float().unsqueeze(1)  # (T, 1)
     if aug.feature_cutoff > 0:
         noise = torch.rand(packed.batch, hidden, generator=generator)  # (B, hidden)
         kept = noise.argsort(1).argsort(1) >= max(1, int(aug.feature_cutoff * hidden))
@@ -47,12 +47,12 @@ def cutoff_mask(aug: Augmentation, packed: Packed, padded: int, hidden: int, gen
 
 def _kept_slots(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator) -> Tensor:
     """(B, width) False at the slots that are cut."""
-    width = max(padded, packed.width)
-    noise = torch.rand(packed.batch, width, generator=generator)
-    lengths = packed.lengths.cpu().unsqueeze(1)  # (B, 1)
-    slots = torch.arange(width).unsqueeze(0)  # (1, width)
+    width, device = max(padded, packed.width), packed.slot.device
+    noise = torch.rand(packed.batch, width, generator=generator).to(device)
+    lengths = packed.lengths.unsqueeze(1)  # (B, 1)
+    slots = torch.arange(width, device=device).unsqueeze(0)  # (1, width)
     if aug.token_cutoff_pool == "padded_all":
-        pool = torch.ones(packed.batch, width, dtype=torch.bool)
+        pool = torch.ones(packed.batch, width, dtype=torch.bool, device=device)
     elif aug.token_cutoff_pool == "real_tokens":
         pool = slots < lengths
     else:

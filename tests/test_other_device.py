@@ -1,0 +1,81 @@
+"""Training steps on a device whose tensors hold no numbers: what a GPU would have to wait for, or could not do, fails there.
+
+Nothing of the loop may be read back between checks, and no operation may get tensors of two devices.
+"""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+import tiny
+from core.engine import trainer
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.simcse import SimCSE
+
+META = torch.device("meta")
+MOVES = ("_to_copy", "copy_")
+NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
+SHUFFLED = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}
+CUT_OFF = {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}
+
+
+class OneDevice(TorchDispatchMode):
+    """Refuses an operation on tensors of two devices; a scalar of the CPU goes with any other device, as on a GPU."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        devices = {x.device.type for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and (x.ndim or x.device == META)}
+        if len(devices) > 1 and operation.__name__.partition(".")[0] not in MOVES:
+            raise AssertionError(f"{operation} got tensors of {' and '.join(sorted(devices))}")
+        return operation(*args, **(kwargs or {}))
+
+
+def trained(method, steps=3, **changes):
+    config = tiny.config(method, **changes)
+    encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
+    model = (MoCoSE if method == "mocose" else SimCSE)(config, encoder, META)
+    if method == "mocose":
+        model.changed_share = 0.0  # measured at the first step alone, which waits
+
+    def batches():
+        for seed in range(steps):
+            texts = tiny.sentences(4, seed=seed)
+            if method == "mocose":
+                yield (pack(texts, META),)
+            else:
+                yield pack(texts + texts, META), pack(texts, META) if config.queue is not None else None
+
+    return trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None)
+
+
+@pytest.fixture(autouse=True)
+def optimiser(monkeypatch):
+    """The same optimiser, not fused: fused kernels exist for real devices alone."""
+    fused = trainer.adamw
+
+    def plain(train, model):
+        made = fused(train, torch.nn.Linear(1, 1))
+        return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=made.defaults["lr"], fused=False, foreach=False)
+
+    monkeypatch.setattr(trainer, "adamw", plain)
+
+
+@pytest.mark.parametrize("method, changes", [
+    ("simcse", {}), ("esimcse", {}), ("mocose", {}), ("mocose", {"fgsm__gradient": "current"}),
+    ("mocose", NO_FGSM), ("mocose", {"ema__when": "before_forward"}),
+    ("mocose", NO_FGSM | SHUFFLED), ("mocose", NO_FGSM | CUT_OFF), ("mocose", NO_FGSM | {"aug__feature_cutoff": 0.2}),
+    ("mocose", {"queue__slice": ((0, 4), (8, 12))}), ("mocose", {"target__embeddings": "ema"}),
+    ("mocose", {"queue__negatives": "kmeans", "queue__clusters": 2}), ("mocose", {"queue__negatives": "mean"}),
+])  # fmt: skip
+def test_steps_read_nothing_back_and_stay_on_their_device(method, changes):
+    with OneDevice():
+        assert trained(method, **changes).losses == []
+
+
+def test_the_watch_would_see_a_wait_and_a_stray_tensor(monkeypatch):
+    monkeypatch.setattr(trainer, "NO_WAITING", ("meta",))  # as on a CPU, where every step is asked
+    with pytest.raises(RuntimeError, match="meta tensor"):
+        trained("simcse")
+    with pytest.raises(AssertionError, match="tensors of cpu and meta"), OneDevice():
+        torch.ones(2, 2, device=META) @ torch.ones(2, 2)
