@@ -67,7 +67,7 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _rows(options: argparse.Namespace, found) -> Iterator:
-    from benchmarks import harness, peer, scoring, spending, step
+    from benchmarks import harness, peer, scoring, slots, spending, step
 
     wanted = options.only or NAMES
     rounds = 2 if options.quick else 5
@@ -77,8 +77,8 @@ def _rows(options: argparse.Namespace, found) -> Iterator:
             yield from step.rows(setting, rounds, steps)
         if "profile" in wanted:
             yield from spending.rows(setting, steps)
-        if "slots" in wanted and setting.device.type == "cpu" and setting.scale == "demo":
-            yield from step.slot_rows(setting, rounds, 5 * steps)
+        if "slots" in wanted:
+            yield from slots.rows(setting, rounds, 5 * steps)
         if "evaluation" in wanted:
             yield from scoring.rows(setting, 1 if options.quick else 2, 60 if options.quick else None)
         if "peer" in wanted:

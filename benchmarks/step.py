@@ -1,19 +1,15 @@
-"""A training step: ours as the trainer runs it, the floor below it, the plain step above it, and two slots beside one."""
+"""A training step: ours as the trainer runs it, the floor below it, and the plain step above it."""
 
 from __future__ import annotations
 
-import multiprocessing
-import statistics
-import time
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from benchmarks import floor, plain
-from benchmarks.setting import Setting, settings
+from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
 from core.engine.batches import batch_indices, training_batches
 from core.engine.mocose import MoCoSE
@@ -102,62 +98,3 @@ def shape_of(setting: Setting) -> floor.Shape:
 
     config = AutoConfig.from_pretrained(setting.folder, local_files_only=True)
     return floor.Shape(config.num_hidden_layers, config.hidden_size, config.intermediate_size, config.num_attention_heads)
-
-
-def slot_rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
-    """Throughput of two single-threaded runs at once over that of one."""
-    context = multiprocessing.get_context("spawn")
-    slots = [_Slot(context, setting) for _ in range(2)]
-    ratios = []
-    try:
-        for number in range(rounds + 1):
-            alone = slots[number % 2].run(steps)
-            for slot in slots:
-                slot.begin(steps)
-            together = [slot.end() for slot in slots]
-            if number:
-                ratios.append(sum(alone / one for one in together))
-    finally:
-        for slot in slots:
-            slot.close()
-    yield Row("slots", setting.name, "throughput of two slots / one", statistics.median(ratios), "x", ">= 1.8")
-
-
-class _Slot:
-    """A process that trains when told to; seconds are those of its median step."""
-
-    def __init__(self, context, setting: Setting):
-        self.pipe, theirs = context.Pipe()
-        places = setting.found.places
-        data = places.corpus.parent if places.corpus else None
-        self.process = context.Process(
-            target=_serve, args=(theirs, setting.name, data, places.encoder, str(setting.device), setting.cache), daemon=True
-        )
-        self.process.start()
-        self.run(2)
-
-    def begin(self, steps: int) -> None:
-        self.pipe.send(steps)
-
-    def end(self) -> float:
-        return self.pipe.recv()
-
-    def run(self, steps: int) -> float:
-        """Seconds a step when nothing else is asked of the machine."""
-        self.begin(steps)
-        return self.end()
-
-    def close(self) -> None:
-        self.pipe.send(0)
-        self.process.join()
-
-
-def _serve(pipe, name: str, data: Path | None, encoder: Path | None, device: str, cache: Path) -> None:
-    found = settings(data, encoder, torch.device(device), 1, cache)
-    setting = next(setting for setting in found if setting.name == name)
-    training = OurTraining(setting, setting.config("mocose"))
-    torch.set_num_threads(1)
-    while steps := pipe.recv():
-        began = time.perf_counter()
-        training.block(steps)
-        pipe.send((time.perf_counter() - began) / steps)

@@ -1,19 +1,23 @@
 """The benchmarks measure what they say: the plain step is the same step, the floor counts by hand, turns are taken."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import tiny
-from benchmarks import floor, plain
+from benchmarks import floor, plain, slots, spending
 from benchmarks.__main__ import main
 from benchmarks.scoring import first
+from benchmarks.setting import Setting
 from benchmarks.timing import alternated, median_seconds
 from core.engine.mocose import MoCoSE
 from core.engine.packing import pack
 from core.engine.sts import StsSet
+from core.runner.devices import cores
+from core.runner.sources import demo_sources
 
 CPU = torch.device("cpu")
 
@@ -110,3 +114,22 @@ def test_first_pairs_of_each_subset():
 def test_processor_time_with_several_threads_is_refused(capsys):
     assert main(["--cpu-time", "--threads", "2"]) == 2
     assert "--threads 1" in capsys.readouterr().err
+
+
+def test_every_kind_of_operation_is_counted_and_adds_up_to_the_step(tmp_path):
+    names = ("aten::addmm", "mkldnn::_linear_pointwise", "aten::bernoulli_", "aten::native_layer_norm_backward", "aten::gelu",
+             "aten::_fused_adamw_", "aten::_softmax", "aten::index_select", "aten::add_")  # fmt: skip
+    wanted = list(spending.KINDS)
+    kinds = [spending.kind(name) for name in names]
+    assert kinds[0] == kinds[1] == wanted[0] and set(kinds[:-1]) == set(wanted) and kinds[-1] == spending.OTHER
+    setting = Setting("demo 2x128", "demo", demo_sources(), tmp_path, CPU, 1)
+    *parts, whole = spending.rows(setting, 3)
+    assert sum(row.value for row in parts) == pytest.approx(whole.value) and whole.value > 0
+    assert next(row.value for row in parts if row.what == "matrix products") > 0.1 * whole.value
+
+
+def test_crowds_are_of_one_machine(tmp_path):
+    setting = Setting("bert", "mini", demo_sources(), tmp_path, CPU, 2)
+    for place, threads in ((setting, {cores()}), (replace(setting, scale="demo"), {1, 2})):
+        assert {crowd.runs * crowd.threads for crowd in slots.crowds_of(place)} == threads
+    assert [crowd.runs for crowd in slots.crowds_of(replace(setting, device=torch.device("cuda")))] == [1, 2, 3, 4]
