@@ -16,10 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import senteval_folder
+import studies
+from core.runner.plan import Plan, plan
 from core.runner.sources import Found, local_places, local_sources
 from core.runner.store import Store
+from core.spec.scale import MINI
 
 DRIVER = Path(__file__).with_name("driver.py")
+SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")  # a command with six runs
 
 
 @functools.cache
@@ -73,6 +77,11 @@ class Desk:
 
     def found(self) -> Found:
         return local_sources(local_places(self.folder / "data", self.folder / "encoder"), self.cache)
+
+    def six(self) -> Plan:
+        """What SIX plans, as the store stands."""
+        study, sources = studies.find("mocose-table3"), self.found().sources
+        return plan([study], profile="clean", scale=MINI, sources=sources, seeds=1, store=self.store)
 
     def behave(self, **by_id: str) -> None:
         (self.cache / "behaviour.json").write_text(json.dumps(by_id))

@@ -23,11 +23,6 @@ from core.spec.vary import vary
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
-
-
 def answer(capsys, *arguments: str) -> str:
     """The one sentence on standard error of a refused command."""
     assert run_study.main(list(arguments)) == 2

@@ -23,11 +23,6 @@ ROOT = Path(__file__).resolve().parent.parent
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 
 
-@pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
-
-
 class Hall:
     """A scheduler and its workers, as processes of the test."""
 

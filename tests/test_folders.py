@@ -10,34 +10,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from desk import Desk
+from desk import SIX, Desk
 from fake_jobs import made_result
 
-import studies
 from core.runner import sources
-from core.runner.plan import plan
 from core.runner.store import OtherVersion
 from core.spec.identity import run_id
 from core.spec.scale import MINI
 
 ROOT = Path(__file__).resolve().parent.parent
-SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")
-
-
-@pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
-
-
-def planned(desk: Desk):
-    return plan(
-        [studies.find("mocose-table3")], profile="clean", scale=MINI, sources=desk.found().sources, seeds=1, store=desk.store
-    )
 
 
 def fill(desk: Desk, count: int) -> None:
     desk.store.prepare()
-    for run in planned(desk).runs[:count]:
+    for run in desk.six().runs[:count]:
         result = made_result(run.config)
         result.provenance.update(desk.found().provenance())
         desk.store.save(run.config, result)
@@ -45,26 +31,26 @@ def fill(desk: Desk, count: int) -> None:
 
 def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypatch):
     fill(desk, 6)
-    old = planned(desk)
+    old = desk.six()
     assert not old.missing
     for module in ("core.spec.identity", "core.runner.store"):
         monkeypatch.setattr(f"{module}.NUMERICS", 99)
-    new = planned(desk)
+    new = desk.six()
     assert len(new.missing) == 6 and not {run.run_id for run in old.runs} & {run.run_id for run in new.runs}
     assert sources.recorded_sources(MINI, desk.store) is None  # another version's runs say nothing here
     with pytest.raises(OtherVersion, match="NUMERICS 1, here 99"):
         desk.store.load(old.runs[0].run_id)
     fill(desk, 2)
     desk.store.sweep_checkpoints()
-    assert len(planned(desk).missing) == 4 and len(desk.store.runs()) == 8 and sources.recorded_sources(MINI, desk.store) is not None
+    assert len(desk.six().missing) == 4 and len(desk.store.runs()) == 8 and sources.recorded_sources(MINI, desk.store) is not None
     monkeypatch.undo()
-    assert not planned(desk).missing and desk.store.load(old.runs[0].run_id).config == old.runs[0].config
+    assert not desk.six().missing and desk.store.load(old.runs[0].run_id).config == old.runs[0].config
     assert not (desk.results / "damaged").exists()
 
 
 def test_a_stored_file_that_another_version_wrote_is_not_taken_for_damage(desk, monkeypatch):
     fill(desk, 1)
-    run = planned(desk).runs[0]
+    run = desk.six().runs[0]
     monkeypatch.setattr("core.spec.identity.NUMERICS", 99)
     monkeypatch.setattr("core.runner.store.NUMERICS", 99)
     other = desk.results / "runs" / f"{run_id(run.config)}.parquet"
@@ -101,15 +87,15 @@ def test_nothing_is_decided_by_the_clock_on_the_wall(tmp_path):
 @pytest.mark.parametrize("when", [0, 4_000_000_000], ids=["1970", "2096"])
 def test_file_times_from_another_age_change_nothing(desk, when):
     fill(desk, 4)
-    before = [run.run_id for run in planned(desk).missing]
+    before = [run.run_id for run in desk.six().missing]
     for path in desk.folder.rglob("*"):
         os.utime(path, (when, when))
-    assert [run.run_id for run in planned(desk).missing] == before and len(before) == 2
+    assert [run.run_id for run in desk.six().missing] == before and len(before) == 2
     assert desk.store.claim(before[0]) is not None and desk.store.claimed(before[0])
 
 
 def test_a_moved_folder_goes_on_and_a_copy_is_a_folder_of_its_own(desk):
-    runs = planned(desk).runs
+    runs = desk.six().runs
     desk.behave(**{runs[3].run_id: "raise"})
     assert desk.do(*SIX).returncode == 1
     stray = desk.results / "runs" / f".{runs[3].run_id}.parquet.elsewhere-1-1-a.tmp"
@@ -144,7 +130,7 @@ def unprivileged(desk: Desk, *arguments: str) -> subprocess.CompletedProcess:
 
 def test_a_folder_that_may_only_be_read_is_drawn_and_told_but_not_written(desk):
     fill(desk, 5)
-    (desk.results / "runs" / f"{planned(desk).runs[0].run_id}.parquet").write_text("torn")
+    (desk.results / "runs" / f"{desk.six().runs[0].run_id}.parquet").write_text("torn")
     here = ("--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder"))
     shut = [desk.folder / "home", *(p for p in desk.folder.joinpath("home").rglob("*") if p.is_dir())]
     for folder in shut:

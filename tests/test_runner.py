@@ -9,7 +9,7 @@ import time
 from collections import Counter
 
 import pytest
-from desk import Desk, until
+from desk import SIX, Desk, until
 
 import studies
 from core.runner.pace import Pace, spoken
@@ -18,13 +18,6 @@ from core.runner.progress import Display
 from core.runner.store import Failure
 from core.spec.scale import MINI
 from core.spec.vary import vary
-
-SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")
-
-
-@pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
 
 
 def planned(desk: Desk, *names: str, seeds: int = 1, force: bool = False, use_published: bool = False):

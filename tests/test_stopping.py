@@ -6,29 +6,15 @@ import signal
 import time
 
 import pytest
-from desk import Desk, until
+from desk import SIX, until
 from fake_jobs import made_result
 
-import studies
 from core.runner import cli
-from core.runner.plan import plan
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, MINI, PAPER
 from core.runner.training import Training
 from run_study import Command, _shipped
 
-SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")
-
-
-@pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
-
-
-def planned(desk: Desk):
-    return plan(
-        [studies.find("mocose-table3")], profile="clean", scale=MINI, sources=desk.found().sources, seeds=1, store=desk.store
-    ).runs
 
 
 def command(*arguments: str) -> Training:
@@ -74,7 +60,7 @@ def test_what_does_not_end_by_itself_is_ended(desk, grace, asked):
 
 
 def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
-    first, second = planned(desk)[:2]
+    first, second = desk.six().runs[:2]
     desk.store.prepare()
     desk.store.save(second.config, made_result(second.config))
     desk.behave(**{first.run_id: "raise"})

@@ -8,17 +8,11 @@ import subprocess
 
 import pytest
 import storm
-from desk import Desk
 from storm import JOB, planned
 
 from core.runner import files
 
 TABLE = ("mocose-table3", "--seeds", "1", "--jobs", "3")
-
-
-@pytest.fixture
-def desk(tmp_path):
-    return Desk(tmp_path)
 
 
 @pytest.fixture(scope="module")
