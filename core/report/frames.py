@@ -8,6 +8,9 @@ import pandas as pd
 from core.report.cells import StudyResult
 
 CHECKPOINTS = ("selected", "last")
+NO_ROWS = pd.DataFrame(  # stands for a run without a result
+    {"checkpoint": [""], "task": [""], "metric": [""], "step": pd.array([pd.NA], dtype="Int64"), "value": [np.nan]}
+)
 SPECTRUM = "singular_value_"  # hundreds of rows a run: they stay in the run's own file, as does the curve
 
 
@@ -54,22 +57,17 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
             if run.run_id in heads:
                 continue
             heads[run.run_id] = [*(labels[name] for name in names), run.seed, run.run_id, run.status, run.source]
-            parts.append(_no_rows() if run.rows is None else run.rows[stored].astype({"step": "Int64"}))
+            parts.append(NO_ROWS if run.rows is None else run.rows)
     columns = [*names, "seed", "run_id", "status", "source"]
     if not parts:
         return pd.DataFrame(columns=[*columns, *stored])
-    rows = pd.concat(parts, ignore_index=True)
+    rows = pd.concat(parts, ignore_index=True)[stored].astype({"step": "Int64"})
     of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])  # which run a row is of
     shown = (rows["checkpoint"].isin(CHECKPOINTS) & ~rows["metric"].str.startswith(SPECTRUM)) | (rows["checkpoint"] == "")
     head = pd.DataFrame(list(heads.values()), columns=columns).iloc[of].reset_index(drop=True)
     whole = pd.concat([head, rows], axis=1).assign(of=of)[shown]
     ordered = whole.sort_values(["of", "checkpoint", "task", "metric"], kind="stable", ignore_index=True)
     return ordered[[*columns, *stored]]
-
-
-def _no_rows() -> pd.DataFrame:
-    """What stands for a run without a result."""
-    return pd.DataFrame({"checkpoint": [""], "task": [""], "metric": [""], "step": pd.array([pd.NA], dtype="Int64"), "value": [np.nan]})
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -23,10 +23,8 @@ class Section:
     __slots__ = ()
 
     def __post_init__(self):
-        hints = field_types(type(self))
-        for field in dataclasses.fields(self):
-            value = checked(getattr(self, field.name), hints[field.name], f"{self.label()}.{public_name(field.name)}")
-            object.__setattr__(self, field.name, value)
+        for name, expected, path in _declared(type(self)):
+            object.__setattr__(self, name, checked(getattr(self, name), expected, path))
         self.check()
 
     @classmethod
@@ -42,6 +40,19 @@ class Section:
 def field_types(section: type) -> dict[str, typing.Any]:
     """Resolved annotations of a section class, by field name."""
     return typing.get_type_hints(section)
+
+
+@functools.cache
+def _declared(section: type[Section]) -> tuple[tuple[str, typing.Any, str], ...]:
+    """Name, resolved annotation and dotted path of each field of a section class."""
+    hints = field_types(section)
+    return tuple((f.name, hints[f.name], f"{section.label()}.{public_name(f.name)}") for f in dataclasses.fields(section))
+
+
+@functools.cache
+def public_names(section: type[Section]) -> dict[str, str]:
+    """The fields of a section class by their public names."""
+    return {public_name(field.name): field.name for field in dataclasses.fields(section)}
 
 
 def public_name(field_name: str) -> str:

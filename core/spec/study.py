@@ -120,7 +120,7 @@ class Study:
         run = self.paper_config(cell, "clean")
         if run.eval.transfer and sources.transfer_digest is None:
             return "the evaluation data has no transfer tasks"
-        return unavailable(at_scale(run, scale, sources, cell.encoder), scale.name, sources)
+        return None if run.text is None else unavailable(at_scale(run, scale, sources, cell.encoder), scale.name, sources)
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
-from core.spec.section import Section, alternatives, field_types, public_name
+from core.spec.section import Section, alternatives, field_types, public_name, public_names
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
@@ -105,7 +105,7 @@ def _tuples(value):
 
 
 def _field(section: Section, public: str, path: str) -> str:
-    names = {public_name(field.name): field.name for field in dataclasses.fields(section)}
+    names = public_names(type(section))
     if public in names:
         return names[public]
     near = difflib.get_close_matches(public, names, n=1)
