@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
     parser.add_argument("--profile", choices=PROFILES, help="the paper as described (clean, the default), or what its code did")
     parser.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
-    parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; at scale demo one a core)")
+    parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run")
     parser.add_argument("--use-published", action="store_true", help="count published runs as done")
