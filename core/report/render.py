@@ -21,7 +21,6 @@ from core.report.null import sentences
 from core.report.page import Section, page, summary_markdown
 from core.report.style import drawing, pdf_bytes, png_bytes
 from core.report.tables import latex, markdown
-from core.runner.devices import cores
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 
@@ -103,7 +102,7 @@ def _abandoned_on_error(elsewhere: bool) -> Iterator[None]:
 @functools.cache
 def _processes() -> ProcessPoolExecutor:
     """A process a core, started once a command for all scales and profiles; they end with it."""
-    return ProcessPoolExecutor(cores(), multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    return ProcessPoolExecutor(len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
 
 
 def gathered(
