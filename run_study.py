@@ -146,9 +146,12 @@ class Command:
         return finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
 
     def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
-        """The study under the user's --set, with a name of its own."""
-        sample = study.config(study.cells[0], profile=self.profile, scale=scale, sources=found.sources, seed=0)
-        return study.with_settings(self.options.settings, sample)
+        """The study under the user's --set, which has to fit a run of each of its methods, with a name of its own."""
+        cells = {cell.method or study.method: cell for cell in study.cells if study.unavailable(cell, scale, found.sources) is None}
+        samples = [study.config(cell, profile=self.profile, scale=scale, sources=found.sources, seed=0) for cell in cells.values()]
+        if not samples:
+            raise UserError(f"No cell of {study.name} can be run at scale {scale.name}, so there is nothing to vary.")
+        return [study.with_settings(self.options.settings, sample) for sample in samples][0]
 
     def list(self) -> int:
         """Print every study."""

@@ -70,7 +70,7 @@ def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
     if tail:
         owner = getattr(run, name)
         if not isinstance(owner, Section):
-            raise UserError(f"--set {path}: this study's runs have no section {head}.")
+            raise UserError(f"--set {path}: {run.method} runs have no section {head}, and a setting has to fit every run of the study.")
         name = _field(owner, tail, path)
     value = parse_value(written, field_types(type(owner))[name], path)
     inner = getattr(owner, name)
