@@ -142,7 +142,7 @@ def test_a_setting_given_twice(desk, capsys):
     check(desk, capsys, ["table3", *here(desk), *twice], "gives loss.temperature twice")
 
 
-@pytest.mark.parametrize("study", ["table1", "table2"])  # the one begins with SimCSE's rows, the other with MoCoSE's
+@pytest.mark.parametrize("study", ["table1", "figure2"])
 def test_a_setting_that_fits_some_rows_only(desk, capsys, study):
     check(desk, capsys, [study, *here(desk), "--set", "queue.size=256"], "simcse runs have no section queue, and a setting has to fit every run")
 
