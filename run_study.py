@@ -151,7 +151,8 @@ class Command:
         samples = [study.config(cell, profile=self.profile, scale=scale, sources=found.sources, seed=0) for cell in cells.values()]
         if not samples:
             raise UserError(f"No cell of {study.name} can be run at scale {scale.name}, so there is nothing to vary.")
-        return [study.with_settings(self.options.settings, sample) for sample in samples][0]
+        varied = [study.with_settings(self.options.settings, sample) for sample in samples]  # equal, where none is refused
+        return varied[0]
 
     def list(self) -> int:
         """Print every study."""

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pandas as pd
+
 from core.report.frames import cell_frame
 from core.report.notes import footnotes
 from core.report.tables import markdown
@@ -46,6 +48,23 @@ def test_every_mark_in_a_table_is_explained_and_no_other():
     assert {line[2] for line in page.splitlines() if line.startswith("- ") and line[2] in "▲▼†‡§"} == set("▲†‡")
     plain = markdown(result(small(), stored(small(), a=[50.0], b=[50.0]), seeds=1))
     assert "no difference can be told from zero" in plain and "- § one run" in plain
+
+
+def test_a_table_of_single_sets_speaks_of_no_average():
+    found = result(find("esimcse-table1"), filled(find("esimcse-table1")))
+    page = markdown(found)
+    assert "each test set by itself" in page and "mean over Para" not in page and "Without training" not in page
+    assert "mean over Para" in markdown(result(TABLE7, filled(TABLE7)))
+
+
+def test_baselines_stand_beside_scores_alone():
+    for name, scored in (("table7", True), ("esimcse-table3", False), ("figure7", False)):
+        store = filled(find(name))
+        for run in store.runs.values():
+            task = find(name).metric.task
+            baselines = [(name, task, "spearman_all", 0, 30.0) for name in ("untrained", "bag_of_words")]
+            run.rows = pd.concat([run.rows, pd.DataFrame(baselines, columns=run.rows.columns)])
+        assert any("Without training" in note for note in footnotes(result(find(name), store))) is scored, name
 
 
 def test_what_cannot_be_run_is_listed_by_rows_where_a_whole_row_cannot():

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from core.report.cells import StudyResult
-from core.report.quantities import unit
+from core.report.quantities import SCORE, unit
 from core.spec.layout import Metric
 
 PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
@@ -40,13 +40,18 @@ def reading(result: StudyResult) -> str:
 def what(result: StudyResult, metric: Metric) -> str:
     """The metric in words."""
     kind = unit(metric)
-    if kind == "Spearman × 100":
+    if kind == SCORE:
         kind += f" ({result.aggregate})"
     if metric.quantity != "spearman":
         return kind if not metric.title else metric.title if kind in metric.title.lower() else f"{metric.title}, {kind}"
     if metric.task == "avg":
-        return f"{kind}, mean over {', '.join(result.scale.tests)}"
+        return f"{kind}, mean over {', '.join(result.scale.tests)}" if _shown(result, metric) else f"{kind}, each test set by itself"
     return f"{kind}, on {result.scale.dev if metric.task == 'dev' else metric.task}"
+
+
+def _shown(result: StudyResult, metric: Metric) -> bool:
+    """Whether any cell is about this metric's task; a study can be about parts of it alone (ESimCSE, Table 1)."""
+    return any(cell.metric.task == metric.task for cell in result.cells)
 
 
 def footnotes(result: StudyResult) -> tuple[str, ...]:
@@ -55,7 +60,9 @@ def footnotes(result: StudyResult) -> tuple[str, ...]:
 
 
 def _about_baselines(result: StudyResult) -> Iterator[str]:
-    """What needs no training, on the number that the table prints."""
+    """What needs no training, on the score that the table prints; nothing where it prints counts, spectra, or parts of that score."""
+    if unit(result.study.metric) != SCORE or not _shown(result, result.study.metric):
+        return
     for run in result.runs:
         if run.rows is None:
             continue

@@ -10,6 +10,7 @@ import pandas as pd
 from core.spec.layout import Metric
 from core.spec.scale import Scale
 
+SCORE = "Spearman × 100"  # the unit of correlations
 PAPER_WIDTH = 768  # an index into a spectrum is counted on bert-base and keeps its share of any other width
 GEOMETRY = ("alignment", "uniformity")
 LATE = 2 / 3  # of a run: from here on it is late
@@ -87,7 +88,7 @@ def unit(metric: Metric) -> str:
         return "singular value over the largest"
     if metric.quantity.startswith("singular"):
         return "singular value"
-    return "pairs" if metric.quantity == "pairs" else "Spearman × 100"
+    return "pairs" if metric.quantity == "pairs" else SCORE
 
 
 def decimals(metric: Metric) -> int:
