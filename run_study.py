@@ -97,7 +97,7 @@ class Command:
             return self.drawing.draw(studies, scale, found, seeds)
         plan = planning.plan(
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
-            use_published=self.options.use_published, force=self.options.force,
+            use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,
         )  # fmt: skip
         match self.options.mode:
             case "plan":

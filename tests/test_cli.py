@@ -50,6 +50,8 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         (("table3", "--plan", "--status"), "not allowed with argument"),
         (("table3", "--plan", "--force"), "--force goes with training"),
         (("table3", "--regenerate-figures", "--publish"), "--regenerate-figures does not do"),
+        (("table3", "--regenerate-figures", "--cell", "0.9"), "tables are drawn whole"),
+        (("table3", *MINI_HERE, "--cell", "0.96"), "No cell is called '0.96'; did you mean '0.9"),
         (("table3", "--scale", "demo", "--data-dir", "{data}"), "Scale demo has its own text"),
         (("table3", *MINI_HERE, "--set", "ema.start=0.5"), "is what mocose-table3 varies"),
         (("table3", *MINI_HERE, "--set", "loss.temprature=0.5"), "did you mean loss.temperature"),
@@ -100,6 +102,16 @@ def test_the_plan_trains_nothing_and_writes_nothing(desk):
     done = desk.do("table3", "table7", "--seeds", "2", "--plan")
     assert done.returncode == 0 and "52 cells x seeds" in done.stdout and "missing" in done.stdout and "About" in done.stdout
     assert not desk.results.exists() and not desk.started()
+
+
+def test_cells_are_chosen_by_one_label_or_by_all_and_the_table_stays_whole(desk):
+    planned = desk.do("table7", "table3", "--seeds", "2", "--plan", "--cell", "4096", "--cell", "half/512", "--cell", "0.9")
+    assert "12 cells x seeds, 12 distinct runs" in planned.stdout, planned.stderr
+    done = desk.do("table3", "--seeds", "1", "--cell", "0.9", "--cell", "0.95", REAL_REPORT="1")
+    assert done.returncode == 0 and "Trained 2 of 2 runs" in done.stdout, done.stderr
+    assert {desk.store.load(run).config.ema.start for run in desk.store.runs()} == {0.9, 0.95}
+    rows = (desk.results / "mini/clean/mocose-table3.csv").read_text().splitlines()
+    assert len(rows) == 1 + 6 and "4 runs are missing" in done.stdout
 
 
 def test_settings_render_under_their_own_name(desk):

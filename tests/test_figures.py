@@ -2,6 +2,7 @@
 
 import colorsys
 import hashlib
+import io
 import os
 import subprocess
 import sys
@@ -10,12 +11,13 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from PIL import Image
 
 from core.report import points as at
 from core.report.cells import gather
 from core.report.figures import figure
 from core.report.points import Point
-from core.report.style import DPI, LOOKS, drawing, pdf_bytes, png_bytes
+from core.report.style import COLOURS, DPI, LOOKS, drawing, pdf_bytes, pixels, png_bytes, webp_bytes
 from core.spec.scale import DEMO, MINI
 from core.spec.layout import Axis
 from fake_store import SOURCES, config_of, filled
@@ -222,7 +224,8 @@ def test_comparable_is_by_medians():
 
 def digest(made):
     with drawing():
-        return [hashlib.sha256(content).hexdigest() for content in (png_bytes(made), pdf_bytes(made))]
+        seen = pixels(made)
+        return [hashlib.sha256(content).hexdigest() for content in (png_bytes(seen), webp_bytes(seen), pdf_bytes(made))]
 
 
 CODE = "import test_figures as t; print(*t.digest(t.drawn(t.TABLE11, t.filled(t.TABLE11))))"
@@ -243,8 +246,19 @@ def test_the_same_cells_give_the_same_bytes_in_any_process_and_under_any_matplot
 def test_files_carry_no_date_and_no_version_and_print_at_200_dpi():
     with drawing():
         made = drawn(TABLE11, filled(TABLE11))
-        png, pdf = png_bytes(made), pdf_bytes(made)
+        png, pdf = png_bytes(pixels(made)), pdf_bytes(made)
     assert b"CreationDate" not in pdf and b"Matplotlib" not in pdf and b"Software" not in png
     assert DPI == 200
     width = int.from_bytes(png[16:20], "big")
     assert width == 1440
+
+
+def test_fewer_colours_are_not_seen_and_both_pictures_are_the_same():
+    with drawing():
+        made = drawn(TABLE11, filled(TABLE11))
+        seen = pixels(made)
+    exact = np.asarray(made.canvas.buffer_rgba())[..., :3].astype(int)  # (height, width, 3)
+    assert len(seen.getcolors()) <= COLOURS < len(np.unique(exact.reshape(-1, 3), axis=0))
+    assert np.abs(np.asarray(seen.convert("RGB")) - exact).max() <= 16
+    png, webp = (np.asarray(Image.open(io.BytesIO(content)).convert("RGB")) for content in (png_bytes(seen), webp_bytes(seen)))
+    assert np.array_equal(png, webp) and np.array_equal(png, np.asarray(seen.convert("RGB")))

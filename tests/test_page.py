@@ -62,10 +62,10 @@ def read(text):
 
 
 def test_the_page_is_well_formed_self_contained_and_escaped():
-    text = page([Section(result=result(), picture=b"png bytes"), Section(result=result(find("mocose-table7")), picture=None)])
+    text = page([Section(result=result(), picture=b"webp bytes"), Section(result=result(find("mocose-table7")), picture=None)])
     seen = read(text)
     assert (seen.wrong, seen.open, seen.scripts) == ([], [], 0)
-    assert all(one.startswith(("#", "data:image/png;base64,")) for one in seen.references)
+    assert all(one.startswith(("#", "data:image/webp;base64,")) for one in seen.references)
     assert {one[1:] for one in seen.references if one.startswith("#") and one != "#"} == set(seen.ids) == {"mocose-table3", "mocose-table7"}
     assert EVIL in seen.text and "@import" not in text and "url(" not in text
     assert "demo scale" in seen.text

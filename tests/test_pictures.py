@@ -8,7 +8,7 @@ import pytest
 
 from core.report import pictures
 from core.report.cells import gather
-from core.report.style import drawing, png_bytes
+from core.report.style import drawing, pixels, png_bytes
 from core.spec.layout import FigureSpec
 from core.spec.scale import DEMO
 from fake_store import SOURCES, FakeStore, filled
@@ -81,7 +81,7 @@ def test_spectra_are_shares_of_the_largest_singular_value():
 def test_a_half_run_study_is_drawn_and_so_is_the_watermark(kind):
     _, figure = drawn(kind, filled(TABLE3, skip={(("0.9",), s) for s in range(3)}))
     assert any(text.get_text() == DEMO.watermark for text in figure.texts)
-    assert png_bytes(figure)[:8] == b"\x89PNG\r\n\x1a\n"
+    assert png_bytes(pixels(figure))[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_nothing_is_drawn_of_a_study_without_runs():

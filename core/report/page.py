@@ -21,7 +21,7 @@ STYLE = Path(__file__).with_name("page.css")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One study on the page: its result, its figure as PNG (None without one), and its result under the other profile, if begun."""
+    """One study on the page: its result, its figure as WebP (None without one), and its result under the other profile, if begun."""
 
     result: StudyResult
     picture: bytes | None
@@ -124,7 +124,7 @@ def _study(one: Section, found: Sequence[Verdict]) -> str:
     if one.picture is not None:
         data = base64.b64encode(one.picture).decode()
         alt = escape(f"{title(result)}. {result.study.figure.caption}. The numbers are in the table below.", quote=True)
-        picture = f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"></figure>'
+        picture = f'<figure><img alt="{alt}" src="data:image/webp;base64,{data}"></figure>'
     return (
         f'<section id="{escape(result.study.name, quote=True)}"><h2>{escape(title(result))}</h2>'
         f'<p class="small">{escape(reading(result))}</p>{picture}{_table(table)}{_claims(found)}{_profiles(one)}'

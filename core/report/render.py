@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
@@ -19,7 +20,7 @@ from core.report.figures import figure
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.null import sentences
 from core.report.page import Section, page, summary_markdown
-from core.report.style import drawing, pdf_bytes, png_bytes
+from core.report.style import drawing, pdf_bytes, pixels, png_bytes, webp_bytes
 from core.report.tables import latex, markdown
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
@@ -41,6 +42,13 @@ class RenderSummary:
     sections: list[Section]
 
 
+class Picture(NamedTuple):
+    """A figure: its files by name, and what the page shows of it."""
+
+    files: dict[str, bytes]
+    webp: bytes
+
+
 def render(
     studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store, results_dir: Path, figures_dir: Path
 ) -> RenderSummary:
@@ -51,7 +59,7 @@ def render(
     lines: list[str] = []
     missing: set[str] = set()
     published: set[str] = set()
-    begun: list[tuple[StudyResult, Callable[[], dict[str, bytes]] | None]] = []
+    begun: list[tuple[StudyResult, Callable[[], Picture] | None]] = []
     loaded: dict = {}
     tables, pictures = Path(results_dir) / scale.name / profile, Path(figures_dir) / scale.name / profile
     elsewhere = len(studies) >= WORTH_PROCESSES
@@ -76,15 +84,16 @@ def render(
             _write_all(tables, _table_files(result))
         sections = []
         for result, drawn in begun:
-            files = drawn() if drawn is not None else {}
-            _write_all(pictures, files)
-            sections.append(Section(result=result, picture=files.get(f"{result.study.name}.png")))
+            picture = drawn() if drawn is not None else None
+            if picture is not None:
+                _write_all(pictures, picture.files)
+            sections.append(Section(result=result, picture=picture and picture.webp))
     return RenderSummary(lines=lines, missing=len(missing), published=len(published), sections=sections)
 
 
-def _drawn(result: StudyResult, elsewhere: bool) -> Callable[[], dict[str, bytes]]:
-    """What gives the figure's files when it is called: another process, which begins at once, or this one, then."""
-    return _processes().submit(_figure_files, result).result if elsewhere else functools.partial(_figure_files, result)
+def _drawn(result: StudyResult, elsewhere: bool) -> Callable[[], Picture]:
+    """What gives the figure when it is called: another process, which begins at once, or this one, then."""
+    return _processes().submit(_picture, result).result if elsewhere else functools.partial(_picture, result)
 
 
 @contextlib.contextmanager
@@ -146,10 +155,12 @@ def _table_files(result: StudyResult) -> dict[str, bytes]:
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _figure_files(result: StudyResult) -> dict[str, bytes]:
+def _picture(result: StudyResult) -> Picture:
     with drawing():
         drawn = figure(result)
-        return {f"{result.study.name}.png": png_bytes(drawn), f"{result.study.name}.pdf": pdf_bytes(drawn)}
+        seen = pixels(drawn)
+        files = {f"{result.study.name}.png": png_bytes(seen), f"{result.study.name}.pdf": pdf_bytes(drawn)}
+    return Picture(files, webp_bytes(seen))
 
 
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:

@@ -47,6 +47,7 @@ RC = {
     "svg.hashsalt": "figure",
 }
 DPI = 200
+COLOURS = 64  # of a picture
 
 
 def blank(width: float, height: float) -> Figure:
@@ -61,12 +62,24 @@ def drawing():
     return matplotlib.rc_context({**matplotlib.rcParamsDefault, **RC, "backend": "agg"})
 
 
-def png_bytes(figure: Figure) -> bytes:
-    """The figure as PNG of 128 colours, a third of the size of a full one, without a version stamp."""
+def pixels(figure: Figure) -> Image.Image:
+    """The figure in 64 colours, none of which is off by more than an eye sees; its files are a third of the size of full ones."""
     figure.canvas.draw()
-    picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
+    return picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+
+
+def png_bytes(picture: Image.Image) -> bytes:
+    """Pixels as PNG, without a version stamp."""
     buffer = io.BytesIO()
     picture.save(buffer, format="png", dpi=(DPI, DPI), optimize=True)
+    return buffer.getvalue()
+
+
+def webp_bytes(picture: Image.Image) -> bytes:
+    """The same pixels as WebP, a quarter smaller: for the page, which browsers alone read."""
+    buffer = io.BytesIO()
+    picture.convert("RGB").save(buffer, format="webp", lossless=True, method=2)
     return buffer.getvalue()
 
 

@@ -30,6 +30,7 @@ class Options:
     jobs: int | None
     device: str
     settings: tuple[str, ...]
+    cells: tuple[str, ...]  # labels of the cells that are meant; none: all
     mode: str  # train, plan, list, status or render
     use_published: bool
     publish: bool
@@ -67,10 +68,12 @@ def parse(argv: list[str]) -> Options:
         for wrong, name in ((given.force, "--force"), (given.publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
                 raise UserError(f"{name} goes with training, which --{given.mode.replace('render', 'regenerate-figures')} does not do; leave one out.")
+    if given.cell and given.mode in ("list", "render"):
+        raise UserError("--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out.")
     encoders = _encoders(given.encoder)
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
-        jobs=given.jobs, device=given.device, settings=tuple(given.set), mode=given.mode,
+        jobs=given.jobs, device=given.device, settings=tuple(given.set), cells=tuple(given.cell), mode=given.mode,
         use_published=given.use_published, publish=given.publish, force=given.force,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
@@ -89,6 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run")
+    parser.add_argument("--cell", action="append", default=[], metavar="LABEL",
+                        help="only the cells of this row or column, or the one named by all its labels, such as half/512; the table stays whole")
     parser.add_argument("--use-published", action="store_true", help="count published runs as done")
     parser.add_argument("--publish", action="store_true", help="copy the finished runs into results/published")
     parser.add_argument("--force", action="store_true", help="train again what is there")

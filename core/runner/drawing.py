@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from pathlib import Path
 
 from core.runner import files, sources as finding
@@ -34,11 +35,11 @@ class Drawing:
     def gathered(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str) -> list:
         """The sections of a profile that is only shown beside another: nothing is drawn."""
         report = importlib.import_module("core.report.render")
-        begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
+        begun = self.begun(studies, profile, scale, found, seeds)
         return report.gathered(begun, profile, scale, found.sources, seeds, self.store)
 
     def redraw(self, studies: list[Study]) -> int:
-        """Draw every study of every scale and profile of which a whole seed is stored; the exit status."""
+        """Draw every study of every scale and profile that is begun; the exit status."""
         print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
         known = finding.recorded(self.store)
         for scale in SCALES.values():
@@ -49,11 +50,11 @@ class Drawing:
         return 0
 
     def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found) -> None:
-        """Draw every study of a scale of which a whole seed is stored, under each profile, and the pages over them."""
+        """Draw every study of a scale that is begun, under each profile, and the pages over them."""
         seeds = self.options.seeds or scale.seeds
         drawn = {}
         for profile in PROFILES if self.options.profile is None else (self.options.profile,):
-            begun = [study for study in studies if self.begun(study, profile, scale, found, seeds)]
+            begun = self.begun(studies, profile, scale, found, seeds)
             drawn[profile] = self.render(begun, scale, found, seeds, profile) if begun else []
         for profile, sections in drawn.items():
             others = next((other for name, other in drawn.items() if name != profile), [])
@@ -64,16 +65,28 @@ class Drawing:
         for line in importlib.import_module("core.report.render").render_page(sections, others, self.tables):
             print(line)
 
-    def begun(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> bool:
-        """Whether at least one seed of the study is stored in every cell, of one's own or published; a run that another study
-        happens to share does not make a table, and neither do a few seeds a study that is about many."""
-        here, wanted = study.at(scale), max(seeds, study.least_seeds)
+    def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
+        """The studies of which a whole seed is stored in every cell, of one's own or published, or a run that no other asks for: one
+        that several share does not make a table. A study that is about many seeds needs as many whole ones."""
+        asked = {study.name: self.asked(study.at(scale), profile, scale, found, max(seeds, study.least_seeds)) for study in studies}
+        sharing = Counter(identity for by_seed in asked.values() for identity in set().union(*by_seed))
+
+        def is_begun(study: Study) -> bool:
+            by_seed = asked[study.name]
+            there = {identity for seed in by_seed for identity in seed if self.store.has(identity, use_published=True)}
+            if sum(there.issuperset(seed) for seed in by_seed) >= study.least_seeds:
+                return True
+            return study.least_seeds == 1 and any(sharing[identity] == 1 for identity in there)
+
+        return [study for study in studies if is_begun(study)]
+
+    def asked(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[list[str]]:
+        """The runs that a study asks for, by seed, those of the cells that the scale can run."""
         runs = [
-            here.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=wanted)
-            for cell in here.cells if here.unavailable(cell, scale, found.sources) is None
+            [run_id(config) for config in study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)]
+            for cell in study.cells if study.unavailable(cell, scale, found.sources) is None
         ]
-        whole = [all(self.store.has(run_id(config), use_published=True) for config in seed) for seed in zip(*runs)]
-        return sum(whole) >= study.least_seeds
+        return [list(seed) for seed in zip(*runs)]
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
         """Draw tables and figures from what is stored; the page's sections."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.runner.store import Store
 from core.spec.config import RunConfig
+from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.layout import Cell
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 
@@ -56,19 +59,22 @@ def cost(config: RunConfig) -> float:
 
 def plan(
     studies: Sequence[Study], *, profile: str, scale: Scale, sources: Sources, seeds: int, store: Store,
-    use_published: bool = False, force: bool = False,
+    use_published: bool = False, force: bool = False, labels: Sequence[str] = (),
 ) -> Plan:  # fmt: skip
     """The distinct runs of these studies under seeds 0 … seeds-1; a run that several cells need is counted once.
 
-    Cells that the scale cannot run are left out. Missing are those that the store has not, or all with `force`. A damaged run of
-    one's own is set aside and missing; published runs count as done only with `use_published`.
+    Cells that the scale cannot run are left out, and where there are `labels` those without one of them. Missing are those that the store has not, or all with `force`. A damaged run of
+    one's own is set aside and missing; published runs count as done only with `use_published`. Raises UserError for a label that
+    no cell has.
     """
+    here = [study.at(scale) for study in studies]
+    _check_labels(labels, here)
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}
     entries = 0
-    for study in (study.at(scale) for study in studies):
+    for study in here:
         for cell in study.cells:
-            if study.unavailable(cell, scale, sources) is not None:
+            if (labels and not set(labels).intersection(_names(cell))) or study.unavailable(cell, scale, sources) is not None:
                 continue
             configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=max(seeds, study.least_seeds))
             for seed, config in enumerate(configs):
@@ -83,6 +89,20 @@ def plan(
     absent = [run for run in runs if force or not _sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
     return Plan(runs=runs, missing=tuple(absent), entries=entries)
+
+
+def _names(cell: Cell) -> tuple[str, ...]:
+    """What a cell answers to: each of its labels, and all of them in the axes' order."""
+    return (*cell.labels, "/".join(cell.labels))
+
+
+def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
+    known = dict.fromkeys(name for study in studies for cell in study.cells for name in _names(cell))
+    for label in labels:
+        if label not in known:
+            near = difflib.get_close_matches(label, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(repr(name) for name in list(known)[:8])} and others."
+            raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
 def _sound(store: Store, identity: str, use_published: bool) -> bool:
