@@ -86,7 +86,8 @@ def test_share_of_entries_that_an_epsilon_changes(epsilon, expected):
     # D19: float32 draws from N(0, 0.04^2) and random signs.
     words = torch.randn(500, 400, generator=stream(1)) * 0.04
     sign = torch.randn(500, 400, generator=stream(2)).sign()
-    assert changed_share(words, epsilon, sign) == pytest.approx(expected, abs=0.01)
+    batch = pack([np.arange(10)] * 50)
+    assert changed_share(words, epsilon, sign, batch) == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize("gradient", ["stale_online", "current"])

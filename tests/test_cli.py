@@ -58,6 +58,7 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         (("table3", *MINI_HERE, "--set", "loss.temperature=hot"), "must be a finite number"),
         (("table3", *MINI_HERE, "--set", "loss.temperature"), "--set takes FIELD=VALUE"),
         (("table3", *MINI_HERE, "--device", "cuda"), "no GPU is visible"),
+        (("table3", *MINI_HERE, "--cuda-graphs"), "--cuda-graphs needs a GPU"),
         (("table3", "--scale", "paper", "--regenerate-figures"), "No run of scale paper is stored here"),
         (("table3", "--scale", "mini", "--data-dir", "{nowhere}", "--encoder", "{encoder}"), "is no folder"),
         (("table3", "--scale", "mini", "--data-dir", "{encoder}", "--encoder", "{encoder}"), "holds no SentEval data"),

@@ -58,6 +58,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
     torch.manual_seed(stream_seed(config.seed.data, "dropout"))  # dropout layers draw from torch's own generator, and nothing else does
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
+    if execution.cuda_graphs and device.type == "cuda":
+        model.replay()
     rows = keeper.saved_rows() if keeper is not None else None
     if rows is None:
         rows = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, execution)]

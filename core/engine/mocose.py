@@ -10,12 +10,13 @@ from torch import Tensor, nn
 from core.engine import ema
 from core.engine.augmentation import cutoff_mask, shuffled_positions
 from core.engine.clusters import summarised
-from core.engine.encoder import Encoder
+from core.engine.encoder import Embeddings, Encoder
 from core.engine.heads import pooler, predictor, projection
 from core.engine.losses import info_nce
 from core.engine.packing import Packed
 from core.engine.perturbation import StaleGradient, changed_share
 from core.engine.queue import KeyQueue
+from core.engine.replay import Replayed, slots, spread
 from core.engine.schedules import ema_decay
 from core.engine.streams import torch_stream
 from core.spec.config import RunConfig
@@ -52,6 +53,11 @@ class MoCoSE(nn.Module):
         self.stale = StaleGradient()
         self.changed_share: float | None = None
         self.updates = 0
+        self.compared, self.slots = self._compared, None
+
+    def replay(self) -> None:
+        """Take every batch in one shape, and replay what is computed from it."""
+        self.compared, self.slots = Replayed(self._compared, self), slots(self.config)
 
     def train(self, mode: bool = True) -> "MoCoSE":
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
@@ -67,6 +73,8 @@ class MoCoSE(nn.Module):
 
         `rewritten` is what the target branch is given where it has a text of its own (Table 5's text-level views).
         """
+        if self.slots is not None:
+            batch, rewritten = spread(batch, self.slots), None if rewritten is None else spread(rewritten, self.slots)
         other = batch if rewritten is None else rewritten
         if self.config.ema.when == "before_forward":
             self._average()  # the first call changes nothing: the copies are still equal
@@ -83,7 +91,7 @@ class MoCoSE(nn.Module):
             other_sign = None
         loss, words, keys = self._contrast(batch, other, negatives, sign, other_sign)
         if sign is not None and self.changed_share is None:  # once is enough, and it makes a GPU wait
-            self.changed_share = changed_share(words, fgsm.epsilon, sign)
+            self.changed_share = changed_share(words, fgsm.epsilon, sign, batch)
         if fgsm.gradient == "stale_online":
             words.retain_grad()
             self.stale.watch(words, batch)
@@ -106,7 +114,7 @@ class MoCoSE(nn.Module):
         if sign is not None:  # before the first step there is no gradient to replay
             words = words + self.config.fgsm.epsilon * sign
         if self.config.eval.apply_augmentation and self.config.aug.active():
-            x = self._augmented(words, batch, self.augmenting_tests, padded=batch.width)
+            x = self.encoder.embeddings.finish(*self._augmented(words, batch, self.augmenting_tests, padded=batch.width))
         else:
             x = self.encoder.embeddings.finish(words, batch.slot)
         cls = self.encoder.stack(x, batch)
@@ -131,34 +139,42 @@ class MoCoSE(nn.Module):
         self, batch: Packed, other: Packed, negatives: Tensor, sign: Tensor | None, other_sign: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Loss, the online view's word embeddings (T, hidden), and the keys (B, out_size)."""
-        embeddings = self.encoder.embeddings
-        words = embeddings.lookup(batch)
+        words = self.encoder.embeddings.lookup(batch)
         perturbed = words if sign is None else words + self.config.fgsm.epsilon * sign
-        cls = self.encoder.stack(self._augmented(perturbed, batch, self.augmenting), batch)
+        online = self._augmented(perturbed, batch, self.augmenting)
+        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
+            followed = self._followed_embeddings().lookup(other)
+            if other_sign is not None:
+                followed = followed + self.config.fgsm.epsilon * other_sign
+            target = self._augmented(followed, other, self.augmenting)
+        loss, keys = self.compared(*online, batch, *target, other, negatives)
+        return loss, words, keys
+
+    def _compared(
+        self, words: Tensor, positions: Tensor, batch: Packed, other_words: Tensor, other_positions: Tensor, other: Packed, negatives: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Loss and keys (B, out_size), from word embeddings (T, hidden) and positions (T,) of both branches."""
+        cls = self.encoder.stack(self.encoder.embeddings.finish(words, positions), batch)
         query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
-            key = self._target(other, other_sign)  # (B, out_size)
+            x = self._followed_embeddings().finish(other_words, other_positions)
+            key = self.target_projection(self.target_pooler(self.target_stack(x, other)))  # (B, out_size)
         loss = info_nce(
             query, key, negatives,
             temperature=self.config.loss.temperature, in_batch_negatives=self.config.loss.in_batch_negatives,
         )
-        return loss, words, key
+        return loss, key
 
-    def _target(self, batch: Packed, sign: Tensor | None) -> Tensor:
-        embeddings = self.target_embeddings if self.target_embeddings is not None else self.encoder.embeddings
-        words = embeddings.lookup(batch)
-        if sign is not None:
-            words = words + self.config.fgsm.epsilon * sign
-        x = self._augmented(words, batch, self.augmenting, embeddings=embeddings)
-        return self.target_projection(self.target_pooler(self.target_stack(x, batch)))
+    def _followed_embeddings(self) -> Embeddings:
+        """The target branch's: its own (D8), or the online branch's."""
+        return self.target_embeddings if self.target_embeddings is not None else self.encoder.embeddings
 
-    def _augmented(self, words, batch, generator, *, padded: int | None = None, embeddings=None) -> Tensor:
-        """Embeddings (T, hidden) with the run's embedding-level augmentations drawn afresh."""
-        embeddings = embeddings if embeddings is not None else self.encoder.embeddings
+    def _augmented(self, words: Tensor, batch: Packed, generator, *, padded: int | None = None) -> tuple[Tensor, Tensor]:
+        """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh."""
         aug, padded = self.config.aug, padded or self._padded_width(batch)
         mask = cutoff_mask(aug, batch, padded, self.encoder.hidden, generator)
         words = words if mask is None else words * mask
-        return embeddings.finish(words, shuffled_positions(aug, batch, padded, generator))
+        return words, shuffled_positions(aug, batch, padded, generator)
 
     def _padded_width(self, batch: Packed) -> int:
         """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""

@@ -41,6 +41,7 @@ class StaleGradient:
 
 
 @torch.no_grad()
-def changed_share(words: Tensor, epsilon: float, sign: Tensor) -> float:
-    """Which share of these word embeddings (T, hidden) epsilon * sign changes in their own precision (D19)."""
-    return float((words + epsilon * sign != words).float().mean())
+def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) -> float:
+    """Which share of a batch's word embeddings (T, hidden) epsilon * sign changes in their own precision, padding left out (D19)."""
+    changed = words + epsilon * sign != words  # (T, hidden)
+    return float(changed[batch.mask[batch.row, batch.slot]].float().mean())

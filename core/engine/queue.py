@@ -60,6 +60,6 @@ class VectorQueue:
         """Append a batch (batch, dim) without gradient."""
         vectors = vectors.detach()
         if self.entries is None:
-            self.entries = vectors[-self.config.size :] if self.config.cut_first_batch else vectors
+            self.entries = (vectors[-self.config.size :] if self.config.cut_first_batch else vectors).clone()
         else:
             self.entries = torch.cat([self.entries, vectors])[-self.config.size :]

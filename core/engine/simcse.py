@@ -13,6 +13,7 @@ from core.engine.heads import INITIAL_SPREAD, TrainingHead
 from core.engine.losses import info_nce
 from core.engine.packing import Packed
 from core.engine.queue import VectorQueue
+from core.engine.replay import Replayed, slots, spread
 from core.engine.streams import torch_stream
 from core.spec.config import RunConfig
 
@@ -34,11 +35,17 @@ class SimCSE(nn.Module):
             if config.momentum.head == "ema":
                 self.momentum_head = copy.deepcopy(self.head).requires_grad_(False)  # D68
             self.queue = VectorQueue(config.queue)
+        self.compared, self.kept_vectors, self.slots = self._compared, self._kept_vectors, None
         self.to(device)
         self.averaged = ema.averaged_pairs(
             [m for m in (self.momentum_encoder, self.momentum_head) if m is not None],
             [encoder] * (self.momentum_encoder is not None) + [self.head] * (self.momentum_head is not None),
         )
+
+    def replay(self) -> None:
+        """Take every batch in one shape, and replay what is computed from it."""
+        self.compared, self.kept_vectors = Replayed(self._compared, self), Replayed(self._kept_vectors, self)
+        self.slots = slots(self.config)
 
     def train(self, mode: bool = True) -> "SimCSE":
         """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
@@ -54,11 +61,12 @@ class SimCSE(nn.Module):
         Order (dossier 2.2): encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
         momentum.when=after_optimizer the last two wait for `after_step`, so what is pushed lags one step less (D69).
         """
-        vectors = self.head(self.encoder(views))  # (2B, hidden)
-        anchor, positive = vectors.chunk(2)  # (B, hidden) each
+        if self.slots is not None:
+            views, kept = spread(views, self.slots), None if kept is None else spread(kept, self.slots)
+        negatives = self.queue.visible() if self.queue is not None else None  # (width, hidden)
+        loss = self.compared(views) if negatives is None else self.compared(views, negatives)
         if self.queue is None:
-            return info_nce(anchor, positive, None, temperature=self.config.loss.temperature)
-        loss = info_nce(anchor, positive, self.queue.visible(), temperature=self.config.loss.temperature)
+            return loss
         if self.config.momentum.when == "after_forward":
             self._enqueue(kept)
         else:
@@ -84,12 +92,21 @@ class SimCSE(nn.Module):
         """Numbers about the method that a run keeps; none here."""
         return {}
 
+    def _compared(self, views: Packed, negatives: Tensor | None = None) -> Tensor:
+        """The loss of both views, 2B sentences, against the queue (width, hidden)."""
+        anchor, positive = self.head(self.encoder(views)).chunk(2)  # (B, hidden) each
+        return info_nce(anchor, positive, negatives, temperature=self.config.loss.temperature)
+
+    def _kept_vectors(self, kept: Packed) -> Tensor:
+        """What the queue gets, (B, hidden), from the momentum weights."""
+        head = self.momentum_head if self.momentum_head is not None else self.head
+        return head(self.momentum_encoder(kept))
+
     @torch.no_grad()
     def _enqueue(self, kept: Packed) -> None:
         """Move the momentum weights, then push this batch's vectors from them."""
         ema.update(*self.averaged, self.config.momentum.lambda_)
-        head = self.momentum_head if self.momentum_head is not None else self.head
-        self.queue.push(head(self.momentum_encoder(kept)))
+        self.queue.push(self.kept_vectors(kept))
 
 
 @torch.no_grad()

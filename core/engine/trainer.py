@@ -108,7 +108,7 @@ def train(
         scaler.update()
         optimiser.zero_grad(set_to_none=True)
         model.after_step()
-        pending.append(loss.detach())
+        pending.append(loss.detach().clone())  # a replayed step overwrites its loss
         if checks:
             mean_loss = float(torch.stack(pending).mean())
             if not math.isfinite(mean_loss):
@@ -146,9 +146,10 @@ def adamw(train: Train, model: nn.Module) -> torch.optim.AdamW:
 
 
 def precision(train: Train, device: torch.device) -> contextlib.AbstractContextManager:
-    """The arithmetic of the forward pass: float32 (with TF32 products or not), or autocast to a half type (D34)."""
+    """The arithmetic of the forward pass: float32 (with TF32 products or not), or autocast to a half type (D34), each weight anew
+    where it is used, as CUDA graphs need it."""
     if device.type == "cuda":
         torch.backends.cuda.matmul.allow_tf32 = train.precision == "tf32"
     if train.precision in ("fp16", "bf16"):
-        return torch.autocast(device.type, dtype=torch.float16 if train.precision == "fp16" else torch.bfloat16)
+        return torch.autocast(device.type, dtype=torch.float16 if train.precision == "fp16" else torch.bfloat16, cache_enabled=False)
     return contextlib.nullcontext()

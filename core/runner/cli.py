@@ -29,6 +29,7 @@ class Options:
     seeds: int | None
     jobs: int | None
     device: str
+    cuda_graphs: bool
     settings: tuple[str, ...]
     cells: tuple[str, ...]  # labels of the cells that are meant; none: all
     mode: str  # train, plan, list, status or render
@@ -73,7 +74,7 @@ def parse(argv: list[str]) -> Options:
     encoders = _encoders(given.encoder)
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
-        jobs=given.jobs, device=given.device, settings=tuple(given.set), cells=tuple(given.cell), mode=given.mode,
+        jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set), cells=tuple(given.cell), mode=given.mode,
         use_published=given.use_published, publish=given.publish, force=given.force,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
@@ -91,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
     parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--cuda-graphs", action="store_true", help="on a GPU, replay training steps as CUDA graphs (not yet tried on one)")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run")
     parser.add_argument("--cell", action="append", default=[], metavar="LABEL",
                         help="only the cells of this row or column, or the one named by all its labels, such as half/512; the table stays whole")

@@ -56,6 +56,8 @@ class Training:
         """Refuse before any training what every run would refuse. Raises UserError."""
         local = None if self.options.cluster else devices.resources(plan.runs[0].config.scale, self.options.device, self.options.jobs)
         gpus = local is None or local.device == "cuda"
+        if self.options.cuda_graphs and not gpus:
+            raise UserError("--cuda-graphs needs a GPU, and these runs go to the CPU; leave it out.")
         places = checkpoints.positions(found.places.encoder or finding.DEMO_ENCODER)
         for config in (planned.config for planned in plan.missing):
             if not gpus and config.train.precision in ("fp16", "tf32"):
@@ -100,7 +102,7 @@ class Training:
             results_dir=str(self.results), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=device, threads=threads, checkpoint_minutes=self.checkpoint_minutes(scale),
+            device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, checkpoint_minutes=self.checkpoint_minutes(scale),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
             ),

@@ -21,4 +21,5 @@ class Execution:
     device: str = "cpu"  # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
     threads: int = 1
     other_encoders: tuple[tuple[str, str, str], ...] = ()  # (digest, path, name) besides encoder_path
+    cuda_graphs: bool = False  # replay training steps on a GPU; dropout then draws for padding, too
     checkpoint_minutes: float | None = None  # between two checkpoints of a training; None: none, and none is looked for

@@ -1,0 +1,93 @@
+"""Steps at fixed shapes, replayed as CUDA graphs: a GPU then does a step's arithmetic without waiting for its hundreds of launches.
+
+Off unless asked for (`--cuda-graphs`). Padding is computed and then read by nobody, which on a GPU costs less than launching kernels
+whose shapes change; dropout draws for it, too, so such a run and one without graphs are two samples of the same distribution.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
+
+from core.engine.packing import Packed
+from core.engine.repetition import largest_count
+from core.spec.config import RunConfig
+
+
+SETTLED = 3  # calls in a row with the same shapes; a step with FGSM's current gradient makes two
+
+
+def slots(config: RunConfig) -> int:
+    """The most tokens that a training sentence of this run can have, repetitions included."""
+    width = config.data.max_length
+    if config.dup is not None and config.dup.unit == "subword" and not config.dup.recut:
+        width += largest_count(config.dup, width)
+    return width
+
+
+def spread(batch: Packed, width: int) -> Packed:
+    """The batch with `width` slots for each sentence. Slots without a token hold token 0; attention sees none of them as a key and
+    no loss reads them, so they have no gradient."""
+    width = max(width, batch.width)
+    row, slot, first, cells = _places(batch.batch, width, batch.ids.device)
+    ids = torch.zeros_like(row).index_copy_(0, batch.row * width + batch.slot, batch.ids)
+    return Packed(ids, row, slot, first, F.pad(batch.mask, (0, width - batch.width)), cells)
+
+
+@functools.lru_cache(maxsize=8)
+def _places(sentences: int, width: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Row, slot, first and cells of a batch without padding left out, (sentences * width,) but first (sentences,)."""
+    cells = torch.arange(sentences * width, device=device)
+    return cells // width, cells % width, torch.arange(sentences, device=device) * width, cells
+
+
+class Replayed:
+    """A pure function of tensors (and of batches of them) over the parameters of a module, with gradients.
+
+    Once several calls in a row had the same shapes (a queue has then stopped growing), forward and backward are captured, and calls
+    of these shapes replay them; other calls are computed as usual. What a replay returns is overwritten by the next one. Capturing
+    draws nothing from dropout's stream.
+    """
+
+    def __init__(self, compute: Callable, module: nn.Module):
+        self._compute, self._module = compute, module
+        self._shapes: object = None  # of the captured calls, or of the last one before
+        self._alike = 0  # calls in a row with these shapes, before the capture
+        self._replay: Callable | None = None
+
+    def __call__(self, *arguments):
+        shapes = tree_map(lambda tensor: (tensor.shape, tensor.requires_grad), arguments)
+        if self._replay is None:
+            self._alike = self._alike + 1 if shapes == self._shapes else 1
+            self._shapes = shapes
+            if self._alike == SETTLED:
+                self._replay = _captured(self._compute, self._module, arguments)
+        if self._replay is not None and shapes == self._shapes:
+            return self._replay(*arguments)
+        return self._compute(*arguments)
+
+
+class _Whole(nn.Module):
+    """A function with the module whose parameters it reads, for PyTorch to find them."""
+
+    def __init__(self, compute: Callable, module: nn.Module):
+        super().__init__()
+        self.compute, self.module = compute, module
+
+    def forward(self, *arguments):
+        return self.compute(*arguments)
+
+
+def _captured(compute: Callable, module: nn.Module, arguments: tuple) -> Callable:
+    """The function as CUDA graphs for arguments of these shapes; the weights must stay where they are."""
+    device = tree_leaves(arguments)[0].device
+    samples = tree_map(lambda tensor: tensor.detach().clone().requires_grad_(tensor.requires_grad), arguments)
+    drawn = torch.cuda.get_rng_state(device)
+    replay = torch.cuda.make_graphed_callables(_Whole(compute, module), samples, allow_unused_input=True)
+    torch.cuda.set_rng_state(drawn, device)
+    return replay

@@ -1,0 +1,163 @@
+"""Steps at fixed shapes: the same losses as without padding, whatever is captured and replayed; graphs themselves where a GPU is."""
+
+import pytest
+import torch
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+import tiny
+from core.engine import replay, trainer
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.replay import Replayed, slots, spread
+from core.engine.simcse import SimCSE
+
+STEPS = 12
+NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
+VARIANTS = [
+    ("simcse", "clean", {}), ("esimcse", "clean", {}), ("esimcse", "released", {}),
+    ("esimcse", "clean", {"momentum__when": "after_optimizer"}),
+    ("mocose", "clean", {}), ("mocose", "released", {}), ("mocose", "clean", {"fgsm__gradient": "current"}),
+    ("mocose", "clean", NO_FGSM), ("mocose", "clean", {"target__embeddings": "ema"}),
+    ("mocose", "clean", {"queue__negatives": "kmeans", "queue__clusters": 2}),
+    ("mocose", "clean", NO_FGSM | {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}),
+    ("mocose", "clean", NO_FGSM | {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}),
+]  # fmt: skip
+
+
+def graphed(module, samples, allow_unused_input):
+    """What make_graphed_callables gives, on a CPU: inputs are copied to fixed places, and outputs and gradients are overwritten by the
+    next call, which computes from those places."""
+    assert allow_unused_input
+    inputs, form = tree_flatten(samples)
+    surface = [*inputs, *module.parameters()]
+    wanted = [i for i, tensor in enumerate(surface) if tensor.requires_grad]
+    outputs, gradients, kept = [], {}, {}
+
+    class Graphed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *given):
+            for place, tensor in zip(inputs, given):
+                place.copy_(tensor)
+            with torch.enable_grad() if any(t.requires_grad for t in given) else torch.no_grad():
+                found, kept["form"] = tree_flatten(module(*tree_unflatten(inputs, form)))
+            kept["found"] = found
+            if not outputs:
+                outputs.extend(torch.empty_like(tensor.detach()) for tensor in found)
+            for place, tensor in zip(outputs, found):
+                place.copy_(tensor.detach())
+            return tuple(place.detach() for place in outputs)
+
+        @staticmethod
+        def backward(ctx, *incoming):
+            pairs = [(out, grad) for out, grad in zip(kept["found"], incoming) if out.requires_grad]
+            found = torch.autograd.grad(
+                [out for out, _ in pairs], [surface[i] for i in wanted], [grad for _, grad in pairs], allow_unused=True
+            )
+            by_place = dict(zip(wanted, found))
+            for i, grad in by_place.items():
+                if grad is not None:
+                    gradients.setdefault(i, torch.empty_like(grad)).copy_(grad)
+            return tuple(gradients[i].detach() if by_place.get(i) is not None else None for i in range(len(surface)))
+
+    def call(*arguments):
+        calls.append(len(arguments))
+        return tree_unflatten(Graphed.apply(*tree_leaves(arguments), *module.parameters()), kept["form"])
+
+    kept["form"] = tree_flatten(module(*samples))[1]
+    return call
+
+
+calls: list[int] = []
+
+
+@pytest.fixture
+def on_a_cpu(monkeypatch):
+    calls.clear()
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", graphed)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: torch.get_rng_state())
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: torch.set_rng_state(state))
+
+
+def trained(method, profile, changes, *, fixed, device="cpu", dropout=0.0, steps=STEPS):
+    """Losses of each step and the model, of a training whose batches have changing shapes."""
+    config = tiny.config(method, profile, train__steps=steps, eval__every=1, **changes)
+    torch.manual_seed(0)
+    encoder = tiny.encoder(tiny.bert(), dropout=dropout, attention_dropout=dropout)
+    torch.manual_seed(0)
+    model = (MoCoSE if method == "mocose" else SimCSE)(config, encoder, torch.device(device))
+    if fixed:
+        model.replay()
+
+    def batches():
+        for seed in range(steps):
+            texts = tiny.sentences(config.train.batch_size, seed=seed)
+            if method == "mocose":
+                yield (pack(texts, device),)
+            else:
+                yield pack(texts + texts, device), pack(texts, device) if config.queue is not None else None
+
+    losses = trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None).losses
+    return [loss for _, loss in losses], model
+
+
+@pytest.mark.parametrize("method, profile, changes", VARIANTS)
+def test_a_replayed_training_is_that_of_packed_batches(method, profile, changes, on_a_cpu):
+    packed, other = trained(method, profile, changes, fixed=False)
+    assert not calls
+    replayed, model = trained(method, profile, changes, fixed=True)
+    assert len(calls) >= STEPS - 7, "nothing was replayed"
+    assert replayed == pytest.approx(packed, rel=2e-5, abs=1e-6) and len(set(packed)) == STEPS
+    scored = [one.eval().sentence_vectors(pack(tiny.sentences(7, seed=99))) for one in (model, other)]  # (7, hidden) each
+    assert torch.allclose(*scored, atol=1e-4)
+    assert model.diagnostics() == other.diagnostics()
+
+
+def test_capturing_draws_nothing_and_a_batch_of_another_shape_is_computed_as_usual(on_a_cpu):
+    config = tiny.config("simcse")
+    model = SimCSE(config, tiny.encoder(tiny.bert(), dropout=0.3), torch.device("cpu")).train()
+    model.replay()
+
+    def losses(sizes):
+        torch.manual_seed(1)
+        return [model.loss(pack(tiny.sentences(size, seed=3) * 2), None).item() for size in sizes]
+
+    first = losses([4, 4, 4, 3, 4])
+    assert calls == [1, 1] and len(set(first)) == 5  # steps 3 and 5; dropout differs from step to step
+    assert losses([4, 4, 4, 3, 4]) == pytest.approx(first, rel=1e-6)  # the first call of all is replayed now, and draws the same
+    assert calls == [1] * 6
+
+
+def test_spread_batches_hold_the_same_tokens():
+    arrays = tiny.sentences(5)
+    batch = pack(arrays)
+    wide = spread(batch, 12)
+    ids, mask = tiny.padded(arrays, 12)
+    assert torch.equal(wide.ids.view(5, 12), ids) and torch.equal(wide.mask, mask.bool())
+    assert wide.width == 12 and wide.batch == 5 and torch.equal(wide.ids[wide.first], batch.ids[batch.first])
+    assert torch.equal(wide.row * 12 + wide.slot, wide.cells) and spread(batch, 2).width == batch.width
+
+
+@pytest.mark.parametrize("method, changes, width", [
+    ("mocose", {}, 10), ("simcse", {}, 10), ("esimcse", {}, 13), ("esimcse", {"dup__rate": 0.9, "dup__cap": 5}, 15),
+    ("esimcse", {"dup__recut": True}, 10), ("esimcse", {"dup__unit": "word"}, 10),
+])  # fmt: skip
+def test_slots_are_enough_for_the_longest_sentence(method, changes, width):
+    assert slots(tiny.config(method, **changes)) == width
+
+
+def test_a_function_without_gradients_is_replayed_too(on_a_cpu):
+    layer = torch.nn.Linear(2, 2)
+    doubled = Replayed(lambda x: 2 * layer(x), layer)
+    with torch.no_grad():
+        found = [doubled(torch.full((1, 2), float(i))).clone() for i in range(4)]
+    assert len(calls) == 2
+    assert all(torch.allclose(one, 2 * layer(torch.full((1, 2), float(i)))) for i, one in enumerate(found))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: what CUDA graphs give was not compared")
+@pytest.mark.parametrize("method, profile, changes", VARIANTS)
+def test_graphs_give_what_the_same_shapes_give_without_them(method, profile, changes, monkeypatch):
+    replayed, _ = trained(method, profile, changes, fixed=True, device="cuda", dropout=0.1)
+    monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments: compute)
+    usual, _ = trained(method, profile, changes, fixed=True, device="cuda", dropout=0.1)
+    assert replayed == pytest.approx(usual, rel=1e-4)
