@@ -94,7 +94,7 @@ class Command:
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
         if self.options.mode == "render":
-            return self.drawing.draw(studies, scale, found, seeds)
+            return (self.drawing.redraw_scale if self.options.all else self.drawing.draw)(studies, scale, found, seeds)
         plan = planning.plan(
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,

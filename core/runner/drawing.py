@@ -46,19 +46,21 @@ class Drawing:
             found = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
             if found is None:
                 continue
-            self.redraw_scale(studies, scale, found)
+            self.redraw_scale(studies, scale, found, self.options.seeds or scale.seeds)
         return 0
 
-    def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found) -> None:
-        """Draw every study of a scale that is begun, under each profile, and the pages over them."""
-        seeds = self.options.seeds or scale.seeds
+    def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+        """Draw every study of a scale that is begun, under each profile, and the pages over them; the exit status."""
         drawn = {}
         for profile in PROFILES if self.options.profile is None else (self.options.profile,):
             begun = self.begun(studies, profile, scale, found, seeds)
             drawn[profile] = self.render(begun, scale, found, seeds, profile) if begun else []
+        if not any(drawn.values()):
+            print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")
         for profile, sections in drawn.items():
             others = next((other for name, other in drawn.items() if name != profile), [])
             self.pages(sections, others)
+        return 0
 
     def pages(self, sections: list, others: list) -> None:
         """Write the page over these studies."""
