@@ -1,0 +1,121 @@
+"""Profiles and scales: what `released` changes, and the rules by which a cell becomes a run of a scale."""
+
+import dataclasses
+
+import pytest
+
+from core.spec import config as c
+from core.spec.availability import unavailable
+from core.spec.base import BASES, PROFILES, RELEASED, base, released_changes
+from core.spec.errors import UserError
+from core.spec.scale import SCALES, at_scale
+from core.spec.vary import paths, read, vary
+from made_scales import FULL, SMALL, SOURCES
+
+MOCOSE, SIMCSE, ESIMCSE = BASES["mocose"], BASES["simcse"], BASES["esimcse"]
+TYPOS, SUBSTITUTED = c.TextView(kind="typos"), c.TextView(kind="contextual_substitute", model="roberta-base")
+
+
+def test_profiles_differ_in_exactly_what_is_listed():
+    for method in BASES:
+        clean, released = base(method, "clean"), base(method, "released")
+        changed = {path for path in paths(clean) if read(clean, path) != read(released, path)} - {
+            f.name for f in dataclasses.fields(clean)
+        }
+        assert changed == {path for path in RELEASED[method] if not path.startswith("text.")}  # no base has that section
+    with pytest.raises(UserError, match="no profile 'dirty'"):
+        base("mocose", "dirty")
+    assert PROFILES == ("clean", "released")
+
+
+def test_released_passes_over_sections_that_a_run_lacks():
+    only_repetition = vary(ESIMCSE, {"queue": None, "momentum": None})
+    assert not {"momentum.init", "queue.cut_first_batch"} & set(released_changes(only_repetition))
+    assert "dup.range" in released_changes(only_repetition)
+
+
+def test_scale_rules_against_hand_computed_runs():
+    run = at_scale(MOCOSE, SMALL, SOURCES)
+    assert (run.scale, run.data.digest, run.encoder.digest, run.eval.digest) == ("small", "corpus", "encoder", "pairs")
+    assert run.data.rows == 40_000  # the text's own, though 300 x 64 of them are read
+    assert (run.train.steps, run.train.batch_size, run.train.warmup_fraction) == (300, 64, 0.1)
+    assert run.train.learning_rate == pytest.approx(3e-4)
+    assert run.eval.every == 30  # ten checks
+    assert run.heads.out_size == 128  # 768 at hidden 768
+    assert (run.queue.size, run.queue.init_size) == (512, 128)  # eight batches stay eight batches
+    assert run.ema.total_updates == 288  # 15000 / 15625 of 300
+
+
+def test_scale_keeps_ratios_of_what_a_cell_changes():
+    wide = at_scale(vary(MOCOSE, {"heads.out_size": 256, "heads.predictor_hidden": 1536}), SMALL, SOURCES)
+    assert (wide.heads.out_size, wide.heads.predictor_hidden) == (43, 256)  # 256 x 128 / 768 = 42.67
+    slow = at_scale(vary(MOCOSE, {"train.learning_rate": 1e-5}), SMALL, SOURCES)
+    assert slow.train.learning_rate == pytest.approx(1e-4)
+    often = at_scale(vary(MOCOSE, {"eval.every": 300}), SMALL, SOURCES)
+    assert often.eval.every == 90
+    plain = at_scale(SIMCSE, SMALL, SOURCES)
+    assert plain.eval.every == 30  # 125 is that method's own cadence
+    assert plain.train.precision == "fp32"
+
+
+def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():
+    large = at_scale(vary(MOCOSE, {"train.batch_size": 256}), SMALL, SOURCES)
+    assert (large.train.batch_size, large.train.steps) == (256, 75)  # 19200 sentences
+    assert large.ema.total_updates == 288  # in updates, whatever the batch: at 75 steps the decay hardly moves (D2)
+    assert large.queue.size == 512
+    small = at_scale(vary(MOCOSE, {"train.batch_size": 32}), SMALL, SOURCES)
+    assert (small.train.steps, small.ema.total_updates) == (600, 288)  # and here it comes down again
+
+
+def test_a_scale_of_another_batch_keeps_counts_in_batches():
+    half = dataclasses.replace(SMALL, batch_size=32)
+    sliced = at_scale(vary(MOCOSE, {"queue.slice": ((0, 256), (256, 512))}), half, SOURCES)
+    assert (sliced.train.batch_size, sliced.train.steps) == (32, 300)
+    assert (sliced.queue.size, sliced.queue.init_size) == (256, 64)
+    assert sliced.queue.slice == ((0, 128), (128, 256))
+    one = at_scale(vary(MOCOSE, {"queue.init_size": 1}), half, SOURCES)
+    assert one.queue.init_size == 1  # "no initial vectors" stays that
+    assert at_scale(ESIMCSE, half, SOURCES).queue.size == 80  # 2.5 batches
+
+
+def test_full_scale_is_one_pass_in_the_papers_own_units():
+    sources = dataclasses.replace(SOURCES, corpus_rows=1_000_001, encoder_hidden=768)
+    run = at_scale(MOCOSE, FULL, sources)
+    assert (run.train.steps, run.train.learning_rate, run.eval.every, run.ema.total_updates) == (15_625, 3e-5, 100, 15_000)
+    assert at_scale(SIMCSE, FULL, sources).train.precision == "fp16"
+    ragged = at_scale(base("simcse", "released"), FULL, sources)
+    assert (ragged.train.steps, ragged.seed.data) == (15_626, 42)  # the last batch of one sentence is kept (D78)
+
+
+def test_a_text_that_is_too_short_is_refused_in_a_sentence():
+    with pytest.raises(UserError, match="trains on 19200 sentences but the training text has only 500"):
+        at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=500))
+
+
+def test_text_models_by_scale_and_what_is_not_available():
+    def at(scale, text, head=True):
+        sources = dataclasses.replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
+        run = at_scale(vary(MOCOSE, {"text": text}), SCALES[scale], sources)
+        return run, unavailable(run, scale, sources)
+
+    continued = c.TextView(kind="continuation", model="xlnet-base-cased")
+    translated = c.TextView(kind="back_translation", model="wmt19-en-de-en")
+    assert unavailable(MOCOSE, "demo", SOURCES) is None
+    for scale in SCALES:
+        assert at(scale, TYPOS)[1] is None and at(scale, TYPOS)[0].text == TYPOS
+        run, reason = at(scale, SUBSTITUTED)
+        assert reason is None and run.text.model == ("roberta-base" if scale == "paper" else "encoder")
+        assert at(scale, continued)[0].text == continued
+    assert at("paper", SUBSTITUTED, head=False)[1] is at("paper", continued)[1] is at("paper", translated)[1] is None
+    assert at("mini", SUBSTITUTED, head=False)[1] == "needs a masked-word head, which the encoder bert does not have"
+    assert at("demo", continued)[1] == "needs xlnet-base-cased, which scale demo does not have"
+    assert at("mini", translated)[1] == "needs wmt19-en-de-en, which scale mini does not have"
+
+
+def test_transfer_tasks_are_part_of_what_a_run_is_evaluated_on():
+    plain = at_scale(MOCOSE, SMALL, SOURCES)
+    with pytest.raises(UserError, match="eval.transfer=true needs SentEval's transfer tasks"):
+        at_scale(vary(MOCOSE, {"eval.transfer": True}), SMALL, SOURCES)
+    both = dataclasses.replace(SOURCES, transfer_digest="t")
+    assert at_scale(vary(MOCOSE, {"eval.transfer": True}), SMALL, both) == vary(plain, {"eval.transfer": True, "eval.digest": "t"})
+    assert at_scale(MOCOSE, SMALL, both) == plain

@@ -1,0 +1,120 @@
+"""Studies: what does not hang together, which of base, profile and cell wins, and a user's own variants."""
+
+import pytest
+
+from core.spec import config as c
+from core.spec.base import BASES
+from core.spec.errors import UserError
+from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Study
+from core.spec.vary import vary
+from made_scales import SMALL, SOURCES
+
+MOCOSE = BASES["mocose"]
+TYPOS, SUBSTITUTED = c.TextView(kind="typos"), c.TextView(kind="contextual_substitute", model="roberta-base")
+
+
+def study(**changes):
+    fields = dict(
+        name="mocose-x", paper="mocose", title="Table X", caption="x", method="mocose",
+        axes=(Axis(name="size", title="Size", labels=("a", "b")),), rows=None, columns="size",
+        cells=(Cell(labels=("a",), changes={"queue.size": 256}, published=1.0, published_runs=(1.0,)),
+               Cell(labels=("b",), changes={"queue.size": 512}, published=2.0)),
+        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
+    )  # fmt: skip
+    return Study(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes, sentence",
+    [
+        ({"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))}, "same labels"),
+        ({"cells": (Cell(labels=("c",), changes={}),)}, "does not lie on the axes"),
+        ({"reference": ("c",)}, "is no cell"), ({"rows": "depth"}, "no axis depth"),
+        ({"figure": FigureSpec(kind="line", x="depth")}, "no axis depth"),
+    ],
+)  # fmt: skip
+def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        study(**changes)
+
+
+def test_a_cell_wins_over_the_profile_and_the_profile_over_the_base():
+    one = study(base_changes={"queue.init": "paper_grow"}, cells=(Cell(labels=("a",), changes={"ema.when": "after_optimizer_step"}),))
+    run = one.paper_config(one.cells[0], "released")
+    assert run.queue.init == "paper_grow"  # the study's own statement stands
+    assert run.ema.when == "after_optimizer_step"
+    assert run.target.stop_gradient is False  # the rest is released
+    with pytest.raises(UserError, match="no profile"):
+        one.paper_config(one.cells[0], "other")
+
+
+@pytest.mark.parametrize(
+    "changes, kind, detokenize",
+    [
+        ({"text": TYPOS}, "typos", "wordpiece_join"),  # D26
+        ({"text": SUBSTITUTED}, "contextual_insert", "wordpiece_join"),  # D27
+        ({"text": SUBSTITUTED, "text.kind": "contextual_substitute"}, "contextual_substitute", "wordpiece_join"),
+        ({"text": TYPOS, "text.detokenize": "original_text"}, "typos", "original_text"),
+    ],
+)
+def test_the_profile_reaches_a_section_that_a_cell_brings_in(changes, kind, detokenize):
+    one = study(cells=(Cell(labels=("a",), changes=changes),))
+    released, clean = (one.paper_config(one.cells[0], profile) for profile in ("released", "clean"))
+    assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
+    assert released.text.model == clean.text.model and clean.text == vary(MOCOSE, changes).text
+    in_base = study(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
+    assert in_base.paper_config(in_base.cells[0], "released").text == released.text
+
+
+def test_sections_that_the_base_has_keep_the_cell_s_own_values_under_released():
+    one = study(cells=(Cell(labels=("a",), changes={"queue": c.NegativeQueue(size=64, init_size=1)}),))
+    assert one.paper_config(one.cells[0], "released").queue.init == "paper_grow"
+
+
+def test_seeds_are_both_under_clean_and_the_model_alone_under_released():
+    one = study()
+    clean = one.config(one.cells[0], profile="clean", scale=SMALL, sources=SOURCES, seed=5)
+    released = one.config(one.cells[0], profile="released", scale=SMALL, sources=SOURCES, seed=5)
+    assert (clean.seed.model, clean.seed.data) == (5, 5)
+    assert (released.seed.model, released.seed.data) == (5, 42)
+
+
+def sample(one):
+    return one.config(one.cells[0], profile="clean", scale=SMALL, sources=SOURCES, seed=0)
+
+
+def test_a_setting_makes_a_study_of_its_own_name_without_the_papers_numbers():
+    one = study()
+    own = one.with_settings(("loss.temperature=0.1", "ema.total_updates=100"), sample(one))
+    assert own.name == "mocose-x@ema.total_updates=100,loss.temperature=0.1"
+    assert [cell.published for cell in own.cells] == [None, None] and own.cells[0].published_runs == ()
+    run = own.config(own.cells[1], profile="clean", scale=SMALL, sources=SOURCES, seed=0)
+    assert (run.loss.temperature, run.ema.total_updates, run.queue.size) == (0.1, 100, 512)
+    assert one.cells[0].published == 1.0
+
+
+@pytest.mark.parametrize("text", ["queue.size=128", "queue=none"])
+def test_a_setting_of_what_the_study_varies_is_refused(text):
+    one = study()
+    with pytest.raises(UserError, match="is what mocose-x varies"):
+        one.with_settings((text,), sample(one))
+
+
+def test_a_setting_inside_a_section_that_a_cell_replaces_is_refused():
+    whole = study(cells=(Cell(labels=("a",), changes={"queue": c.NegativeQueue(size=256)}),))
+    with pytest.raises(UserError, match="queue.init is what mocose-x varies"):
+        whole.with_settings(("queue.init=released_2022",), sample(whole))
+
+
+@pytest.mark.parametrize("text", ["seed.model=3", "scale=paper", "data.digest=x", "data.rows=5", "encoder.digest=x", "method=simcse"])
+def test_what_other_options_settle_cannot_be_set(text):
+    one = study()
+    with pytest.raises(UserError, match="cannot be set"):
+        one.with_settings((text,), sample(one))
+
+
+def test_a_setting_that_contradicts_the_run_is_refused_before_anything_is_planned():
+    one = study()
+    with pytest.raises(UserError, match="loss.temperature is -1.0"):
+        one.with_settings(("loss.temperature=-1",), sample(one))
