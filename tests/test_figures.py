@@ -17,6 +17,7 @@ from core.report import points as at
 from core.report.cells import gather
 from core.report.figures import figure
 from core.report.points import Point
+from core.report.sheet import notes_of
 from core.report.style import DPI, GREYS, LOOKS, TINTS, drawing, pdf_bytes, pixels, png_bytes, webp_bytes
 from core.spec.scale import DEMO, MINI
 from core.spec.layout import Axis
@@ -268,3 +269,13 @@ def test_fewer_colours_are_not_seen_and_both_pictures_are_the_same():
         assert (exact == colour).all(2).sum() > 100 and not off[(exact == colour).all(2)].any()
     png, webp = (np.asarray(Image.open(io.BytesIO(content)).convert("RGB")) for content in (png_bytes(seen), webp_bytes(seen)))
     assert np.array_equal(png, shown) and np.array_equal(webp, shown)
+
+
+def test_the_lines_under_a_figure_say_how_many_seeds_are_there_and_name_a_number_once():
+    def under(study, **skip):
+        return " ".join(notes_of(gather(study, profile="clean", scale=DEMO, sources=SOURCES, seeds=3, store=filled(study, **skip))))
+
+    assert "; 3 seeds." in under(TABLE11)
+    missing = {(cell.labels, seed) for cell in TABLE11.cells for seed in (1, 2)}
+    assert "; 1 of 3 seeds. 10 of 15 runs are missing." in under(TABLE11, skip=missing)
+    assert "copy; 3 seeds." in under(find("esimcse-table2"))

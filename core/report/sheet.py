@@ -77,8 +77,10 @@ def key(label: str, marker: str, colour: str, hollow: bool = False, size: float 
 
 def notes_of(result: StudyResult, *more: str) -> list[str]:
     """The lines under a figure: what the numbers are, and what is not in the picture."""
-    seeds = f"{result.seeds} seed{'s' if result.seeds > 1 else ''}"
-    text = f"{result.study.figure.caption}; {what(result, result.study.metric)}; {seeds}."
+    there = max((sum(run.rows is not None for run in cell.runs) for cell in result.cells), default=0)
+    seeds = f"{there} of {result.seeds} seeds" if there < result.seeds else f"{there} seed{'s' if there > 1 else ''}"
+    caption, number = result.study.figure.caption, what(result, result.study.metric)
+    text = "; ".join([caption, *([] if number.lower() in caption.lower() else [number]), seeds]) + "."
     if result.missing:
         text += f" {result.missing} of {len(result.runs)} runs are missing."
     diverged = sum(run.status == "diverged" for run in result.runs)
