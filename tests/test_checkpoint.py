@@ -132,7 +132,8 @@ def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
     """Whatever changes during training is a weight, in BESIDE_WEIGHTS, or empty between two steps."""
     config = configured(method, profile, {"train__precision": "fp32"})
     model = attempt(config, tmp_path)[2]
-    known = set(nn.Module().__dict__) | {"config", "averaged", "_waiting"} | {path.partition(".")[0] for path in BESIDE_WEIGHTS[method]}
+    functions = {"compared", "kept_vectors"}  # of weights and batches
+    known = set(nn.Module().__dict__) | functions | {"config", "averaged", "_waiting"} | {path.partition(".")[0] for path in BESIDE_WEIGHTS[method]}
     assert {name for name, value in vars(model).items() if value is not None} <= known and getattr(model, "_waiting", None) is None
     for name in ("queue", "stale"):
         part = getattr(model, name, None)
