@@ -1,6 +1,7 @@
 """The untrained encoder and the bag of words: what they are, and that they are kept."""
 
 import json
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,6 +77,30 @@ def test_vectors_are_taken_in_evaluation_mode_and_the_mode_is_put_back(scorer):
     model = baselines.Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
     assert np.array_equal(scorer.vectors(model, TEXTS), scorer.vectors(model, TEXTS))
     assert model.training
+
+
+def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
+    monkeypatch.setattr("core.engine.scoring.TOKENS_PER_BATCH", {"cpu": 7})
+    model, seen = baselines.FirstLast(tiny.encoder(tiny.bert())), set()
+    encode = model.sentence_vectors
+
+    def watched(batch):
+        seen.add((threading.current_thread() is threading.main_thread(), torch.get_num_threads()))
+        return encode(batch)
+
+    model.sentence_vectors = watched
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = scorer.vectors(model, TEXTS)
+        torch.set_num_threads(3)
+        assert seen == {(True, 1)}
+        assert np.array_equal(scorer.vectors(model, TEXTS), alone) and torch.get_num_threads() == 3
+        assert seen == {(True, 1), (False, 1)}
+        model.draws_when_scored = True
+        assert scorer.vectors(model, TEXTS) == pytest.approx(alone, abs=1e-6) and seen == {(True, 1), (False, 1), (True, 3)}
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_scores_do_not_depend_on_batching(scorer, monkeypatch):

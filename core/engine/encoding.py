@@ -7,7 +7,6 @@ once, sorted by length and encoded in batches of near-equal length, so that almo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from core.engine.threads import each
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.errors import UserError
 
@@ -97,20 +97,14 @@ def sentence_vectors(checkpoint: Checkpoint, sentences: Sequence[str], pooling: 
     def encode(batch: slice) -> None:
         places = order[batch]
         ids, mask = padded(table, places, pad)  # (B, L) both
-        with torch.inference_mode():  # holds for one thread only
+        with torch.inference_mode():
             vectors[places] = _pooled(checkpoint, ids, mask, pooling, first_layer).float().cpu().numpy()
 
-    was_training, threads = checkpoint.model.training, torch.get_num_threads()
+    was_training = checkpoint.model.training
     checkpoint.model.eval()  # D53: with dropout the scores would be others
     batches = length_batches(lengths[order], TOKENS_PER_BATCH[checkpoint.device])[::-1]  # the longest first
-    # One batch a thread: threads that share a batch wait for each other at every operation, and sums depend on their number.
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(threads if checkpoint.device == "cpu" else 1) as pool:
-            list(pool.map(encode, batches))
-    finally:
-        torch.set_num_threads(threads)
-        checkpoint.model.train(was_training)
+    each(encode, batches, checkpoint.device)
+    checkpoint.model.train(was_training)
     return vectors
 
 

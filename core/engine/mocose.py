@@ -107,13 +107,18 @@ class MoCoSE(nn.Module):
                 self.updates = 1  # the update before the first forward is a no-op; it counts, so both timings agree (D5)
             self._average()
 
+    @property
+    def draws_when_scored(self) -> bool:
+        """Whether `sentence_vectors` draws, so that the order of batches matters (D21)."""
+        return self.config.eval.apply_augmentation and self.config.aug.active()
+
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden) or (B, out_size), in whatever mode the model is in (D10, D20, D21)."""
         words = self.encoder.embeddings.lookup(batch)
         sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
         if sign is not None:  # before the first step there is no gradient to replay
             words = words + self.config.fgsm.epsilon * sign
-        if self.config.eval.apply_augmentation and self.config.aug.active():
+        if self.draws_when_scored:
             x = self.encoder.embeddings.finish(*self._augmented(words, batch, self.augmenting_tests, padded=batch.width))
         else:
             x = self.encoder.embeddings.finish(words, batch.slot)

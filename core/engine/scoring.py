@@ -10,6 +10,7 @@ import torch
 from core.engine.evaluation import Evaluation, evaluate
 from core.engine.packing import pack
 from core.engine.sts import StsSet
+from core.engine.threads import each
 from core.engine.tokens import TokenTable
 
 # On a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache.
@@ -56,11 +57,14 @@ def table_vectors(model: torch.nn.Module, table: TokenTable, places: np.ndarray,
     model.eval()
     lengths = table.offsets[places + 1] - table.offsets[places]
     order = np.argsort(lengths, kind="stable")
-    pieces = []
-    with torch.inference_mode():
-        for batch in token_batches(lengths[order], TOKENS_PER_BATCH[device.type]):
-            packed = pack([table[places[i]] for i in order[batch]], device)
-            pieces.append(model.sentence_vectors(packed).float())
+
+    def encoded(batch: slice) -> torch.Tensor:
+        with torch.inference_mode():
+            return model.sentence_vectors(pack([table[places[i]] for i in order[batch]], device)).float()
+
+    batches = token_batches(lengths[order], TOKENS_PER_BATCH[device.type])
+    in_order = getattr(model, "draws_when_scored", False)  # the one model that may draw says so
+    pieces = [encoded(batch) for batch in batches] if in_order else each(encoded, batches, device.type)
     model.train(was_training)
     sorted_vectors = torch.cat(pieces).cpu().numpy()  # (places, dim)
     vectors = np.empty_like(sorted_vectors)

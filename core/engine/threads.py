@@ -1,0 +1,25 @@
+"""Independent batches on a CPU: one thread each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+
+
+def each(call: Callable[[object], object], batches: Iterable, device: str) -> list:
+    """What `call` gives for each batch, in their order: on a CPU as many at once as torch has threads, otherwise in turn.
+
+    Threads that share a batch wait for each other at every operation, and its sums depend on their number. `call` enters
+    inference mode itself, which holds for one thread alone, and draws nothing.
+    """
+    threads = torch.get_num_threads()
+    if device != "cpu" or threads == 1:
+        return [call(batch) for batch in batches]
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(call, batches))
+    finally:
+        torch.set_num_threads(threads)
