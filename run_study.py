@@ -93,6 +93,8 @@ class Command:
         found = self.sources(scale, studies)
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
+        if self.options.last:
+            studies = [study.at_last() for study in studies]
         if self.options.mode == "render":
             return (self.drawing.redraw_scale if self.options.all else self.drawing.draw)(studies, scale, found, seeds)
         plan = planning.plan(

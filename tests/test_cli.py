@@ -40,6 +40,8 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         ((), "No study is named"),
         (("--all", "table3"), "--all is every study"),
         (("--all", "--set", "loss.temperature=0.1"), "--set changes one study's runs"),
+        (("--all", "--checkpoint", "last"), "--checkpoint last reads studies that show scores"),
+        (("mocose-figure7", *MINI_HERE, "--checkpoint", "last"), "mocose-figure7 shows other numbers"),
         (("tabel3",), "did you mean table3?"),
         (("table3", "--seeds", "0"), "no whole number of at least 1"),
         (("table3", "--jobs", "none"), "no whole number of at least 1"),
@@ -113,6 +115,14 @@ def test_cells_are_chosen_by_one_label_or_by_all_and_the_table_stays_whole(desk)
     assert {desk.store.load(run).config.ema.start for run in desk.store.runs()} == {0.9, 0.95}
     rows = (desk.results / "mini/clean/mocose-table3.csv").read_text().splitlines()
     assert len(rows) == 1 + 6 and "4 runs are missing" in done.stdout
+
+
+def test_runs_are_read_at_their_last_checkpoint_without_being_trained_again(desk):
+    assert desk.do("table3", "--seeds", "1", REAL_REPORT="1").returncode == 0
+    done = desk.do("table3", "--seeds", "1", "--checkpoint", "last", REAL_REPORT="1")
+    assert done.returncode == 0 and "0 to train" in done.stdout, done.stderr
+    text = {name: (desk.results / f"mini/clean/{name}.csv").read_text() for name in ("mocose-table3", "mocose-table3@last")}
+    assert "selected:avg:spearman" in text["mocose-table3"] and "last:avg:spearman" in text["mocose-table3@last"]
 
 
 def test_settings_render_under_their_own_name(desk):

@@ -80,8 +80,8 @@ def test_seeds_are_both_under_clean_and_the_model_alone_under_released():
     assert (released.seed.model, released.seed.data) == (5, 42)
 
 
-def sample(one):
-    return one.config(one.cells[0], profile="clean", scale=SMALL, sources=SOURCES, seed=0)
+def sample(one, place=0):
+    return one.config(one.cells[place], profile="clean", scale=SMALL, sources=SOURCES, seed=0)
 
 
 def test_a_setting_makes_a_study_of_its_own_name_without_the_papers_numbers():
@@ -118,3 +118,18 @@ def test_a_setting_that_contradicts_the_run_is_refused_before_anything_is_planne
     one = study()
     with pytest.raises(UserError, match="loss.temperature is -1.0"):
         one.with_settings(("loss.temperature=-1",), sample(one))
+
+
+def test_a_study_read_at_the_last_checkpoint_has_the_same_runs_and_none_of_the_papers_numbers():
+    single = Metric(task="A", title="A")
+    one = study(cells=(
+        Cell(labels=("a",), changes={"queue.size": 256}, published=1.0), Cell(labels=("b",), changes={"queue.size": 512}, metric=single),
+    ))  # fmt: skip
+    last = one.at_last()
+    assert (last.name, last.title, last.claims) == ("mocose-x@last", "Table X at the last checkpoint", ())
+    assert [(last.metric_of(cell).task, last.metric_of(cell).checkpoint, cell.published) for cell in last.cells] == [
+        ("avg", "last", None), ("A", "last", None)
+    ]
+    assert [sample(last, place) for place in (0, 1)] == [sample(one, place) for place in (0, 1)]
+    with pytest.raises(UserError, match="mocose-x shows other numbers than scores"):
+        study(metric=Metric(task="dev", title="Spread", quantity="spread")).at_last()

@@ -31,6 +31,7 @@ class Options:
     device: str
     cuda_graphs: bool
     settings: tuple[str, ...]
+    last: bool  # read runs at their last checkpoint
     cells: tuple[str, ...]  # labels of the cells that are meant; none: all
     mode: str  # train, plan, list, status or render
     use_published: bool
@@ -65,6 +66,8 @@ def parse(argv: list[str]) -> Options:
         raise UserError("No study is named; give one (see --list) or --all.")
     if given.all and given.set:
         raise UserError("--set changes one study's runs; name that study instead of --all.")
+    if given.all and given.checkpoint == "last":
+        raise UserError("--checkpoint last reads studies that show scores; name them instead of --all.")
     if given.mode != "train":
         for wrong, name in ((given.force, "--force"), (given.publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
@@ -74,7 +77,8 @@ def parse(argv: list[str]) -> Options:
     encoders = _encoders(given.encoder)
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
-        jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set), cells=tuple(given.cell), mode=given.mode,
+        jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set),
+        last=given.checkpoint == "last", cells=tuple(given.cell), mode=given.mode,
         use_published=given.use_published, publish=given.publish, force=given.force,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
@@ -94,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--cuda-graphs", action="store_true", help="on a GPU, replay training steps as CUDA graphs (not yet tried on one)")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run")
+    parser.add_argument("--checkpoint", choices=("selected", "last"), default="selected",
+                        help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one")
     parser.add_argument("--cell", action="append", default=[], metavar="LABEL",
                         help="only the cells of this row or column, or the one named by all its labels, such as half/512; the table stays whole")
     parser.add_argument("--use-published", action="store_true", help="count published runs as done")

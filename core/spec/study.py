@@ -180,17 +180,25 @@ class Study:
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
         if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
             suffix = f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
+        return replace(self._own(), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
+
+    def at_last(self) -> "Study":
+        """The same runs read at their last checkpoint instead of the selected one, under a name of its own and without the paper's
+        numbers (D40). Raises UserError for a study whose numbers are not scores of a checkpoint."""
+        metrics = [self.metric, *(cell.metric for cell in self.cells if cell.metric is not None)]
+        if any(metric.quantity != "spearman" or metric.checkpoint != "selected" for metric in metrics):
+            raise UserError(f"{self.name} shows other numbers than scores of the selected checkpoint; leave --checkpoint out.")
+        own = self._own()
+        cells = tuple(cell if cell.metric is None else replace(cell, metric=replace(cell.metric, checkpoint="last")) for cell in own.cells)
+        last = replace(own.metric, checkpoint="last")
+        return replace(own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", cells=cells, metric=last)
+
+    def _own(self) -> "Study":
+        """What of the study is not the paper's: no printed numbers, no rows copied from elsewhere, no claims."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied)
         used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
-        return replace(
-            self,
-            name=f"{self.name}@{suffix}",
-            title=f"{self.title} with {suffix}",
-            axes=tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used)),
-            cells=cells,
-            claims=(),
-            settings=tuple(settings),
-        )
+        axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used))
+        return replace(self, axes=axes, cells=cells, claims=())
 
 
 def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
