@@ -131,5 +131,9 @@ def test_a_study_read_at_the_last_checkpoint_has_the_same_runs_and_none_of_the_p
         ("avg", "last", None), ("A", "last", None)
     ]
     assert [sample(last, place) for place in (0, 1)] == [sample(one, place) for place in (0, 1)]
+    other = Cell(labels=("b",), changes={}, metric=Metric(task="avg", title="Average", quantity="spearman_mean"))
+    some = study(cells=(one.cells[0], other)).at_last()
+    assert [cell.labels for cell in some.cells] == [("a",)] and some.axes[0].labels == ("a",) and some.reference == ("a",)
+    assert study(cells=(one.cells[0], other), reference=("b",)).at_last().reference is None
     with pytest.raises(UserError, match="mocose-x shows other numbers than scores"):
         study(metric=Metric(task="dev", title="Spread", quantity="spread")).at_last()

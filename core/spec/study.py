@@ -180,25 +180,29 @@ class Study:
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
         if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
             suffix = f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
-        return replace(self._own(), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
+        return replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
 
     def at_last(self) -> "Study":
         """The same runs read at their last checkpoint instead of the selected one, under a name of its own and without the paper's
-        numbers (D40). Raises UserError for a study whose numbers are not scores of a checkpoint."""
-        metrics = [self.metric, *(cell.metric for cell in self.cells if cell.metric is not None)]
-        if any(metric.quantity != "spearman" or metric.checkpoint != "selected" for metric in metrics):
+        numbers (D40). Cells that read something else are left out; raises UserError if that leaves none."""
+        cells = tuple(
+            replace(cell, metric=replace(self.metric_of(cell), checkpoint="last"))
+            for cell in self.cells if self.metric_of(cell).quantity == "spearman" and self.metric_of(cell).checkpoint == "selected"
+        )
+        own = self._own(cells)
+        if not own.cells:
             raise UserError(f"{self.name} shows other numbers than scores of the selected checkpoint; leave --checkpoint out.")
-        own = self._own()
-        cells = tuple(cell if cell.metric is None else replace(cell, metric=replace(cell.metric, checkpoint="last")) for cell in own.cells)
-        last = replace(own.metric, checkpoint="last")
-        return replace(own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", cells=cells, metric=last)
+        return replace(
+            own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", metric=replace(self.metric, checkpoint="last")
+        )
 
-    def _own(self) -> "Study":
-        """What of the study is not the paper's: no printed numbers, no rows copied from elsewhere, no claims."""
-        cells = tuple(replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied)
+    def _own(self, cells: tuple[Cell, ...]) -> "Study":
+        """The study of these of its cells without what is the paper's: printed numbers, rows copied from elsewhere, claims."""
+        cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
         used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
         axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used))
-        return replace(self, axes=axes, cells=cells, claims=())
+        reference = self.reference if self.reference in [cell.labels for cell in cells] else None
+        return replace(self, axes=axes, cells=cells, claims=(), reference=reference)
 
 
 def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
