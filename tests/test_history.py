@@ -52,6 +52,13 @@ def test_the_method_s_own_median_decides(store):
     assert known.seconds(config("esimcse-table11", place=2)) == pytest.approx(7.0 * cost(config("esimcse-table11", place=2)))
 
 
+def test_transfer_tasks_are_reckoned_with(store):
+    plain = config("mocose-table1")
+    probed = vary(plain, {"eval.transfer": True})
+    assert cost(probed) == pytest.approx(cost(plain) + 2.0)
+    assert cost(vary(probed, {"scale": "mini"})) == pytest.approx(cost(vary(plain, {"scale": "mini"})) + 550.0)
+
+
 def test_runs_with_the_same_batch_size_decide_where_there_are_any(store):  # fewer, larger steps cost less
     save(store, config("table7"), 2.0)
     large = vary(config("table7", seed=1), {"train.batch_size": 256, "train.steps": 38})

@@ -83,6 +83,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             rows += length_gap_rows(pairs, scorer.dev, step)
             rows += edit_rows(model, edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions), device, step)
             if config.eval.transfer:
+                progress({"phase": "transfer tasks", "step": config.train.steps, "total": config.train.steps, "rate": None, "dev": None})
                 rows += transfer_task_rows(config, execution, model, tokenizer, encoder.max_positions, device, step)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))

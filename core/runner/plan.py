@@ -17,6 +17,7 @@ from core.spec.study import Study
 # Seconds that a sentence's training takes, by scale, on the machine that the scale is meant for. Only their order of
 # magnitude matters before the first run has ended; from then on the runs themselves say how long they take.
 SECONDS_PER_SENTENCE = {"demo": 5e-4, "mini": 1.5e-2, "paper": 3e-3}
+PROBE_SECONDS = {"demo": 2.0, "mini": 550.0, "paper": 1_800.0}  # all transfer tasks; Newton's method slows with the square of the width
 EVALUATION_SENTENCES = 1_500  # a development check costs about as much as training on so many sentences
 
 
@@ -54,7 +55,8 @@ def cost(config: RunConfig) -> float:
     """Estimated seconds of a run on one slot."""
     checks = config.train.steps // config.eval.every + 2
     sentences = config.train.steps * config.train.batch_size + checks * EVALUATION_SENTENCES
-    return sentences * SECONDS_PER_SENTENCE.get(config.scale, SECONDS_PER_SENTENCE["paper"])
+    probes = PROBE_SECONDS.get(config.scale, PROBE_SECONDS["paper"]) if config.eval.transfer else 0.0
+    return sentences * SECONDS_PER_SENTENCE.get(config.scale, SECONDS_PER_SENTENCE["paper"]) + probes
 
 
 def plan(
