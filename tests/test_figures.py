@@ -4,6 +4,7 @@ import colorsys
 import hashlib
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -279,3 +280,10 @@ def test_the_lines_under_a_figure_say_how_many_seeds_are_there_and_name_a_number
     missing = {(cell.labels, seed) for cell in TABLE11.cells for seed in (1, 2)}
     assert "; 1 of 3 seeds. 10 of 15 runs are missing." in under(TABLE11, skip=missing)
     assert "copy; 3 seeds." in under(find("esimcse-table2"))
+
+
+def test_letters_are_not_joined():
+    with drawing():
+        pdf = pdf_bytes(drawn(TABLE7, filled(TABLE7)))  # "initial fill" in bold would need a font more
+    fonts = re.findall(rb"/FontFile2", pdf)
+    assert len(fonts) == 3  # bold, plain, and plain beyond Latin-1

@@ -13,7 +13,7 @@ from core.report.cells import StudyResult
 from core.report.points import Point
 from core.report.quantities import unit
 from core.report.sheet import WIDTH, key, name_of_numbers, notes_of, sheet, watermark
-from core.report.style import GREY, LOOKS, PALE, Look
+from core.report.style import GREY, LOOKS, PALE, Look, without_ligatures
 
 DASHED = (0, (4, 2))
 PER_LETTER = 0.075  # inches of a label at 8 points
@@ -22,9 +22,8 @@ PAPER_LOOK = Look(GREY, "o")
 
 def figure(result: StudyResult) -> Figure:
     """The study's figure. To be called inside `style.drawing()`, on a study with at least one number of our own."""
-    if result.study.figure.kind in ("line", "grouped"):
-        return panels(result)
-    return pictures.DRAWN[result.study.figure.kind](result)
+    draw = panels if result.study.figure.kind in ("line", "grouped") else pictures.DRAWN[result.study.figure.kind]
+    return without_ligatures(draw(result))
 
 
 def panels(result: StudyResult) -> Figure:

@@ -10,6 +10,7 @@ import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 
@@ -55,6 +56,13 @@ def blank(width: float, height: float) -> Figure:
     """An empty figure in inches, to be made and drawn inside `drawing()`."""
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def without_ligatures(figure: Figure) -> Figure:
+    """The figure with every letter by itself: a ligature stands in a second font of the PDF, which costs a third of drawing it."""
+    for text in figure.findobj(Text):
+        text.set_fontfeatures(("-liga",))
     return figure
 
 

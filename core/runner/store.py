@@ -231,7 +231,7 @@ class Store:
     def _read(self, path: Path, source: Literal["own", "published"]) -> StoredRun:
         table, config, footer = self._checked(path)
         return StoredRun(
-            run_id=path.stem, config=config, status=footer["status"], rows=table.to_pandas(),
+            run_id=path.stem, config=config, status=footer["status"], table=table,
             provenance=json.loads(footer["provenance"]), source=source,
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from core.spec.result import Status
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+    from pyarrow import Table
 
 
 class MissingRun(UserError):
@@ -25,16 +27,21 @@ class OtherVersion(UserError):
     """A sound run file written under another NUMERICS: not damaged, but not for this version of the code."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StoredRun:
-    """One finished run, as read back and verified. `rows` has the columns of `core.spec.result.Row`."""
+    """One finished run, as read back and verified. `table` has the columns of `core.spec.result.Row`."""
 
     run_id: str
     config: RunConfig
     status: Status
-    rows: DataFrame
+    table: Table
     provenance: dict[str, object]
     source: Literal["own", "published"]
+
+    @functools.cached_property
+    def rows(self) -> DataFrame:
+        """The table as a frame, made when it is first asked for: many who read a run want its provenance alone."""
+        return self.table.to_pandas()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,10 @@ class Section:
     __slots__ = ()
 
     def __post_init__(self):
-        for name, expected, path in _declared(type(self)):
-            object.__setattr__(self, name, checked(getattr(self, name), expected, path))
+        for name, expected, path, plain in _declared(type(self)):
+            value = getattr(self, name)
+            if type(value) not in plain:
+                object.__setattr__(self, name, checked(value, expected, path))
         self.check()
 
     @classmethod
@@ -43,10 +45,18 @@ def field_types(section: type) -> dict[str, typing.Any]:
 
 
 @functools.cache
-def _declared(section: type[Section]) -> tuple[tuple[str, typing.Any, str], ...]:
-    """Name, resolved annotation and dotted path of each field of a section class."""
+def _declared(section: type[Section]) -> tuple[tuple[str, typing.Any, str, frozenset[type]], ...]:
+    """Name, resolved annotation and dotted path of each field of a section class, and the types whose every value fits."""
     hints = field_types(section)
-    return tuple((f.name, hints[f.name], f"{section.label()}.{public_name(f.name)}") for f in dataclasses.fields(section))
+    return tuple(
+        (f.name, hints[f.name], f"{section.label()}.{public_name(f.name)}", _plain(hints[f.name])) for f in dataclasses.fields(section)
+    )
+
+
+def _plain(expected) -> frozenset[type]:
+    """The members of an annotation of which every value fits as it is: not numbers, which have limits, and not literals."""
+    options = [option for option in alternatives(expected) if isinstance(option, type)]
+    return frozenset(option for option in options if option in (str, bool, type(None)) or issubclass(option, Section))
 
 
 @functools.cache
