@@ -65,7 +65,7 @@ def strip(result: StudyResult) -> Figure:
     drawn, boxes = sheet(result, legend, notes_of(result), panels=2 if papers else 1, height=max(1.5, 0.42 * len(result.cells)),
                          left=_room("/".join(cell.cell.labels) for cell in result.cells if len(result.cells) > 1))
     groups = [(f"this project ({result.scale.name})", [(c, [r.value for r in c.runs if r.value is not None]) for c in result.cells])]
-    groups += [("paper: one configuration, printed so often", [(c, list(c.cell.published_runs)) for c in papers])] if papers else []
+    groups += [("paper: printed values of one configuration", [(c, list(c.cell.published_runs)) for c in papers])] if papers else []
     for box, (name, cells) in zip(boxes, groups):
         axes = place(drawn, box)
         for row, (cell, values) in enumerate(cells):
