@@ -95,8 +95,10 @@ class Command:
             studies = [self.varied(study, scale, found) for study in studies]
         if self.options.last:
             studies = [study.at_last() for study in studies]
+        if self.options.mode == "render" and self.options.all:
+            return self.drawing.redraw_scale(studies, scale, found, seeds)
         if self.options.mode == "render":
-            return (self.drawing.redraw_scale if self.options.all else self.drawing.draw)(studies, scale, found, seeds)
+            return self.drawing.draw(studies, scale, found, seeds)
         plan = planning.plan(
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,

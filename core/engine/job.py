@@ -49,7 +49,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     device = torch.device(execution.device)
     check_precision(config, device)
     torch.set_num_threads(execution.threads)
-    progress({"phase": "load", "step": 0, "total": config.train.steps, "rate": None, "dev": None})
+    progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
     scale = SCALES[config.scale]
     table, texts = training_table(config, execution, tokenizer)
@@ -74,7 +74,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
     rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics().items() if value is not None]
-    progress({"phase": "evaluate", "step": config.train.steps, "total": config.train.steps, "rate": None, "dev": None})
+    progress(phase("evaluate", config.train.steps, config))
     status, pairs = "diverged", ()
     if training.diverged_at is None:
         status, pairs = final_evaluation(config, scorer, model, training, rows)
@@ -83,7 +83,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             rows += length_gap_rows(pairs, scorer.dev, step)
             rows += edit_rows(model, edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions), device, step)
             if config.eval.transfer:
-                progress({"phase": "transfer tasks", "step": config.train.steps, "total": config.train.steps, "rate": None, "dev": None})
+                progress(phase("transfer tasks", config.train.steps, config))
                 rows += transfer_task_rows(config, execution, model, tokenizer, encoder.max_positions, device, step)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
@@ -92,6 +92,11 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(rewritten)
     recorded |= {"resumed_at_steps": resumed} if resumed else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
+
+
+def phase(name: str, step: int, config: RunConfig) -> dict[str, object]:
+    """The message that a run is now in this phase."""
+    return {"phase": name, "step": step, "total": config.train.steps, "rate": None, "dev": None}
 
 
 def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None]) -> contextlib.AbstractContextManager:

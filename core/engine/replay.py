@@ -18,7 +18,6 @@ from core.engine.packing import Packed
 from core.engine.repetition import largest_count
 from core.spec.config import RunConfig
 
-
 SETTLED = 3  # calls in a row with the same shapes; a step with FGSM's current gradient makes two
 
 

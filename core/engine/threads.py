@@ -1,4 +1,4 @@
-"""Independent batches on a CPU: one thread each."""
+"""Batches that do not depend on each other: how large they are, and on a CPU one thread each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+
+TOKENS_PER_BATCH = {"cpu": 1024, "cuda": 16_384}  # on a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache
 
 
 def each(call: Callable[[object], object], batches: Iterable, device: str) -> list:

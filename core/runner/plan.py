@@ -65,9 +65,9 @@ def plan(
 ) -> Plan:  # fmt: skip
     """The distinct runs of these studies under seeds 0 … seeds-1; a run that several cells need is counted once.
 
-    Cells that the scale cannot run are left out, and where there are `labels` those without one of them. Missing are those that the store has not, or all with `force`. A damaged run of
-    one's own is set aside and missing; published runs count as done only with `use_published`. Raises UserError for a label that
-    no cell has.
+    Cells that the scale cannot run are left out, and where there are `labels` those without one of them. Missing are those that the
+    store has not, or all with `force`. A damaged run of one's own is set aside and missing; published runs count as done only with
+    `use_published`. Raises UserError for a label that no cell has.
     """
     here = [study.at(scale) for study in studies]
     _check_labels(labels, here)

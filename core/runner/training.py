@@ -55,7 +55,7 @@ class Training:
     def check(self, plan: Plan, found: finding.Found) -> None:
         """Refuse before any training what every run would refuse. Raises UserError."""
         local = None if self.options.cluster else devices.resources(plan.runs[0].config.scale, self.options.device, self.options.jobs)
-        gpus = local is None or local.device == "cuda"
+        gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
         if self.options.cuda_graphs and not gpus:
             raise UserError("--cuda-graphs needs a GPU, and these runs go to the CPU; leave it out.")
         places = checkpoints.positions(found.places.encoder or finding.DEMO_ENCODER)
