@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal
 
+from core.spec.layout import Metric
+
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
 ROUNDING = 1e-9  # of sums of printed numbers
 Printed = Literal["holds", "fails", "not printed"]
@@ -26,10 +28,16 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x 100, say)."""
+    """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x 100, say).
+
+    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what of it is compared: the
+    value itself, or its scatter over seeds, which is the absolute deviation from the cell's median (Brown and Forsythe).
+    """
 
     terms: tuple[Term, ...]
     above: float = 0.0
+    metric: Metric | None = None
+    of: Literal["value", "scatter"] = "value"
 
     def contrasts(self) -> tuple["Contrast", ...]:
         """Itself: the only contrast in it."""
@@ -59,12 +67,19 @@ Predicate = Contrast | Joined
 class Claim:
     """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, as the dossier judges it.
 
-    `key` is the dossier's number (T3.1, E11.2, F5.1); `note` a reservation that goes with any verdict.
+    `key` is the dossier's number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
+    `place` where they stand. `decided_by` is the comparison that decides it, in words that a reader can check against the table.
+    `margin` is what counts as no difference that matters, in the unit of the predicate: what is smaller is "equivalent". None: the
+    predicate has a margin of its own. `note` is a reservation that goes with any verdict.
     """
 
     key: str
     text: str
     predicate: Predicate
+    quote: str = ""
+    place: str = ""
+    decided_by: str = ""
+    margin: float | None = 1.0
     printed: Printed = "holds"
     note: str = ""
 
@@ -74,14 +89,38 @@ def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
     return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by)
 
 
-def above(a: Labels, value: float) -> Contrast:
+def above(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
-    return Contrast((Term(1.0, tuple(a)),), value)
+    return Contrast((Term(1.0, tuple(a)),), value, metric)
 
 
-def below(a: Labels, value: float) -> Contrast:
+def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
-    return Contrast((Term(-1.0, tuple(a)),), -value)
+    return Contrast((Term(-1.0, tuple(a)),), -value, metric)
+
+
+def scatters_more(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
+    """a scatters more over seeds than b, by more than `by` in the mean absolute deviation from the median (Brown and Forsythe)."""
+    return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by, of="scatter")
+
+
+def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Contrast:
+    """The least-squares slope of the cells over x is greater than `above`, in the cells' unit per unit of x. x must not be constant."""
+    mean = sum(x) / len(x)
+    square = sum((value - mean) ** 2 for value in x)
+    return Contrast(tuple(Term((value - mean) / square, tuple(cell)) for cell, value in zip(cells, x, strict=True)), above)
+
+
+def mean_above(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
+    """The mean of `cells` is greater than the mean of `others` + by."""
+    return Contrast(
+        (*(Term(1.0 / len(cells), tuple(cell)) for cell in cells), *(Term(-1.0 / len(others), tuple(cell)) for cell in others)), by
+    )
+
+
+def any_of(*parts: Predicate) -> Predicate:
+    """At least one part holds."""
+    return parts[0] if len(parts) == 1 else Joined(parts, 1)
 
 
 def all_of(*parts: Predicate) -> Predicate:
@@ -103,6 +142,17 @@ def within(cells: Iterable[Labels], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
     pairs = list(combinations([tuple(cell) for cell in cells], 2))
     return all_of(*(greater(x, y, -margin) for a, b in pairs for x, y in ((a, b), (b, a))))
+
+
+def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
+    """Some two of the cells differ by more than `by`, in either direction. Not so means that none do: give the claim a margin."""
+    pairs = list(combinations([tuple(cell) for cell in cells], 2))
+    return any_of(*(greater(x, y, by) for a, b in pairs for x, y in ((a, b), (b, a))))
+
+
+def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
+    """a exceeds b by the printed gain, to within the margin."""
+    return all_of(greater(a, b, printed - margin), greater(b, a, -printed - margin))
 
 
 def rising(cells: Iterable[Labels]) -> Predicate:
@@ -142,6 +192,8 @@ def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None
     """
 
     def of(contrast: Contrast) -> bool | None:
+        if contrast.metric is not None or contrast.of != "value":
+            return None  # a paper prints what its tables show
         values = [(term.weight, _mean(term.cell, printed)) for term in contrast.terms]
         if any(value is None for _, value in values):
             return None
