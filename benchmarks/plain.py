@@ -22,7 +22,7 @@ from benchmarks.timing import now
 from core.engine import heads
 from core.engine.batches import batch_indices
 from core.engine.encoder import from_pretrained
-from core.engine.schedules import ema_decay, learning_rate
+from core.spec.schedules import ema_decay, learning_rate
 from core.engine.streams import torch_stream
 from core.engine.sts import StsSet
 from core.engine.tokens import TokenTable

@@ -20,7 +20,7 @@ from core.engine.edits import edit_rows, edited_copies
 from core.engine.encoding import load_checkpoint
 from core.engine.length_bias import length_gap_rows
 from core.engine.mocose import MoCoSE
-from core.engine.schedules import ema_decay, traceable_distance
+from core.spec.schedules import ema_decay, traceable_distance
 from core.engine.scores import mean_of_7, mean_of_8_rounded
 from core.engine.scoring import Scorer, singular_values, spread, table_vectors
 from core.engine.simcse import SimCSE

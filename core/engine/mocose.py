@@ -17,7 +17,7 @@ from core.engine.packing import Packed
 from core.engine.perturbation import StaleGradient, changed_share
 from core.engine.queue import KeyQueue
 from core.engine.replay import Replayed, slots, spread
-from core.engine.schedules import ema_decay
+from core.spec.schedules import ema_decay
 from core.engine.streams import torch_stream
 from core.spec.config import RunConfig
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import nn
 
-from core.engine.schedules import learning_rate
+from core.spec.schedules import learning_rate
 from core.spec.config import RunConfig, Train
 
 if TYPE_CHECKING:
