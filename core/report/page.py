@@ -174,7 +174,7 @@ def _profiles(one: Section) -> str:
         rows.append(f"<tr><th>{escape(' / '.join(cell.cell.labels))}</th>{''.join(f'<td class=number>{escape(e)}</td>' for e in entries)}</tr>")
     if not rows:
         return ""
-    names = (one.result.profile, *(name for other in one.others for name in (other.profile, "difference")), "paper's number")
+    names = (one.result.profile, *(name for other in one.others for name in (other.profile, "difference")), "printed")
     head = "".join(f"<th class=number>{escape(name)}</th>" for name in names)
     return (
         f"<details><summary>Profiles side by side</summary><div class=scroll><table><thead><tr><th></th>{head}</tr></thead>"
