@@ -26,15 +26,15 @@ from core.spec.result import Row
 
 CPU = torch.device("cpu")
 VARIANTS = [
-    ("mocose", "clean", {}),
+    ("mocose", "repaired", {}),
     ("mocose", "released", {"train__precision": "fp32"}),
     ("mocose", "released", {
         "train__precision": "bf16", "eval__apply_augmentation": True, "aug__position_shuffle": "per_batch",
         "aug__position_shuffle_range": "padded",
     }),
-    ("esimcse", "clean", {}),
+    ("esimcse", "repaired", {}),
     ("esimcse", "released", {"train__precision": "fp32"}),
-    ("simcse", "clean", {}),
+    ("simcse", "repaired", {}),
 ]
 
 
@@ -119,7 +119,7 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
 
 
 def test_the_comparison_sees_a_lost_stream(tmp_path, monkeypatch):
-    config = configured("mocose", "clean", {})
+    config = configured("mocose", "repaired", {})
     undisturbed = attempt(config, tmp_path)
     assert attempt(config, tmp_path, steps=9, every=3) is None
     monkeypatch.setattr(torch, "set_rng_state", lambda state: None)
@@ -127,7 +127,7 @@ def test_the_comparison_sees_a_lost_stream(tmp_path, monkeypatch):
         same(attempt(config, tmp_path, every=3), undisturbed)
 
 
-@pytest.mark.parametrize("method, profile", [("mocose", "clean"), ("mocose", "released"), ("esimcse", "clean"), ("simcse", "clean")])
+@pytest.mark.parametrize("method, profile", [("mocose", "repaired"), ("mocose", "released"), ("esimcse", "repaired"), ("simcse", "repaired")])
 def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
     """Whatever changes during training is a weight, in BESIDE_WEIGHTS, or empty between two steps."""
     config = configured(method, profile, {"train__precision": "fp32"})
@@ -145,7 +145,7 @@ def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
 
 
 def test_a_gradient_scaler_goes_on(tmp_path):
-    config = configured("esimcse", "clean", {"train__precision": "bf16"})
+    config = configured("esimcse", "repaired", {"train__precision": "bf16"})
     keeper = Keeper(config, Execution(results_dir=str(tmp_path), cache_dir="", checkpoint_minutes=1.0), print)
     model, scaler = nn.Linear(2, 2), torch.amp.GradScaler("cpu", init_scale=1234.5, enabled=True)
     model.queue = None
@@ -157,7 +157,7 @@ def test_a_gradient_scaler_goes_on(tmp_path):
 
 
 def test_a_checkpoint_that_is_not_whole_is_set_aside_and_named(tmp_path):
-    config = configured("mocose", "clean", {})
+    config = configured("mocose", "repaired", {})
     undisturbed = attempt(config, tmp_path)
     path = Store(tmp_path, None).checkpoint(run_id(config))
     assert attempt(config, tmp_path, steps=7, every=3) is None
@@ -174,7 +174,7 @@ def test_a_checkpoint_that_is_not_whole_is_set_aside_and_named(tmp_path):
         path.write_bytes(broken)
         other, notes = config, []
         if kind == "other run":
-            other = configured("mocose", "clean", {"loss__temperature": 0.5})
+            other = configured("mocose", "repaired", {"loss__temperature": 0.5})
             path = path.rename(Store(tmp_path, None).checkpoint(run_id(other)))
         keeper = Keeper(other, Execution(results_dir=str(tmp_path), cache_dir="", checkpoint_minutes=1.0), notes.append)
         assert keeper.step == 0 and keeper.saved_rows() is None and not keeper.resumed_at
@@ -184,7 +184,7 @@ def test_a_checkpoint_that_is_not_whole_is_set_aside_and_named(tmp_path):
 
 
 def test_a_full_disk_costs_the_checkpoint_alone(tmp_path, monkeypatch):
-    config, notes = configured("esimcse", "clean", {}), []
+    config, notes = configured("esimcse", "repaired", {}), []
     undisturbed = attempt(config, tmp_path)
 
     def full(*_, **__):

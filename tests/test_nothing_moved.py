@@ -25,7 +25,7 @@ NO_DROPOUT = {"encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0}
 
 @pytest.mark.parametrize("method", KEPT)
 def test_the_first_losses_are_what_they_were(method, tmp_path):
-    config = at_scale(base(method, "clean"), DEMO, demo_sources().sources)
+    config = at_scale(base(method, "repaired"), DEMO, demo_sources().sources)
     config = vary(config, NO_DROPOUT | {"train.steps": 4, "eval.every": 1, "train.warmup_fraction": 0.0})
     if method == "mocose":
         config = vary(config, {"heads.dropout": 0.0})

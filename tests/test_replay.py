@@ -14,13 +14,13 @@ from core.engine.simcse import SimCSE
 STEPS = 12
 NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
 VARIANTS = [
-    ("simcse", "clean", {}), ("esimcse", "clean", {}), ("esimcse", "released", {}),
-    ("esimcse", "clean", {"momentum__when": "after_optimizer"}),
-    ("mocose", "clean", {}), ("mocose", "released", {}), ("mocose", "clean", {"fgsm__gradient": "current"}),
-    ("mocose", "clean", NO_FGSM), ("mocose", "clean", {"target__embeddings": "ema"}),
-    ("mocose", "clean", {"queue__negatives": "kmeans", "queue__clusters": 2}),
-    ("mocose", "clean", NO_FGSM | {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}),
-    ("mocose", "clean", NO_FGSM | {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}),
+    ("simcse", "repaired", {}), ("esimcse", "repaired", {}), ("esimcse", "released", {}),
+    ("esimcse", "repaired", {"momentum__when": "after_optimizer"}),
+    ("mocose", "repaired", {}), ("mocose", "released", {}), ("mocose", "repaired", {"fgsm__gradient": "current"}),
+    ("mocose", "repaired", NO_FGSM), ("mocose", "repaired", {"target__embeddings": "ema"}),
+    ("mocose", "repaired", {"queue__negatives": "kmeans", "queue__clusters": 2}),
+    ("mocose", "repaired", NO_FGSM | {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}),
+    ("mocose", "repaired", NO_FGSM | {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}),
 ]  # fmt: skip
 
 

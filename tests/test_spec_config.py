@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from core.spec import config as c, methods, views
-from core.spec.base import BASES
+from core.spec.base import base
 from core.spec.errors import UserError
 from core.spec.vary import parse_setting, paths, read, vary
 
-MOCOSE, SIMCSE, ESIMCSE = BASES["mocose"], BASES["simcse"], BASES["esimcse"]
+MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 
 
 def esimcse_queue(**fields):

@@ -1,6 +1,6 @@
 """RunConfig: everything that can move a number, and nothing else.
 
-Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D83).
+Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D84).
 Sections that a method does not have are None, so no run carries a knob that does nothing. Where things lie, how many
 workers there are and what is logged belong to `Execution`, which is never hashed.
 """
@@ -64,6 +64,7 @@ class Train(Section):
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    adamw: Literal["torch", "transformers"] = "torch"  # D84
     precision: Literal["fp32", "tf32", "fp16", "bf16"] = "fp32"  # D34, D71
 
     def check(self):
