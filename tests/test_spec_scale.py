@@ -67,6 +67,12 @@ def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():
     assert (small.train.steps, small.ema.total_updates) == (600, 288)  # and here it comes down again
 
 
+def test_with_equal_updates_a_batch_of_any_size_has_as_many_steps():
+    for size in (32, 64, 256):
+        run = at_scale(vary(MOCOSE, {"train.batch_size": size}), SMALL, SOURCES, equal_updates=True)
+        assert (run.train.batch_size, run.train.steps, run.ema.total_updates) == (size, 300, 288)
+
+
 def test_a_scale_of_another_batch_keeps_counts_in_batches():
     half = dataclasses.replace(SMALL, batch_size=32)
     sliced = at_scale(vary(MOCOSE, {"queue.slice": ((0, 256), (256, 512))}), half, SOURCES)

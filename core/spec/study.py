@@ -29,7 +29,8 @@ class Study:
     """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either may be None.
 
     `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks (probes): `at` puts in those of
-    the scale. `least_seeds` is how many seeds the study takes whatever the scale has.
+    the scale. `least_seeds` is how many seeds the study takes whatever the scale has. With `equal_updates` batches of every size have
+    as many steps.
     """
 
     name: str  # unique, e.g. mocose-table7
@@ -49,6 +50,7 @@ class Study:
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
     least_seeds: int = 1
+    equal_updates: bool = False
     footnotes: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
 
@@ -128,7 +130,7 @@ class Study:
         run = self.paper_config(cell, "paper")
         if run.eval.transfer and sources.transfer_digest is None:
             return "the evaluation data has no transfer tasks"
-        return None if run.text is None else unavailable(at_scale(run, scale, sources, cell.encoder), scale.name, sources)
+        return None if run.text is None else unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
@@ -147,12 +149,15 @@ class Study:
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35)."""
-        return self._seeded(at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder), profile, sources, seed)
+        return self._seeded(self._scaled(cell, profile, scale, sources), profile, sources, seed)
 
     def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
-        run = at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder)
+        run = self._scaled(cell, profile, scale, sources)
         return [self._seeded(run, profile, sources, seed) for seed in range(seeds)]
+
+    def _scaled(self, cell: Cell, profile: str, scale: Scale, sources: Sources) -> RunConfig:
+        return at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder, self.equal_updates)
 
     def _seeded(self, run: RunConfig, profile: str, sources: Sources, seed: int) -> RunConfig:
         run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})
