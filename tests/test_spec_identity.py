@@ -21,12 +21,12 @@ from core.spec.vary import vary
 
 # If one of these changes, every stored result is orphaned. That is right only together with NUMERICS or before a release.
 GOLDEN = {
-    ("mocose", "clean"): "d91868404b952ee8",
-    ("mocose", "released"): "86b5b249322907cf",
-    ("simcse", "clean"): "e02c4f8bce1665b5",
-    ("simcse", "released"): "16eeb8d5f0a2e4cd",
-    ("esimcse", "clean"): "bfc3a25af4b959c8",
-    ("esimcse", "released"): "18bd0d5b482c303e",
+    ("mocose", "clean"): "31f837f86b2dadc2",
+    ("mocose", "released"): "21d00be7a802b51f",
+    ("simcse", "clean"): "8069f2d29fb8b36a",
+    ("simcse", "released"): "f349c38055834db7",
+    ("esimcse", "clean"): "e430cac0d9e069f0",
+    ("esimcse", "released"): "86ff5f676642e097",
 }
 EVERYTHING = {  # runs that together have every section and every optional field
     "mocose": vary(
