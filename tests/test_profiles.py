@@ -166,7 +166,7 @@ REPAIRED_BASE = {
         "momentum.dropout": "off", "momentum.when": "after_forward",
     },
 }  # fmt: skip
-ADDED = {"train.adamw"}  # fields that came later; a further one goes here
+ADDED = {"train.adamw", "train.new_layer_factor"}  # fields that came later; a further one goes here
 
 
 @pytest.mark.parametrize("method", BASES)

@@ -71,7 +71,7 @@ class Scale:
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
-    (others keep their ratio); `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
+    (others keep their ratio); `new_layer_factor` times it is the rate of layers that start at random, where a cell names none of its own; `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
     fetched from the hub. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table order.
     """
 
@@ -88,6 +88,7 @@ class Scale:
     probes: tuple[str, ...]
     watermark: str | None
     hub_models: bool = False
+    new_layer_factor: float = 1.0
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -142,6 +143,8 @@ def at_scale(
         "train.steps": steps,
         "train.warmup_fraction": scale.warmup_fraction,
     }
+    if run.train.new_layer_factor == 1.0:
+        changes["train.new_layer_factor"] = scale.new_layer_factor
     if scale.precision is not None:
         changes["train.precision"] = scale.precision
     if scale.learning_rate is not None:
