@@ -216,7 +216,7 @@ def _estimate(runs, metric: Metric, aggregate: str, scale: Scale, store) -> tupl
     estimate = over_seeds([run.value for run in valued])
     if estimate.n > 1:
         return estimate, "seeds"
-    if estimate.n == 1 and valued[0].status == "ok" and metric.quantity == "spearman" and metric.checkpoint == "selected":
+    if estimate.n == 1 and metric.quantity == "spearman" and metric.checkpoint == "selected":
         over_pairs = _over_pairs(_pairs(store, valued[0].run_id), valued[0], metric.task, aggregate, scale)
         if over_pairs is not None:
             return estimate._replace(low=over_pairs.low, high=over_pairs.high), "pairs"

@@ -79,25 +79,38 @@ def alpha_at(look: int, claims: int) -> float:
     return ALPHA * SHARES[look] / claims
 
 
+class Moments(NamedTuple):
+    """Mean of a contrast's values and the error of that mean, over n seeds; NaN where a seed is not there."""
+
+    mean: np.ndarray | float
+    error: np.ndarray | float
+    n: int
+
+
+def moments(values: np.ndarray) -> Moments:
+    """Mean and standard error over the last axis, sd / sqrt(n); errors below rounding are none. The error of one value is NaN."""
+    values = np.asarray(values, dtype=float)  # (..., seeds)
+    n = values.shape[-1]
+    error = values.std(-1, ddof=1) / np.sqrt(n) if n > 1 else np.full(values.shape[:-1], np.nan)
+    return Moments(values.mean(-1), np.where(error <= ROUNDING, 0.0, error), n)
+
+
 def tails(values: np.ndarray, shift: float = 0.0) -> Tail:
     """Student's t of mean(values + shift) over the last axis, n - 1 degrees of freedom: up = P(T >= t), down = P(T <= t).
 
     1 and 1 with a NaN among the values, with fewer than two, or if all are zero. Values that do not scatter are told by their
     sign alone: 0 and 1.
     """
-    values = np.asarray(values, dtype=float)  # (..., seeds)
-    n = values.shape[-1]
-    if n < 2:
-        return Tail(np.ones(values.shape[:-1]), np.ones(values.shape[:-1]))
-    mean = values.mean(-1) + shift  # (...)
+    return _tail(moments(values), shift)
+
+
+def _tail(found: Moments, shift: float) -> Tail:
+    mean = np.asarray(found.mean) + shift  # (...)
     mean = np.where(np.abs(mean) <= ROUNDING, 0.0, mean)
-    error = values.std(-1, ddof=1) / np.sqrt(n)
-    error = np.where(error <= ROUNDING, 0.0, error)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = mean / error  # ± inf without scatter, NaN for 0 / 0
-    up, down = stdtr(n - 1, -t), stdtr(n - 1, t)
+        t = mean / found.error  # ± inf without scatter, NaN for 0 / 0
     untold = np.isnan(t)
-    return Tail(np.where(untold, 1.0, up), np.where(untold, 1.0, down))
+    return Tail(np.where(untold, 1.0, stdtr(found.n - 1, -t)), np.where(untold, 1.0, stdtr(found.n - 1, t)))
 
 
 def p_values(predicate: Predicate, of: Callable[[Contrast], Tail]) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +147,8 @@ def claim_p(claim: Claim, tail: Callable[[Contrast, float], Tail]) -> PValues:
 
 def on_values(values: Mapping[Contrast, np.ndarray | None]) -> Callable[[Contrast, float], Tail]:
     """The tails of contrasts with these values; None stands for seeds that are not there."""
-    return lambda contrast, shift: NO_TAIL if values[contrast] is None else tails(values[contrast], shift)
+    found = {contrast: None if one is None else moments(one) for contrast, one in values.items()}
+    return lambda contrast, shift: NO_TAIL if found[contrast] is None else _tail(found[contrast], shift)
 
 
 def settled(p: PValues, level: float) -> np.ndarray:
