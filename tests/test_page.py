@@ -5,10 +5,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from matplotlib.font_manager import findfont, get_font
 
 from core.report.cells import gather
-from core.report.claims import claim_frame, measured, signed
-from core.report.page import Section, page, summary_markdown
+from core.report.claims import COLUMNS, MARKS, OUTCOMES, chances, claim_frame, measured, signed
+from core.report.page import STYLE, Section, page, summary_markdown
 from core.report.render import render_page
 from core.report.tables import markdown
 from core.report.verdicts import verdicts
@@ -75,7 +76,7 @@ def test_tiles_count_what_the_verdicts_say():
     one = result()
     found = verdicts(one)
     text = page([Section(result=one, picture=None)])
-    for outcome in ("supported", "contradicted", "undecided", "not run"):
+    for outcome in ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable"):
         count = sum(v.outcome == outcome for v in found)
         assert re.search(rf'<div class="tile {outcome.replace(" ", "-")}"><b>{count}</b>', text)
     assert "2 claims of the papers" in text
@@ -115,9 +116,27 @@ def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
     frame = claim_frame([one])
     assert list(frame["claim"]) == ["X.1", "X.2"] and list(frame["holds_as_printed"]) == ["holds", "holds"]
     for verdict, row in zip(verdicts(one), frame.itertuples()):
-        assert (row.verdict, row.n) == (verdict.outcome, 3) and row.effect == pytest.approx(verdict.effect)
-        assert measured(verdict) in markdown(one).replace("\\", "")
+        assert (row.verdict, row.n, row.look) == (verdict.outcome, 3, 1) and row.effect == pytest.approx(verdict.effect)
+        assert (row.p_supported, row.p_contradicted, row.p_equivalent) == pytest.approx(tuple(verdict.p)) and row.chance == chances(verdict)
+        assert measured(verdict) in markdown(one).replace("\\", "") and len(row) - 1 == len(COLUMNS)
     assert "## Claims" not in markdown(result(replace(TABLE, claims=())))
+
+
+def test_what_cannot_be_compared_says_why_and_the_paper_is_quoted():
+    claim = replace(TABLE.claims[0], quote="The first | is better.", place="Section 4", decided_by="0.5 against 0.8", note="")
+    one = replace(result(replace(TABLE, claims=(claim,))), not_comparable="The queue never turns over.")
+    text = markdown(one)
+    assert "∅ not comparable: The queue never turns over." in text and "“The first \\| is better.” (Section 4). Decided by: 0.5 against 0.8." in text
+    seen = read(page([Section(result=one, picture=None)]))
+    assert "The queue never turns over." in seen.text and "∅ not comparable" in seen.text
+    row = claim_frame([one]).iloc[0]
+    assert (row["verdict"], row["reason"], row["quote"], row["chance"]) == ("not comparable", one.not_comparable, claim.quote, "")
+
+
+def test_every_outcome_has_a_mark_of_its_own_that_is_in_the_font_and_a_style():
+    font = get_font(findfont("DejaVu Sans")).get_charmap()
+    assert set(MARKS) == set(OUTCOMES) and len(set(MARKS.values())) == len(OUTCOMES) and all(ord(mark) in font for mark in MARKS.values())
+    assert all(f".{outcome.replace(' ', '-')} {{" in STYLE.read_text() for outcome in OUTCOMES)
 
 
 def test_signed_numbers_keep_what_small_effects_need():
@@ -135,4 +154,4 @@ def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_pa
     written = render_page([Section(result=result(), picture=None)], [], tmp_path)
     folder = tmp_path / "demo" / "paper"
     assert sorted(path.name for path in folder.iterdir()) == ["claims.csv", "report.html", "summary.md"] and len(written) == 3
-    assert (folder / "claims.csv").read_text().startswith("study,claim,text,verdict,effect,low,high,n,p_holm,seeds_to_decide")
+    assert (folder / "claims.csv").read_text().startswith("study,claim,text,quote,place,decided_by,verdict,reason,effect,low,high,n,look")

@@ -4,6 +4,7 @@ import pytest
 
 import core.report.render as rendering
 from core.report.render import render
+from core.spec.layout import Metric
 from core.spec.scale import DEMO
 from fake_store import SOURCES, FakeStore, filled
 from small_study import result, small, stored
@@ -48,8 +49,8 @@ def test_a_study_without_runs_is_named_and_leaves_no_file(tmp_path):
     assert not list(tmp_path.rglob("*"))
 
 
-def test_a_study_whose_runs_all_diverged_has_a_table_and_no_empty_figure(tmp_path):
-    study = small()
+def test_a_study_without_a_number_to_draw_has_a_table_and_no_empty_figure(tmp_path):
+    study = small(metric=Metric(task="edits", title="Cosine", quantity="cosine_itself"))  # a diverged run has none, not even a worst
     summary = draw([study], stored(study, a=[(0, "diverged")] * 3, b=[(0, "diverged")] * 3), tmp_path)
     assert "no score to draw" in summary.lines[0]
     assert (tmp_path / "results/demo/paper/mocose-small.md").is_file() and not (tmp_path / "figures").exists()

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from core.report import statistics as s
+from core.report.sequential import SHARES
 
 VALUES = [50.0, 52.0, 51.0]
 
@@ -36,83 +37,83 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
     assert np.mean(inside) == pytest.approx(0.95, abs=0.015)  # three standard errors of 2000 trials
 
 
-def test_paired_difference_as_scipy_and_by_seed_not_by_order():
-    ours, reference = {0: 50.0, 1: 52.0, 2: 51.5, 3: 49.0}, {3: 48.0, 2: 51.0, 1: 50.5, 0: 49.9}
-    found = s.paired(ours, reference)
-    differences = [0.1, 1.5, 0.5, 1.0]
-    assert found.difference == pytest.approx(np.mean(differences)) and found.n == 4
-    assert found.p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue)
-    test = stats.ttest_rel([ours[k] for k in range(4)], [reference[k] for k in range(4)])
-    assert (found.low, found.high) == pytest.approx(tuple(test.confidence_interval(0.95)))
+OURS = dict(enumerate([50.0, 52.0, 51.5, 49.0, 50.4]))
+THEIRS = dict(reversed(list(enumerate([49.9, 50.5, 51.0, 48.0, 50.1]))))
+
+
+def test_a_paired_difference_has_the_interval_that_its_look_tests_by_seed_and_not_by_order():
+    found = s.paired(OURS, THEIRS, comparisons=3)
+    test = stats.ttest_rel([OURS[k] for k in range(5)], [THEIRS[k] for k in range(5)])
+    assert (found.low, found.high) == pytest.approx(tuple(test.confidence_interval(1 - 0.05 * SHARES[1] / 3)))
+    assert (found.difference, found.n, found.basis) == (pytest.approx(np.mean([0.1, 1.5, 0.5, 1.0, 0.3])), 5, "own")
     assert found.low < 0 < found.high and not found.distinguishable
+
+
+def test_only_seeds_up_to_the_latest_common_look_are_tested():
+    nine = {k: 50 + 0.1 * ((3 * k) % 5) for k in range(9)}
+    eight = {k: v - 1 - 0.01 * k for k, v in nine.items()}
+    found = s.paired(nine | {9: 90.0}, eight, 1)
+    assert (found.n, found.difference) == (8, pytest.approx(1 + 0.01 * 3.5)) and found.distinguishable
+    gap = {k: v for k, v in nine.items() if k != 2}
+    assert s.paired(gap, eight, 1).basis == "" and s.paired(gap, eight, 1).n == 8 and not s.paired(gap, eight, 1).distinguishable
 
 
 def test_pairing_sees_what_unpaired_means_hide():
     shared = {k: 50 + 5 * math.sin(k * 3) for k in range(5)}
     better = {k: v + 1 + 0.01 * k for k, v in shared.items()}
-    assert s.paired(better, shared).p < 0.001
+    assert s.paired(better, shared, 1).distinguishable
     assert stats.ttest_ind(list(better.values()), list(shared.values())).pvalue > 0.3
 
 
-def test_only_common_seeds_are_paired_and_one_of_them_gives_no_p():
-    found = s.paired({0: 50.0, 1: 51.0}, {1: 50.0, 2: 90.0})
-    assert (found.difference, found.n) == (1.0, 1) and math.isnan(found.p) and not found.distinguishable
-    assert s.paired({0: 1.0}, {1: 1.0}).n == 0
+def test_below_five_seeds_there_is_a_difference_and_nothing_is_told():
+    found = s.paired({0: 50.0, 1: 51.0}, {1: 50.0, 2: 90.0}, 1)
+    assert (found.difference, found.n, found.basis) == (1.0, 1, "") and math.isnan(found.low) and not found.distinguishable
+    assert s.paired({0: 1.0}, {1: 1.0}, 1).n == 0
+    assert not s.paired({0: 1.0, 1: 2.0, 2: 3.0}, {0: 11.0, 1: 12.0, 2: 13.0}, 1).distinguishable
 
 
-def test_differences_that_do_not_vary():
-    assert s.paired({0: 1.0, 1: 2.0}, {0: 1.0, 1: 2.0}).p == 1.0
-    assert s.paired({0: 2.0, 1: 3.0}, {0: 1.0, 1: 2.0}).p == 0.0
+def test_differences_that_do_not_vary_are_told_by_sign():
+    same = {k: float(k) for k in range(5)}
+    assert not s.paired(same, same, 1).distinguishable and s.paired({k: v + 1 for k, v in same.items()}, same, 1).distinguishable
 
 
-def test_holm_by_hand():
-    assert s.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert s.holm([0.6, 0.7]) == pytest.approx([1.0, 1.0])  # never above one
-    assert s.holm([]).size == 0
-
-
-def test_holm_leaves_comparisons_out_that_could_not_be_made():
-    adjusted = s.holm([0.02, float("nan"), 0.03])
-    assert adjusted[[0, 2]] == pytest.approx([0.04, 0.04]) and math.isnan(adjusted[1])
-
-
-def test_holm_is_kinder_than_bonferroni_and_stricter_than_nothing():
-    p = np.random.default_rng(0).uniform(0, 0.2, 9)
-    adjusted = s.holm(p)
-    assert (adjusted >= p).all() and (adjusted <= np.minimum(p * 9, 1) + 1e-12).all()
-    assert (np.diff(adjusted[np.argsort(p)]) >= -1e-15).all()
+def test_the_pooled_scatter_is_the_residual_of_a_two_way_analysis_of_variance():
+    values = np.array([[50.0, 52.0, 51.0], [48.0, 51.5, 50.2], [47.0, 49.0, 49.5]])
+    residual = sum((values[i, j] - values[i].mean() - values[:, j].mean() + values.mean()) ** 2 for i in range(3) for j in range(3))
+    cells = [dict(enumerate(row)) for row in values]
+    assert s.pooled([*cells, {}]) == (pytest.approx(math.sqrt(residual / 4)), 4)
+    assert s.pooled(cells[:1])[1] == 0 and s.pooled([{0: 1.0}, {0: 2.0}])[1] == 0 and s.pooled([])[1] == 0
 
 
 def seeded(mean, noise, n=5):
     return {k: mean + noise * ((k * 7) % 5 - 2) for k in range(n)}
 
 
-def test_comparisons_with_the_reference_are_corrected_over_the_table():
+def test_comparisons_with_the_reference_are_simultaneous_over_the_table_whatever_has_run():
     cells = {"ref": seeded(50, 0.1), "far": {k: v + 5 + 0.01 * k for k, v in seeded(50, 0.1).items()}, "same": seeded(50, 0.3), "none": {}}
     found = s.against_reference(cells, "ref")
     assert set(found) == {"far", "same", "none"}
     assert found["far"].distinguishable and not found["same"].distinguishable and not found["none"].distinguishable
-    assert found["far"].p_holm == pytest.approx(2 * found["far"].p)  # two comparisons could be made
-    assert math.isnan(found["none"].p_holm)
+    assert found["far"] == s.paired(cells["far"], cells["ref"], 3) and found["none"].n == 0
 
 
-def test_a_difference_that_only_the_correction_undoes_is_not_distinguishable():
-    rng = np.random.default_rng(11)
-    reference = {k: 50.0 for k in range(5)}
-    cells = {"ref": reference} | {name: {k: 50 + rng.normal(0, 1) for k in range(5)} for name in range(15)}
-    cells["lucky"] = dict(enumerate([50.9, 50.2, 51.2, 50.4, 50.6]))
-    found = s.against_reference(cells, "ref")
-    assert found["lucky"].p < 0.05 <= found["lucky"].p_holm
-    assert not found["lucky"].distinguishable
+def test_below_five_seeds_the_interval_assumes_equal_scatter_and_tells_nothing():
+    cells = {"ref": seeded(50, 0.1, 3), "far": seeded(60, 0.2, 3), "near": {0: 50.1, 1: 50.3, 2: 49.7}}
+    found = s.against_reference(cells, "ref")["far"]
+    scatter, freedom = s.pooled(cells.values())
+    half = stats.t.ppf(1 - 0.05 / 4, freedom) * scatter * math.sqrt(2 / 3)  # two comparisons
+    assert (found.low, found.high, found.basis) == (pytest.approx(10 - half, abs=0.3), pytest.approx(10 + half, abs=0.3), "equal scatter")
+    assert found.high - found.low == pytest.approx(2 * half) and found.low > 0 and not found.distinguishable
 
 
 def test_a_table_of_noise_finds_something_in_at_most_one_of_twenty():
     rng = np.random.default_rng(8)
     found = best = 0
     for _ in range(150):
-        cells = {name: dict(enumerate(rng.normal(50, 1, 3))) for name in range(8)}
-        found += any(c.distinguishable for c in s.against_reference(cells, 0).values())
-        best += s.clear_best(cells) is not None
+        cells = {name: dict(enumerate(rng.normal(50, 1, 18))) for name in range(8)}
+        told = [{key: {k: v for k, v in cells[key].items() if k < n} for key in cells} for n in (5, 8, 12, 18)]
+        found += any(c.distinguishable for one in told for c in s.against_reference(one, 0).values())  # peeking at every look
+        best += any(s.clear_best(one) is not None for one in told)
     assert found <= 0.05 * 150 + 2 * math.sqrt(150 * 0.05 * 0.95)
     assert best <= 0.05 * 150
 
@@ -122,7 +123,7 @@ def test_the_best_is_bold_only_if_told_from_every_other():
     assert s.clear_best(steady) == "c"
     assert s.clear_best(steady | {"d": {k: v + (-1) ** k * 0.3 for k, v in steady["c"].items()}}) is None  # a rival within noise
     assert s.clear_best({"a": steady["a"]}) is None
-    assert s.clear_best(steady | {"e": {0: 10.0}}) is None  # one seed: no p, so the question is open
+    assert s.clear_best(steady | {"e": {0: 10.0}}) is None  # one seed: the question is open
     assert s.clear_best(steady | {"f": {}}) == "c"  # a cell without a value is not compared
 
 

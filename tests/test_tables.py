@@ -32,12 +32,16 @@ def test_a_cell_is_the_mean_over_seeds_of_the_studys_metric_beside_the_papers_nu
     assert (one.missing, one.published, one.aggregate) == (0, 0, "all")
 
 
-def test_a_diverged_run_counts_in_no_mean_and_a_collapsed_one_does():
+def test_a_diverged_run_counts_as_the_worst_and_a_collapsed_one_as_what_it_scored():
     one = result(small(), stored(small(), a=[50.0, (0.0, "diverged"), 52.0], b=[60.0, (20.0, "collapsed"), 61.0]))
     a, b = one.cells
-    assert (a.estimate.mean, a.estimate.n, a.status, a.count("diverged")) == (51.0, 2, "ok", 1)
+    assert (a.estimate.mean, a.estimate.n, a.status, a.count("diverged")) == (34.0, 3, "diverged", 1)
     assert (b.estimate.mean, b.estimate.n, b.status, b.count("collapsed")) == (47.0, 3, "collapsed", 1)
-    assert b.comparison.n == 2  # only seeds that both have
+    assert b.comparison.n == 3 and b.comparison.difference == pytest.approx(13.0)
+    assert any("1 of 6 runs diverged (‡), counted as 0, the worst (a: 1)." == note for note in footnotes(one))
+    spread = replace(small(), metric=Metric(task="dev", title="", quantity="curve_late_range", checkpoint="curve"))
+    lost = result(spread, stored(spread, a=[50.0, (0.0, "diverged"), 52.0]))
+    assert lost.cells[0].estimate.n == 2 and any("missing: the metric has no worst value" in note for note in footnotes(lost))
 
 
 def test_status_of_a_cell():
@@ -50,8 +54,8 @@ def test_status_of_a_cell():
 def test_a_collapsed_run_without_any_score_is_still_a_result():
     nan = float("nan")
     one = result(small(), stored(small(), a=[50.0, 51.0], b=[(nan, "collapsed"), (nan, "collapsed")]), seeds=2)
-    assert (one.cells[1].status, one.missing, one.cells[1].estimate.n) == ("collapsed", 0, 0)
-    assert texts(grid(one))[0][2] == "no score‡"
+    assert (one.cells[1].status, one.missing, one.cells[1].estimate.n) == ("collapsed", 0, 2)
+    assert texts(grid(one))[0][2] == "0.00‡"
     assert result(small(), stored(small(), a=[nan]), seeds=1).cells[0].status == "missing"  # an average of nothing, and no reason why
 
 
@@ -205,10 +209,12 @@ def ours(study, store, seeds=3):
 
 def test_what_a_place_says():
     assert ours(small(), stored(small(), a=[50.0, 52.0, 51.0], b=[None] * 3)) == ["51.00 ± 2.48†", "—"]
-    assert ours(small(), stored(small(), a=[50.0, 52.0, None], b=[(0, "diverged")] * 3)) == ["51.00 ± 12.71† (n=2)", "div."]
+    assert ours(small(), stored(small(), a=[50.0, 52.0, None], b=[(0, "diverged")] * 3)) == ["51.00 ± 12.71† (n=2)", "0.00‡"]
     assert ours(small(), stored(small(), a=[50.0], b=[(-3.0, "collapsed")]), seeds=1) == ["50.00†§", "−3.00‡§"]
-    assert ours(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2]))[1].endswith("▲")
-    assert ours(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[40.0, 40.2, 40.2]))[1].endswith("▼")
+    five = [50.0, 50.1, 50.2, 50.1, 50.0]
+    assert ours(small(), stored(small(), a=five, b=[v + 10 + 0.1 * (v > 50) for v in five]), seeds=5)[1].endswith("▲")
+    assert ours(small(), stored(small(), a=five, b=[v - 10 + 0.1 * (v > 50) for v in five]), seeds=5)[1].endswith("▼")
+    assert ours(small(), stored(small(), a=five[:3], b=[60.0, 60.2, 60.2]))[1] == "60.13 ± 0.29"  # three seeds mark nothing
     assert number(-0.5, signed=True) == "−0.50" and number(0.5, signed=True) == "+0.50"
 
 
@@ -217,11 +223,12 @@ def bold(study, store, seeds=3):
 
 
 def test_nothing_is_bold_that_cannot_be_told_from_the_others():
-    assert bold(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])) == [False, True]
+    far = stored(small(), a=[50.0, 50.1, 50.2, 50.1, 50.0], b=[60.0, 60.2, 60.2, 60.1, 60.1])
+    assert bold(small(), far, seeds=5) == [False, True] and bold(small(), far, seeds=3) == [False, False]
     assert bold(small(), stored(small(), a=[50.0, 55.0, 51.0], b=[51.0, 54.0, 53.0])) == [False, False]
     assert bold(small(), stored(small(), a=[50.0], b=[90.0]), seeds=1) == [False, False]
     assert bold(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, None])) == [False, False]  # a run is still to come
-    assert "**60.13 ± 0.29 ▲**" in markdown(result(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])))
+    assert "**60.12 ± 0.10 ▲**" in markdown(result(small(), far, seeds=5))
 
 
 def test_noise_over_twenty_cells_makes_nothing_bold_and_no_arrows():

@@ -1,0 +1,67 @@
+"""Known truths put to the real verdicts: wrong ones in at most one study of twenty, however the runs are looked at or chosen."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.simulation import CLAIMS, World, careless, chased, every_look, outcomes, studies_in_error, values_of, wrong
+from core.report.sequential import ALPHA, LOOKS, SETTLED, decide
+
+STUDIES = 300
+MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / STUDIES)
+WORLDS = [
+    World(truth="all equal", sd=0.84), World(truth="all equal", sd=0.35, wide=5.0, shared=0.9), World(truth="one exact tie", sd=1.9, shared=0.5),
+    World(truth="at the margin", sd=0.35, shared=0.9), World(truth="as printed", sd=0.84, wide=5.0), World(truth="all equal", sd=1.9, tails="t3"),
+]  # fmt: skip
+
+
+def drawn(world, studies=STUDIES, seed=1):
+    return world.draw(studies, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{world.truth}, {world.sd}, {world.wide}, {world.shared}, {world.tails}")
+def test_at_most_one_study_in_twenty_has_a_wrong_verdict_when_it_is_looked_at_every_time(world):
+    assert studies_in_error(world, drawn(world), every_look).mean() <= MOST
+
+
+def test_runs_spent_on_the_most_promising_claim_do_not_make_it_wrong_more_often():
+    world, few = World(truth="one exact tie", sd=0.84, shared=0.5), 40
+    assert chased(world, drawn(world, few)).mean() <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / few)
+
+
+def test_the_simulation_finds_a_rule_that_errs():
+    world = World(truth="all equal", sd=0.84)
+    assert studies_in_error(world, drawn(world), careless).mean() > MOST  # p < 0.05 after every seed, until there is a verdict
+
+
+def test_a_claim_decided_for_many_studies_at_once_is_decided_as_each_by_itself():
+    world = World(truth="as printed", sd=0.84, shared=0.5)
+    runs = drawn(world, 4)
+    runs[1, 0, 20:] = np.nan  # cell a has 20 seeds, b to f have 60
+    for claim in CLAIMS:
+        many = outcomes(claim, runs)[-1]
+        for place in range(4):
+
+            def samples(contrast, n):
+                values = values_of(contrast, runs[place : place + 1], n)[0]
+                return None if np.isnan(values).any() else values
+
+            assert SETTLED[many[place]] == decide(claim, samples, len(CLAIMS)).outcome, claim.key
+
+
+def test_more_seeds_settle_more_and_most_claims_are_settled_in_the_end():
+    world = World(truth="as printed", sd=0.84, shared=0.5)
+    share = np.mean([(outcomes(claim, drawn(world, 100)) > 0).mean(1) for claim in CLAIMS], axis=0)
+    assert len(share) == len(LOOKS) and (np.diff(share) >= 0).all() and share[0] < 0.1 and 0.15 < share[3] < 0.5 and share[-1] > 0.7
+
+
+def test_what_is_wrong_follows_from_the_truth():
+    equal, margin = World(truth="all equal", sd=1.0), World(truth="at the margin", sd=1.0)
+    every = np.array([0, 1, 2, 3])
+    by_key = {claim.key: claim for claim in CLAIMS}
+    assert wrong(by_key["greater"], equal, every).tolist() == [False, True, False, False]  # not greater, and equivalent
+    assert wrong(by_key["greater"], margin, every).tolist() == [False, False, True, True]  # greater by a hair more than the margin
+    assert wrong(by_key["within"], equal, every).tolist() == [False, False, True, True]  # with a margin of its own it is never equivalent
+    assert wrong(by_key["within"], margin, every).tolist()[1:3] == [True, False]
+    assert wrong(by_key["scatters more"], World(truth="all equal", sd=1.9, wide=5.0), every).tolist() == [False, False, True, True]
