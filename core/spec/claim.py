@@ -107,6 +107,11 @@ def scatters_more(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
     return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by, of="scatter")
 
 
+def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
+    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`; scatter as in `scatters_more`."""
+    return replace(mean_above(cells, others, by), of="scatter")
+
+
 def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Contrast:
     """The least-squares slope of the cells over x is greater than `above`, in the cells' unit per unit of x. x must not be constant."""
     mean = sum(x) / len(x)
