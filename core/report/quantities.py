@@ -18,7 +18,8 @@ LATE = 2 / 3  # of a run: from here on it is late
 SUM = "alignment_plus_uniformity"
 UNITS = {  # of what is no score
     "pairs": "pairs", "mean_cosine": "cosine", "view_cosine": "cosine", "view_cosine_plain": "cosine", "effective_rank": "effective rank",
-    "step_seconds": "seconds", "view_distance_gain": "share of the distance", SUM: "alignment + uniformity",
+    "step_seconds": "seconds", "view_cosine_loss": "cosine", SUM: "alignment + uniformity",
+    "length_gap": "difference of Spearman × 100",  # no score: a run that learnt nothing has none to lose
 }  # fmt: skip
 
 
@@ -28,7 +29,7 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
     `spearman` is x 100 in the run's aggregation. Derived: curve_start, curve_best_after_start, curve_last and curve_late_range (of
     the development score along training; the last is max - min over the last third of the run), spectrum_N (the singular value
     at index N of 768, or at that share of another width, over the largest), singular_N (the same, not divided), length_gap,
-    view_distance_gain and alignment_plus_uniformity (see below). An average of transfer tasks that no row has is taken over them.
+    view_cosine_loss and alignment_plus_uniformity (see below). An average of transfer tasks that no row has is taken over them.
     """
     if metric.quantity in DERIVED:
         return _finite(DERIVED[metric.quantity](rows, metric, aggregate, scale))
@@ -50,6 +51,15 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
     if any(_finite(found.get(name)) is None for name in (*parts, metric.task)):
         return None
     return float(found[metric.task])
+
+
+def with_times(rows: pd.DataFrame, provenance: Mapping[str, object]) -> pd.DataFrame:
+    """A run's rows and what its provenance knows of time, which no row has: checkpoint `time`, task train, step_seconds (median)."""
+    seconds = provenance.get("step_seconds")
+    if not isinstance(seconds, (int, float)):
+        return rows
+    row = {"checkpoint": "time", "task": "train", "metric": "step_seconds", "step": 0, "value": float(seconds)}
+    return pd.concat([rows, pd.DataFrame([row])[list(rows.columns)].astype(rows.dtypes)], ignore_index=True)
 
 
 def curve(rows: pd.DataFrame, aggregate: str) -> pd.Series:
@@ -95,10 +105,10 @@ def _length_gap(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale
     return sum(gaps) / len(gaps) if gaps else None
 
 
-def _view_distance_gain(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
-    """(c - c_F) / (1 - c): how much farther apart the two views are with FGSM (mean cosine c_F) than without (c), as a share."""
+def _view_cosine_loss(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+    """The mean cosine of the two views without FGSM minus that with it, dropout off: how far FGSM alone moves them apart."""
     with_it, plain = (value(rows, replace(metric, quantity=name), aggregate, scale) for name in ("view_cosine", "view_cosine_plain"))
-    return None if with_it is None or plain is None or plain >= 1 else (plain - with_it) / (1 - plain)
+    return None if with_it is None or plain is None else plain - with_it
 
 
 def _alignment_plus_uniformity(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
@@ -108,7 +118,7 @@ def _alignment_plus_uniformity(rows: pd.DataFrame, metric: Metric, aggregate: st
 
 
 DERIVED: Mapping[str, Callable[[pd.DataFrame, Metric, str, Scale], float | None]] = {
-    "length_gap": _length_gap, "view_distance_gain": _view_distance_gain, SUM: _alignment_plus_uniformity,
+    "length_gap": _length_gap, "view_cosine_loss": _view_cosine_loss, SUM: _alignment_plus_uniformity,
 }
 
 

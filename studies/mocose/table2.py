@@ -16,7 +16,7 @@ PRINTED = {
     "SimCSE-RoBERTa-large": (82.74, 87.87, 93.66, 88.22, 88.58, 92.00, 69.68, 86.11),
     "MoCoSE-BERT-large": (83.71, 89.07, 95.58, 90.26, 87.96, 84.92, 76.81, 86.90),
 }
-UNTRAINED = {"Avg. BERT embeddings": "untrained_first_last", "BERT-[CLS] embedding": "untrained_cls"}  # checkpoints: no training
+UNTRAINED = {"Avg. BERT embeddings": "untrained_first_last", "BERT-[CLS] embedding": "untrained"}  # checkpoints: no training
 RUN = {  # the rows that are run: method, encoder, changes, as in Table 1
     **{name: ("mocose", "bert-base", {}) for name in UNTRAINED},
     "SimCSE-RoBERTa-base": ("simcse", "roberta-base", {"train.batch_size": 512, "train.learning_rate": 1e-5}),
