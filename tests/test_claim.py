@@ -3,7 +3,8 @@
 import pytest
 
 from core.spec.claim import (
-    Contrast, Joined, Term, above, all_of, at_least, below, best, collapses, falling, greater, holds_as_printed, interacts, rising, within,
+    EFFECTIVE_RANK, MEAN_COSINE, Contrast, Joined, Term, above, all_of, at_least, below, best, collapsed, collapses, falling, gains, greater,
+    holds_as_printed, interacts, of_metric, rising, sound, truth, within,
 )  # fmt: skip
 
 A, B, C = ("a",), ("b",), ("c",)
@@ -38,6 +39,30 @@ def test_collapse_is_a_share_of_the_healthy_cell_and_interaction_a_difference_of
     assert collapses(A, B) == Contrast((Term(0.5, B), Term(-1.0, A)))  # 0.5 b - a > 0
     gain = interacts(gain=(A, B), less=(B, C))
     assert [(t.weight, t.cell) for t in gain.terms] == [(1.0, B), (-1.0, A), (-1.0, C), (1.0, B)]
+
+
+@pytest.mark.parametrize("cosine, rank, fallen", [(0.99, 50.0, True), (0.85, 1.5, True), (0.99, 1.5, True), (0.85, 40.0, False)])
+def test_vectors_have_collapsed_by_either_measure_and_are_sound_by_both(cosine, rank, fallen):
+    numbers = {MEAN_COSINE: cosine, EFFECTIVE_RANK: rank}  # an untrained [CLS] has 0.85 and is no collapse
+
+    def of(contrast):
+        return sum(term.weight for term in contrast.terms) * numbers[contrast.metric] > contrast.above
+
+    assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen
+    assert {(m.checkpoint, m.task) for m in numbers} == {("last", "dev")}
+    assert holds_as_printed(collapsed(A), {A: 0.0}) is None  # a table's score says nothing of vectors
+
+
+def test_another_number_of_the_same_runs_is_asked_of_every_contrast():
+    asked = of_metric(all_of(greater(A, B), at_least(1, [greater(B, C), greater(A, C)])), EFFECTIVE_RANK)
+    assert [contrast.metric for contrast in asked.contrasts()] == [EFFECTIVE_RANK] * 3
+    assert (asked.needed, asked.parts[1].needed) == (2, 1) and of_metric(asked, None) == all_of(
+        greater(A, B), at_least(1, [greater(B, C), greater(A, C)])
+    )
+
+
+def test_a_gain_is_as_printed_from_both_sides():
+    assert [holds_as_printed(gains(A, B, 2.0, 1.0), {A: 50.0 + gain, B: 50.0}) for gain in (0.9, 1.1, 2.9, 3.1)] == [False, True, True, False]
 
 
 def test_joined_predicates_list_their_contrasts_and_refuse_what_cannot_be_needed():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.report import pictures
+from core.report import pictures, points
 from core.report.cells import gather
 from core.report.style import drawing, pixels, png_bytes
 from core.spec.layout import FigureSpec
@@ -15,6 +15,10 @@ from fake_store import SOURCES, FakeStore, filled
 from studies import find
 
 TABLE3 = find("mocose-table3")
+
+
+def of(study, store):
+    return gather(study, profile="clean", scale=DEMO, sources=SOURCES, seeds=3, store=store)
 
 
 def drawn(kind, store=None, study=TABLE3, seeds=3):
@@ -87,3 +91,16 @@ def test_a_half_run_study_is_drawn_and_so_is_the_watermark(kind):
 def test_nothing_is_drawn_of_a_study_without_runs():
     result, figure = drawn("bars", FakeStore())
     assert not xs(figure.axes[0], "o") and result.missing == 18
+
+
+def test_the_paper_s_mean_over_a_group_is_of_what_it_prints():
+    study = find("mocose-figure2")
+    axis = study.axis("mtd").labels
+    found = {point.x: point for point in points.paper(of(study, FakeStore()), {label: float(n) for n, label in enumerate(axis)})}
+    assert found[0.0].mean == 76.25 and len(found) == len(axis)  # SimCSE: printed for one of the three batch sizes
+    assert found[axis.index("21")].mean == pytest.approx((76.33 + 76.58 + 75.41) / 3)
+
+
+def test_untrained_bert_has_a_line_of_its_own_among_the_spectra():
+    shown = pictures._distinct(of(find("mocose-figure7"), filled(find("mocose-figure7"))))
+    assert [cell.cell.labels[0] for cell in shown] == ["MoCoSE", "SimCSE", "BERT"]

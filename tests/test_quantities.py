@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from core.report.quantities import decimals, singular, unit, value
+from core.report.quantities import decimals, singular, unit, value, with_times
 from core.spec.layout import Metric
 from core.spec.scale import DEMO
 
@@ -41,6 +41,56 @@ def test_a_spectrum_is_read_at_the_same_share_of_any_width():
     assert singular([4.0, 2.0], 5000, divided=True) == 0.5  # never beyond the last
 
 
+def test_a_spectrum_before_training_is_another_checkpoints():
+    found = rows(("selected", "dev", "singular_value_0", 9, 8.0), ("selected", "dev", "singular_value_1", 9, 4.0),
+                 ("untrained", "dev", "singular_value_0", 0, 10.0), ("untrained", "dev", "singular_value_1", 0, 1.0))
+    assert value(found, metric("spectrum_384"), "all", DEMO) == 0.5
+    assert value(found, metric("spectrum_384", checkpoint="untrained"), "all", DEMO) == 0.1
+    assert value(found, metric("singular_value_0", checkpoint="untrained"), "all", DEMO) == 10.0
+
+
+def test_the_loss_on_unlike_lengths_is_a_mean_over_the_sets_that_have_both_sides():
+    first, second, third = DEMO.tests[:3]
+    found = rows(
+        ("selected", first, "spearman_gap_le3", 9, 70.0), ("selected", first, "spearman_gap_gt3", 9, 60.0),
+        ("selected", second, "spearman_gap_le3", 9, 50.0), ("selected", second, "spearman_gap_gt3", 9, 54.0),
+        ("selected", third, "spearman_gap_le3", 9, 99.0),  # too few pairs of unlike length
+    )
+    assert value(found, metric("length_gap", "avg"), "all", DEMO) == 3.0  # (10 - 4) / 2
+    assert value(found, metric("length_gap", first), "all", DEMO) == 10.0
+    assert value(found, metric("length_gap", third), "all", DEMO) is None and value(rows(), metric("length_gap", "avg"), "all", DEMO) is None
+
+
+def test_the_views_cosine_is_compared_with_that_of_the_same_step_without_fgsm():
+    plain, with_it = ("last", "train", "view_cosine_plain", 9, 1.0), ("last", "train", "view_cosine", 9, 0.75)
+    asked = metric("view_cosine_loss", "train", "last")
+    assert value(rows(plain, with_it), asked, "all", DEMO) == 0.25
+    assert value(rows(with_it), asked, "all", DEMO) is None
+
+
+def test_a_runs_time_is_read_from_its_provenance():
+    found = rows(("last", "train", "loss", 9, 1.0))
+    asked = metric("step_seconds", "train", "time")
+    assert value(with_times(found, {"step_seconds": 0.5}), asked, "all", DEMO) == 0.5
+    assert with_times(found, {}) is found and value(found, asked, "all", DEMO) is None
+    assert with_times(found, {"step_seconds": 0.5}).dtypes.equals(found.dtypes)
+
+
+def test_alignment_and_uniformity_are_added_where_both_are_there():
+    found = rows(("selected", "DEV", "alignment_global", 9, 0.25), ("selected", "DEV", "uniformity_global", 9, -2.0))
+    assert value(found, metric("alignment_plus_uniformity", "STS-B"), "all", DEMO) == -1.75
+    assert value(found[:1], metric("alignment_plus_uniformity", "STS-B"), "all", DEMO) is None
+
+
+def test_an_average_over_transfer_tasks_is_taken_where_none_is_stored_and_all_tasks_are():
+    asked = metric("accuracy_test", "avg_transfer", "untrained")
+    found = rows(*(("untrained", task, "accuracy_test", 0, 60.0 + n) for n, task in enumerate(DEMO.probes)))
+    assert value(found, asked, "all", DEMO) == pytest.approx(60.0 + (len(DEMO.probes) - 1) / 2)
+    assert value(found[1:], asked, "all", DEMO) is None
+    stored = rows(("untrained", "avg_transfer", "accuracy_test", 0, 77.0))
+    assert value(stored, asked, "all", DEMO) == 77.0
+
+
 def test_any_row_can_be_read_and_an_average_of_tests_needs_every_test():
     found = rows(("data", "DEV", "pairs", 0, 300.0), ("untrained", "avg", "spearman_all", 0, 29.0), ("untrained", "Para", "spearman_all", 0, 29.0))
     assert value(found, metric("pairs", "DEV", "data"), "all", DEMO) == 300.0
@@ -51,7 +101,10 @@ def test_any_row_can_be_read_and_an_average_of_tests_needs_every_test():
 @pytest.mark.parametrize(
     "quantity, words, places",
     [("spearman", "Spearman × 100", 2), ("accuracy_dev", "accuracy × 100", 2), ("cosine_deletion", "cosine", 3), ("pairs", "pairs", 0),
-     ("uniformity_global", "uniformity", 3), ("spectrum_50", "singular value over the largest", 3), ("curve_last", "Spearman × 100", 2)],
+     ("uniformity_global", "uniformity", 3), ("spectrum_50", "singular value over the largest", 3), ("curve_last", "Spearman × 100", 2),
+     ("length_gap", "difference of Spearman × 100", 2), ("mean_cosine", "cosine", 3), ("view_cosine", "cosine", 3), ("effective_rank", "effective rank", 3),
+     ("step_seconds", "seconds", 3), ("alignment_plus_uniformity", "alignment + uniformity", 3),
+     ("view_cosine_loss", "cosine", 3)],
 )  # fmt: skip
 def test_every_quantity_has_a_unit_and_decimals(quantity, words, places):
     assert (unit(metric(quantity)), decimals(metric(quantity))) == (words, places)

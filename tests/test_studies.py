@@ -43,7 +43,7 @@ def test_a_study_is_data_over_core_spec_alone_and_short(path):
     modules = {n.module for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
     assert modules and all(module.startswith("core.spec.") for module in modules)
     assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Import, ast.FunctionDef, ast.For, ast.While))]
-    assert len(text.splitlines()) <= 120
+    assert len(text.splitlines()) <= 150  # of which claims, in the paper's words, take the most
 
 
 @pytest.mark.parametrize("name, full", [("table7", "mocose-table7"), ("mocose-table3", "mocose-table3"), ("esimcse-table11", "esimcse-table11")])
@@ -103,7 +103,7 @@ def test_single_runs_of_the_paper_average_to_what_it_prints(study):
     for cell in known:
         if cell.published is None:
             continue
-        read_to = 0.3 if cell.labels[-1] == "4096" else 0.02
+        read_to = 0.3 if cell.labels[-1] == "4096" or study.name == "mocose-figure12" else 0.02
         assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(cell.published_runs)
         assert sum(cell.published_runs) / 3 == pytest.approx(cell.published, abs=read_to)
 

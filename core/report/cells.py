@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from core.report.quantities import value as value_of
+from core.report.quantities import value as value_of, with_times
 from core.report.worst import counted
 from core.report.statistics import (
     NO_COMPARISON,
@@ -207,7 +207,8 @@ def _load(store, identity: str, seed: int) -> RunResult:
     except UserError as error:  # a damaged file: the other runs can still be shown
         return RunResult(seed=seed, run_id=identity, status="missing", provenance={}, trouble=str(error))
     return RunResult(
-        seed=seed, run_id=identity, status=stored.status, source=stored.source, provenance=stored.provenance, rows=stored.rows
+        seed=seed, run_id=identity, status=stored.status, source=stored.source, provenance=stored.provenance,
+        rows=with_times(stored.rows, stored.provenance),
     )
 
 

@@ -93,14 +93,14 @@ def strip(result: StudyResult) -> Figure:
 
 def learning_curves(result: StudyResult) -> Figure:
     """The development score along training, a line for each cell with a run of its own: mean over seeds, and each seed pale."""
-    return _along(result, lambda run: curve(run.rows, result.aggregate), "optimiser step", "development score, Spearman × 100", log=False)
+    return _along(result, lambda run, _: curve(run.rows, result.aggregate), "optimiser step", "development score, Spearman × 100", log=False)
 
 
 def spectra(result: StudyResult) -> Figure:
     """Singular values of the development sentences' vectors by index, over the largest: mean over seeds, and each seed pale."""
 
-    def shares(run):
-        values = spectrum(run.rows)[:STEPS_DOWN]
+    def shares(run, checkpoint):
+        values = spectrum(run.rows, checkpoint)[:STEPS_DOWN]
         return dict(enumerate(values / values[0], start=1)) if len(values) and values[0] > 0 else {}
 
     return _along(result, shares, "index of the singular value", "share of the largest", log=True)
@@ -113,7 +113,7 @@ def _along(result: StudyResult, points: Callable, x_name: str, y_name: str, log:
     axes = place(drawn, boxes[0])
     for number, cell in enumerate(cells):
         look = LOOKS[number % 7]
-        found = [dict(points(run)) for run in cell.runs if run.rows is not None]
+        found = [dict(points(run, cell.metric.checkpoint)) for run in cell.runs if run.rows is not None]
         found = [one for one in found if one]
         for one in found:
             axes.plot(list(one), list(one.values()), color=look.colour, linewidth=0.5, alpha=0.4)
@@ -131,11 +131,11 @@ def _along(result: StudyResult, points: Callable, x_name: str, y_name: str, log:
 
 
 def _distinct(result: StudyResult) -> list[CellResult]:
-    """The cells with runs, one for each set of runs."""
+    """The cells with runs, one for each set of runs and checkpoint."""
     found: dict[tuple[str, ...], CellResult] = {}
     for cell in result.cells:
         if any(run.rows is not None for run in cell.runs):
-            found.setdefault(tuple(run.run_id for run in cell.runs), cell)
+            found.setdefault((cell.metric.checkpoint, *(run.run_id for run in cell.runs)), cell)
     return list(found.values())
 
 

@@ -77,8 +77,8 @@ def paper(result: StudyResult, where: dict[str, float]) -> list[Point]:
     """The paper's numbers as points, with its single runs where they are known; it gives no intervals."""
     points = []
     for (x, series), cells in _places(result, where, copied=True).items():
-        numbers = [cell.cell.published for cell in cells]
-        if None not in numbers:
+        numbers = [cell.cell.published for cell in cells if cell.cell.published is not None]
+        if numbers:
             runs = cells[0].cell.published_runs if len(cells) == 1 else ()
             points.append(Point(x=x, series=series, mean=sum(numbers) / len(numbers), runs=runs))
     return points

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,12 @@ SCORE = "Spearman × 100"  # the unit of correlations
 PAPER_WIDTH = 768  # an index into a spectrum is counted on bert-base and keeps its share of any other width
 GEOMETRY = ("alignment", "uniformity")
 LATE = 2 / 3  # of a run: from here on it is late
+SUM = "alignment_plus_uniformity"
+UNITS = {  # of what is no score
+    "pairs": "pairs", "mean_cosine": "cosine", "view_cosine": "cosine", "view_cosine_plain": "cosine", "effective_rank": "effective rank",
+    "step_seconds": "seconds", "view_cosine_loss": "cosine", SUM: "alignment + uniformity",
+    "length_gap": "difference of Spearman × 100",  # no score: a run that learnt nothing has none to lose
+}  # fmt: skip
 
 
 def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
@@ -21,23 +28,38 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
 
     `spearman` is x 100 in the run's aggregation. Derived: curve_start, curve_best_after_start, curve_last and curve_late_range (of
     the development score along training; the last is max - min over the last third of the run), spectrum_N (the singular value
-    at index N of 768, or at that share of another width, over the largest), singular_N (the same, not divided).
+    at index N of 768, or at that share of another width, over the largest), singular_N (the same, not divided), length_gap,
+    view_cosine_loss and alignment_plus_uniformity (see below). An average of transfer tasks that no row has is taken over them.
     """
+    if metric.quantity in DERIVED:
+        return _finite(DERIVED[metric.quantity](rows, metric, aggregate, scale))
     if metric.quantity in CURVE:
         found = curve(rows, aggregate)
         return _finite(CURVE[metric.quantity](found)) if len(found) > 1 else None
     kind, _, index = metric.quantity.partition("_")
     if kind in ("spectrum", "singular") and index.isdigit():
-        return _finite(singular(spectrum(rows), int(index), divided=kind == "spectrum"))
+        return _finite(singular(spectrum(rows, metric.checkpoint), int(index), divided=kind == "spectrum"))
     column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
     chosen = rows[(rows["checkpoint"] == metric.checkpoint) & (rows["metric"] == column)]
     found = dict(zip(chosen["task"], chosen["value"]))
     if metric.quantity.startswith(GEOMETRY) and metric.task not in found:
         found = {metric.task: value for value in found.values()}  # of the scale's own sentences, which stand for STS-B's
     parts = scale.tests if metric.task == "avg" else ()
+    if metric.task == "avg_transfer" and metric.task not in found:
+        parts = scale.probes
+        found[metric.task] = sum(found.get(name, np.nan) for name in parts) / len(parts)
     if any(_finite(found.get(name)) is None for name in (*parts, metric.task)):
         return None
     return float(found[metric.task])
+
+
+def with_times(rows: pd.DataFrame, provenance: Mapping[str, object]) -> pd.DataFrame:
+    """A run's rows and what its provenance knows of time, which no row has: checkpoint `time`, task train, step_seconds (median)."""
+    seconds = provenance.get("step_seconds")
+    if not isinstance(seconds, (int, float)):
+        return rows
+    row = {"checkpoint": "time", "task": "train", "metric": "step_seconds", "step": 0, "value": float(seconds)}
+    return pd.concat([rows, pd.DataFrame([row])[list(rows.columns)].astype(rows.dtypes)], ignore_index=True)
 
 
 def curve(rows: pd.DataFrame, aggregate: str) -> pd.Series:
@@ -46,9 +68,9 @@ def curve(rows: pd.DataFrame, aggregate: str) -> pd.Series:
     return pd.Series(chosen["value"].to_numpy(dtype=float), index=chosen["step"].to_numpy(dtype=int)).sort_index()
 
 
-def spectrum(rows: pd.DataFrame) -> np.ndarray:
+def spectrum(rows: pd.DataFrame, checkpoint: str = "selected") -> np.ndarray:
     """Singular values of the development sentences' vectors, largest first; empty if they were not kept."""
-    chosen = rows[rows["metric"].str.startswith("singular_value_") & (rows["checkpoint"] == "selected")]
+    chosen = rows[rows["metric"].str.startswith("singular_value_") & (rows["checkpoint"] == checkpoint)]
     return np.sort(chosen["value"].to_numpy(dtype=float))[::-1]
 
 
@@ -72,12 +94,42 @@ CURVE: Mapping[str, Callable[[pd.Series], float]] = {
 }
 
 
+def _length_gap(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+    """Score on pairs that differ by at most 3 words minus score on the others: of one test set, or mean over those that have both."""
+    names = scale.tests if metric.task == "avg" else (metric.task,)
+    parts = [
+        [value(rows, replace(metric, task=name, quantity=f"spearman_gap_{side}"), aggregate, scale) for side in ("le3", "gt3")]
+        for name in names
+    ]
+    gaps = [like - unlike for like, unlike in parts if like is not None and unlike is not None]
+    return sum(gaps) / len(gaps) if gaps else None
+
+
+def _view_cosine_loss(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+    """The mean cosine of the two views without FGSM minus that with it, dropout off: how far FGSM alone moves them apart."""
+    with_it, plain = (value(rows, replace(metric, quantity=name), aggregate, scale) for name in ("view_cosine", "view_cosine_plain"))
+    return None if with_it is None or plain is None else plain - with_it
+
+
+def _alignment_plus_uniformity(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+    """Global alignment plus global uniformity: the L1 distance from any point below both, but for a constant. Less is better."""
+    parts = [value(rows, replace(metric, quantity=f"{name}_global"), aggregate, scale) for name in GEOMETRY]
+    return None if None in parts else sum(parts)
+
+
+DERIVED: Mapping[str, Callable[[pd.DataFrame, Metric, str, Scale], float | None]] = {
+    "length_gap": _length_gap, "view_cosine_loss": _view_cosine_loss, SUM: _alignment_plus_uniformity,
+}
+
+
 def _finite(number: float | None) -> float | None:
     return float(number) if number is not None and np.isfinite(number) else None
 
 
 def unit(metric: Metric) -> str:
     """What the metric's numbers are, for axes and headings."""
+    if metric.quantity in UNITS:
+        return UNITS[metric.quantity]
     if metric.quantity.startswith("accuracy"):
         return "accuracy × 100"
     if metric.quantity.startswith("cosine"):
@@ -88,7 +140,7 @@ def unit(metric: Metric) -> str:
         return "singular value over the largest"
     if metric.quantity.startswith("singular"):
         return "singular value"
-    return "pairs" if metric.quantity == "pairs" else SCORE
+    return SCORE
 
 
 def decimals(metric: Metric) -> int:

@@ -7,7 +7,7 @@ one contrast is true, false or open; predicates join these by Kleene's logic (`a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Literal
 
@@ -16,6 +16,9 @@ from core.spec.layout import Metric
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
 ROUNDING = 1e-9  # of sums of printed numbers
 Printed = Literal["holds", "fails", "not printed"]
+MEAN_COSINE = Metric(task="dev", title="Mean cosine", quantity="mean_cosine", checkpoint="last")
+EFFECTIVE_RANK = Metric(task="dev", title="Effective rank", quantity="effective_rank", checkpoint="last")
+SAME, FLAT = 0.95, 2.0  # mean cosine above, effective rank below: vectors that have collapsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,11 @@ def scatters_more(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
     return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by, of="scatter")
 
 
+def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
+    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`; scatter as in `scatters_more`."""
+    return replace(mean_above(cells, others, by), of="scatter")
+
+
 def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Contrast:
     """The least-squares slope of the cells over x is greater than `above`, in the cells' unit per unit of x. x must not be constant."""
     mean = sum(x) / len(x)
@@ -173,6 +181,27 @@ def collapses(a: Labels, healthy: Labels, share: float = 0.5) -> Contrast:
 def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:
     """The step from gain[0] to gain[1] is greater than that from less[0] to less[1]."""
     return Contrast((Term(1.0, gain[1]), Term(-1.0, gain[0]), Term(-1.0, less[1]), Term(1.0, less[0])))
+
+
+def collapsed(a: Labels) -> Predicate:
+    """At the last checkpoint the vectors of a have collapsed: their mean cosine is above 0.95 or their effective rank below 2.
+
+    Measured on distinct sentences of the development set (`mean_cosine`, `effective_rank` of a run's rows). Both bounds are ours:
+    an untrained BERT's [CLS] has a mean cosine of 0.8 and more, so that a lower bound would find it collapsed before training.
+    """
+    return any_of(above(a, SAME, MEAN_COSINE), below(a, FLAT, EFFECTIVE_RANK))
+
+
+def sound(a: Labels) -> Predicate:
+    """At the last checkpoint the vectors of a have not collapsed, by neither measure."""
+    return all_of(below(a, SAME, MEAN_COSINE), above(a, FLAT, EFFECTIVE_RANK))
+
+
+def of_metric(predicate: Predicate, metric: Metric) -> Predicate:
+    """The same comparisons of another number of the same runs."""
+    if isinstance(predicate, Contrast):
+        return replace(predicate, metric=metric)
+    return replace(predicate, parts=tuple(of_metric(part, metric) for part in predicate.parts))
 
 
 def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool | None:

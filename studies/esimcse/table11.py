@@ -1,6 +1,6 @@
 """ESimCSE Table 11: size of the momentum queue as a multiple of the batch."""
 
-from core.spec.claim import Claim, all_of, best, greater
+from core.spec.claim import Claim, all_of, best, greater, mean_above
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
@@ -29,13 +29,18 @@ STUDY = Study(
             key="E11.1",
             text="A queue of two and a half batches is the best of the five.",
             predicate=best(("2.5",), [(ratio,) for ratio in PRINTED]),
+            quote="The optimal result is reached when the queue size was 2.5 times the batch size.",
+            place="Section 5.4",
+            decided_by="2.5 against each of 1, 1.5, 2 and 3, development set",
         ),
         Claim(
             key="E11.2",
-            text="No smaller or larger queue does better than two and a half batches by a point.",
-            predicate=all_of(*(greater(("2.5",), (ratio,), -1.0) for ratio in PRINTED if ratio != "2.5")),
-            note="The paper says that they reduce the effect. Two batches do worse than one, so that only this much can "
-            "be meant; the margin of one point is ours.",
+            text="Smaller queues and larger ones do worse than two and a half batches.",
+            predicate=all_of(mean_above([("2.5",)], [("1",), ("1.5",), ("2",)]), greater(("2.5",), ("3",))),
+            quote="A smaller or larger queue size will reduce the effect.",
+            place="Section 5.4",
+            decided_by="2.5 against the mean of 1, 1.5 and 2 and against 3, development set, both needed",
+            note="A flat table is equivalent and does not support it. As printed two batches do worse than one.",
         ),
     ),
     footnotes=(

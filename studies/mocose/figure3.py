@@ -1,6 +1,6 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
-from core.spec.claim import Claim, all_of, best
+from core.spec.claim import Claim, all_of, mean_above, within
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
@@ -27,6 +27,9 @@ RUNS = {  # the three runs of each, the middle one inferred
         (76.52, 76.82, 76.84), (76.38, 76.76, 77.18), (76.54, 76.72, 77.03), (75.16, 75.42, 75.65),
     ),
 }
+
+RANGE = ("8", "8.67", "10.67", "12", "14.67")  # a reasonable range
+OUTSIDE = tuple(mtd for mtd in MTD if mtd not in RANGE)
 
 STUDY = Study(
     name="mocose-figure3",
@@ -58,12 +61,24 @@ STUDY = Study(
     reference=("64", "14.67"),
     claims=(
         Claim(
-            key="F3.1", text="An MTD of 14.67 is best at every batch size.", printed="fails",
-            predicate=all_of(*(best((str(batch), "14.67"), [(str(batch), mtd) for mtd in MTD]) for batch in PRINTED)),
+            key="F3.1", text="At every batch size an MTD within a reasonable range is better than one outside it.",
+            predicate=all_of(
+                *(mean_above([(str(batch), mtd) for mtd in RANGE], [(str(batch), mtd) for mtd in OUTSIDE]) for batch in PRINTED)
+            ),
+            quote="The traceable distance needs to be maintained within a reasonable range even for different batch sizes.",
+            place="Figure 3's caption",
+            decided_by="at each batch size the mean of the MTDs from 8 to 14.67 against the mean of 5, 6, 7.67 and 21, all three needed",
             note=(
-                "The paper says that the best MTD is the same for every batch size. As printed it is 14.67 at "
+                "The range is our reading. As printed 0.04, 0.05 and 0.33 points, the last from 21 alone; the single best MTD is 14.67 at "
                 "64, 6 at 128 and 12 at 256."
             ),
+        ),
+        Claim(
+            key="F3.2", text="One MTD gives one score, whatever the batch size.", printed="fails", margin=None,
+            predicate=all_of(*(within([(str(batch), mtd) for batch in PRINTED], 1.0) for mtd in MTD)),
+            quote="The batch size does not invalidate the traceable distance.", place="Figure 3's caption",
+            decided_by="at each of the nine MTDs any two of the three batch sizes less than a point apart",
+            note="A point is our margin. As printed 21 spreads by 1.17.",
         ),
     ),
     footnotes=(

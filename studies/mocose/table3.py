@@ -1,6 +1,6 @@
 """MoCoSE Table 3 and Figure 8: the decay eta of the target branch."""
 
-from core.spec.claim import Claim, best, greater
+from core.spec.claim import Claim, best, differ, greater
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
@@ -32,10 +32,22 @@ STUDY = Study(
     figure=FigureSpec(kind="line", x="ema_decay", caption="Figure 8: score against the EMA decay"),
     reference=("0.85",),
     claims=(
-        Claim(key="T3.1", text="A decay of 0.85 is best.", predicate=best(("0.85",), [(eta,) for eta in PRINTED])),
+        Claim(
+            key="T3.1", text="A decay of 0.85 is best.", predicate=best(("0.85",), [(eta,) for eta in PRINTED]),
+            quote="the best result is obtained when the decay weight of EMA is set to 0.85.", place="Section 5.1",
+            decided_by="0.85 against each of the other five decays, average of the seven STS sets",
+        ),
         Claim(
             key="T3.2", text="A smaller decay than vision's 0.99 is better.", predicate=greater(("0.85",), ("0.99",)),
-            note="Read as 0.85 against 0.99. As printed 0.8 is level with 0.99, and 0.5 above 0.8.",
+            quote="Compared to the choice of EMA decay weight in CV (generally as large as 0.99), the value of 0.85 in our model is smaller",
+            place="Section 5.1", decided_by="0.85 against 0.99, average of the seven STS sets",
+            note="As printed 0.8 is level with 0.99, and 0.5 above 0.8.",
+        ),
+        Claim(
+            key="T3.3", text="The decay matters.", predicate=differ([(eta,) for eta in PRINTED]),
+            quote="EMA decay weight affects the performance of the model.", place="Section 5.1",
+            decided_by="any two of the six decays, in either direction",
+            note="As printed the six lie within 1.37 points, of three runs each; no two of the five that Figure 8 draws differ at 5 %.",
         ),
     ),
     footnotes=(

@@ -1,7 +1,7 @@
 """MoCoSE Table 8: which part of the queue serves as negatives."""
 
 from core.spec.base import as_coded
-from core.spec.claim import Claim, all_of, best, greater
+from core.spec.claim import Claim, Contrast, Term, all_of, best, differ, greater
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
@@ -13,6 +13,7 @@ PRINTED = {  # part of the queue, newest first: its columns, and the score
     "all": (None, 76.86),
 }
 MIDDLE = ("256~768",)
+REST = ("0~512", "512~1024", "without 256~768")  # the other parts of half the queue's size
 
 STUDY = Study(
     name="mocose-table8",
@@ -35,20 +36,37 @@ STUDY = Study(
     reference=MIDDLE,
     claims=(
         Claim(
-            key="T8.1", text="The middle of the queue is best.", predicate=best(MIDDLE, [(name,) for name in PRINTED]),
-            note="As printed by 0.16 over the whole queue.",
+            key="T8.1", text="The middle of the queue beats all of it, and what the middle leaves.",
+            predicate=all_of(*(greater(MIDDLE, (name,)) for name in ("all", "without 256~768"))),
+            quote="The experiments show that the model performs best when using the middle part of the queue.", place="Section 5.6",
+            decided_by="256~768 against all and against without 256~768, average of the seven STS sets, both needed",
+            note="With T8.2 the middle is best of the five. As printed by 0.16 over the whole queue.",
         ),
         Claim(
             key="T8.2", text="The middle beats the newest half and the oldest half.",
             predicate=all_of(greater(MIDDLE, ("0~512",)), greater(MIDDLE, ("512~1024",))),
+            quote="we found those near the middle of the queue provides a better performance.", place="Section 1",
+            decided_by="256~768 against 0~512 and against 512~1024, average of the seven STS sets, both needed",
         ),
         Claim(
-            key="T8.3", text="So the age of the negatives matters, and not only their number.",
-            predicate=all_of(*(greater(MIDDLE, (name,)) for name in ("0~512", "512~1024", "without 256~768"))),
-            note=(
-                "Read as: the middle beats every other part of the same size. Single runs; a second run of 0~512 "
-                "is logged with 76.53 (D44)."
+            key="T8.3", text="The age of the negatives matters: parts of one size differ.",
+            predicate=differ([MIDDLE, *((name,) for name in REST)]),
+            quote="using different parts of samples from the negative queue leads to different performance.", place="Section 1",
+            decided_by="any two of the four parts that hold half of the queue, in either direction",
+            note="Single runs; a second run of 0~512 is logged with 76.53, against 76.10 as printed (D44).",
+        ),
+        Claim(
+            key="T8.4", text="Which negatives there are matters more than how many.",
+            predicate=Contrast((
+                Term(1.0 + 1 / 4, MIDDLE), *(Term(1 / 4 - 1 / 3, (name,)) for name in REST), Term(-1.0, ("all",)),
+            )),
+            quote=(
+                "the increase in queue length affects the model performance not only because of the increased number of negative "
+                "samples, but more because it provides historical information within a certain range."
             ),
+            place="Section 5.6",
+            decided_by="the middle's lead over the mean of the other three halves against the whole queue's lead over the mean of all four",
+            note="As printed 1.02 against 0.61.",
         ),
     ),
     footnotes=(
