@@ -1,15 +1,20 @@
-"""Verdicts against hand-computed cases and scipy: contrasts by seed, correction, Kleene's logic, seeds that would decide."""
+"""Verdicts against hand-computed cases and scipy: contrasts by seed, outcomes, intervals that are tested, what the paper's numbers say."""
 
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from core.report.cells import gather
-from core.report.statistics import holm
-from core.report.verdicts import NOTHING, Evidence, evidence, outcome_of, paper_evidence, table_scatter, verdicts
-from core.spec.claim import Claim, above, all_of, at_least, below, best, collapses, greater, truth, within
+from core.report.claims import chances, measured
+from core.report.contrasts import ABSOLUTE, Readings
+from core.report.sequential import LOOKS, alpha_at
+from core.report.verdicts import called_best, verdicts
+from core.spec.claim import (
+    Claim, above, all_of, any_of, at_least, below, best, collapses, differ, gains, greater, scatters_more, within,
+)  # fmt: skip
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import DEMO
 from core.spec.study import Study
@@ -17,9 +22,11 @@ from fake_store import SOURCES, FakeStore, config_of
 
 SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}
 A, B, C, D = ((name,) for name in SIZES)
+LAST = Metric(task="avg", title="Last", checkpoint="last")
+COSINE = Metric(task="dev", title="Mean cosine", quantity="cosine_mean")
 
 
-def study(*claims, published=None, runs=None):
+def study(*claims, margin=1.0, published=None, runs=None):
     published, runs = published or {}, runs or {}
     return Study(
         name="mocose-small", paper="mocose", title="Table 0", caption="Small", method="mocose",
@@ -29,139 +36,199 @@ def study(*claims, published=None, runs=None):
             for name, size in SIZES.items()
         ),
         metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
-        claims=tuple(Claim(key=f"X.{place}", text="A claim.", predicate=one) for place, one in enumerate(claims)),
+        claims=tuple(Claim(key=f"X.{place}", text="A claim.", predicate=one, margin=margin) for place, one in enumerate(claims)),
     )  # fmt: skip
 
 
-def result(one, **values):
+def result(one, noise=None, **values):
     store = FakeStore()
     for label, numbers in values.items():
         for seed, number in enumerate(numbers):
             number, status = number if isinstance(number, tuple) else (number, "ok")
             store.add(config_of(one, (label,), seed), number, status=status)
-    return gather(one, profile="clean", scale=DEMO, sources=SOURCES, seeds=max(map(len, values.values()), default=3), store=store)
+    most = max(map(len, values.values()), default=3)
+    return gather(one, profile="clean", scale=DEMO, sources=SOURCES, seeds=most, store=store, noise=noise)
 
 
-def known(*truths):
-    """Contrasts with these truths, as evidence."""
-    return {greater(A, B, by): Evidence(1.0 if t else -1.0, 0.1, 9, 3, 0.5, 0.5 if t is None else 0.01) for by, t in enumerate(truths)}
+def around(mean, n, step=0.1):
+    """n values that scatter a little around a mean, none twice in a row."""
+    return [mean + step * ((7 * seed) % 5 - 2) for seed in range(n)]
 
 
-def test_two_cells_alone_are_tested_as_scipy_tests_pairs():
-    a, b = [50.0, 52.0, 51.0, 53.5], [48.0, 51.5, 50.2, 51.0]
-    one = evidence(greater(A, B), result(study(greater(A, B)), a=a, b=b))
-    test = stats.ttest_rel(a, b)  # with two cells the table's residual is that of their differences
-    assert (one.effect, one.n, one.freedom) == (pytest.approx(np.mean(np.subtract(a, b))), 4, 3)
-    assert one.p == pytest.approx(test.pvalue)
-    low, high = test.confidence_interval()
-    assert (one.effect - one.half, one.effect + one.half) == (pytest.approx(low), pytest.approx(high))
+CLEAR = dict(a=around(51, 5), b=[v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))],
+             c=[v - 11 + 0.02 * (k % 3) for k, v in enumerate(around(51, 5))], d=[v - 21 + 0.03 * (k % 2) for k, v in enumerate(around(51, 5))])
 
 
-def test_the_tables_scatter_is_the_residual_of_a_two_way_analysis_of_variance():
-    table = {"a": [50.0, 52.0, 51.0], "b": [48.0, 51.5, 50.2], "c": [47.0, 49.0, 49.5]}
-    one = result(study(greater(A, B)), **table)
-    values = np.array(list(table.values()))
-    residual = sum(
-        (values[i, j] - values[i].mean() - values[:, j].mean() + values.mean()) ** 2 for i in range(3) for j in range(3)
-    )
-    scatter, freedom = table_scatter(one)
-    assert (scatter, freedom) == (pytest.approx(math.sqrt(residual / 4)), 4)
-    found = evidence(greater(A, B), one)
-    assert found.error == pytest.approx(scatter * math.sqrt(2 / 3)) and found.freedom == 4
+def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
+    a, b = [50.0, 52.0, 51.0, 53.5, 52.2], [48.0, 51.5, 50.2, 51.0, 51.9]
+    verdict = verdicts(result(study(greater(A, B), greater(B, A)), a=a, b=b))[0]
+    assert (verdict.n, verdict.look, verdict.alpha) == (5, 1, pytest.approx(alpha_at(1, 2)))
+    assert verdict.p.sup == pytest.approx(stats.ttest_rel(a, b, alternative="greater").pvalue)
+    assert verdict.p.con == pytest.approx(stats.ttest_rel(a, b, alternative="less").pvalue)
+    low, high = stats.ttest_rel(a, b).confidence_interval(1 - 2 * alpha_at(1, 2))
+    assert (verdict.low, verdict.high) == (pytest.approx(low), pytest.approx(high))
 
 
-def test_a_cell_that_scatters_by_itself_keeps_its_own_error():
-    table = {"a": [50.0, 50.3, 50.1], "b": [49.0, 49.4, 49.2], "c": [49.1, 49.0, 49.5], "d": [20.0, 50.0, 35.0]}
-    one = result(study(greater(A, D)), **table)
-    found = evidence(greater(A, D), one)
-    assert found.freedom == 2 and found.p == pytest.approx(stats.ttest_rel(table["a"], table["d"]).pvalue)
-    assert evidence(greater(A, B), one).freedom == 4  # d is not in the table's scatter
-
-
-def test_a_threshold_moves_the_effect_and_a_level_keeps_the_seeds_own_scatter():
-    a = [50.0, 52.0, 51.0]
-    one = result(study(above(A, 49.0), below(A, 49.0)), a=a, b=[1.0, 2.0, 3.0])
-    up, down = evidence(above(A, 49.0), one), evidence(below(A, 49.0), one)
-    assert (up.effect, down.effect) == (2.0, -2.0)
-    assert up.p == pytest.approx(stats.ttest_1samp(a, 49.0).pvalue) == pytest.approx(down.p)
-
-
-def test_a_wildcard_is_the_mean_over_its_cells():
-    one = result(study(greater(A, (None,))), a=[50.0, 52.0], b=[48.0, 51.0], c=[47.0, 47.0], d=[40.0, 41.0])
-    assert evidence(greater(A, (None,)), one).effect == pytest.approx(51.0 - np.mean([51.0, 49.5, 47.0, 40.5]))
-
-
-def test_a_collapsed_run_without_a_score_counts_as_zero_and_collapse_is_supported():
-    one = study(collapses(B, A))
-    found = verdicts(result(one, a=[50.0, 52.0, 51.0], b=[(math.nan, "collapsed")] * 3))[0]
-    assert (found.outcome, found.effect) == ("supported", pytest.approx(25.5))
-
-
-def test_holm_runs_over_all_contrasts_of_the_study():
-    values = dict(a=[50.0, 52.0, 51.0, 52.2], b=[48.0, 51.5, 50.2, 50.9], c=[49.0, 51.1, 50.4, 51.0])
-    claims = (greater(A, B), greater(B, C), greater(A, C))
-    one = result(study(*claims), **values)
-    expected = holm([evidence(claim, one).p for claim in claims])
-    assert [v.p_holm for v in verdicts(one)] == [pytest.approx(p) for p in expected]
-
-
-@pytest.mark.parametrize(
-    "truths, needed, expected",
-    [((True, True), 2, True), ((True, None), 2, None), ((False, None), 2, False), ((True, False), 1, True), ((None, False), 1, None),
-     ((False, False, None), 2, False), ((True, None, None), 2, None), ((True, True, None), 2, True)],
-)  # fmt: skip
-def test_joined_predicates_follow_kleene(truths, needed, expected):
-    found = known(*truths)
-    predicate = at_least(needed, list(found))
-    assert truth(predicate, lambda contrast: found[contrast].truth) is expected
-    assert outcome_of(predicate, found) == {True: "supported", False: "contradicted", None: "undecided"}[expected]
-
-
-def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
-    settled = greater(A, B)
-    found = {settled: Evidence(-5.0, 0.1, 9, 3, 0.0, 0.0), greater(A, C): NOTHING}
-    assert outcome_of(greater(A, C), found) == "not run"
-    assert outcome_of(all_of(*found), found) == "contradicted"
-    assert outcome_of(at_least(1, list(found)), found) == "not run"
+@pytest.mark.parametrize("predicate", [greater(A, B), all_of(greater(A, B), greater(A, C)), any_of(greater(B, A), greater(A, C)),
+                                       at_least(2, [greater(A, B), greater(B, C), greater(D, A)]), greater(B, A), best(B, (A, C, D))])  # fmt: skip
+@pytest.mark.parametrize("spread", [0.02, 0.4, 3.0])
+def test_the_interval_shown_leaves_zero_out_exactly_where_there_is_a_verdict(predicate, spread):
+    rng = np.random.default_rng(5)
+    cells = {name: list(50 + 1.5 * place + rng.normal(0, spread, 8)) for place, name in enumerate("dcba")}
+    verdict = verdicts(result(study(predicate, margin=None), **cells))[0]
+    assert (verdict.outcome == "supported") == (verdict.low > 0) and (verdict.outcome == "contradicted") == (verdict.high < 0)
 
 
 def test_clear_order_is_supported_and_its_opposite_contradicted():
-    values = dict(a=[50.0, 52.0, 51.0], b=[45.0, 47.1, 46.2], c=[40.0, 41.9, 41.1], d=[30.0, 32.1, 31.1])
-    found = verdicts(result(study(best(A, (A, B, C, D)), best(B, (A, C))), **values))
-    assert [v.outcome for v in found] == ["supported", "contradicted"]
-    assert found[0].effect == pytest.approx(51.0 - 46.1) and found[1].effect == pytest.approx(46.1 - 51.0)
-    assert [v.seeds for v in found] == [None, None]
+    found = verdicts(result(study(best(A, (A, B, C, D)), best(B, (A, C)), differ((A, B))), **CLEAR))
+    assert [v.outcome for v in found] == ["supported", "contradicted", "supported"]
+    assert found[0].effect == pytest.approx(5.0, abs=0.03) and found[1].effect == pytest.approx(-5.0, abs=0.03)
+    assert found[0].contrast == greater(A, B) and all(v.chances == () and not v.futile for v in found)
 
 
-def test_no_effect_is_supported_only_if_every_difference_is_within_the_margin():
-    tight = dict(a=[50.0, 50.2, 50.1], b=[50.1, 50.2, 50.0], c=[50.0, 50.1, 50.2])
-    assert verdicts(result(study(within((A, B, C), 1.0)), **tight))[0].outcome == "supported"
-    far = tight | {"c": [53.0, 53.1, 53.2]}
-    assert verdicts(result(study(within((A, B, C), 1.0)), **far))[0].outcome == "contradicted"
-    assert verdicts(result(study(within((A, B, C), 0.1)), **tight))[0].outcome == "undecided"
+def test_an_effect_below_the_margin_is_equivalent_and_its_own_margin_a_claims_own_business():
+    tight = dict(a=around(50, 8, 0.05), b=[v + 0.01 * (k % 3) for k, v in enumerate(around(50, 8, 0.05))])
+    cells = result(study(greater(A, B), within((A, B), 0.5)), **tight)
+    assert [v.outcome for v in verdicts(cells)][1] == "supported"
+    same = verdicts(result(study(greater(A, B, 0.0)), a=around(50, 8, 0.2), b=around(50, 8, 0.2)[::-1]))[0]
+    assert same.outcome == "equivalent" and same.low > -1 and same.high < 1 and same.low < 0 < same.high
+    assert verdicts(result(study(greater(A, B), margin=None), a=around(50, 8, 0.2), b=around(50, 8, 0.2)[::-1]))[0].outcome == "undecided"
 
 
-def test_seeds_that_would_decide_follow_from_effect_and_scatter():
-    values = dict(a=[50.0, 52.0, 50.5], b=[49.5, 51.0, 51.0])
-    one = result(study(greater(A, B)), **values)
-    found, verdict = evidence(greater(A, B), one), verdicts(one)[0]
-    sd = found.error * math.sqrt(3)
-    assert verdict.outcome == "undecided" and verdict.seeds == math.ceil((stats.norm.ppf(0.975) * sd / found.effect) ** 2)
-    same = verdicts(result(study(greater(A, B)), a=[50.0, 51.0, 52.0], b=[51.0, 50.0, 52.0]))[0]
-    assert (same.outcome, same.effect, same.seeds) == ("undecided", 0.0, None)
+def test_printed_gains_are_met_only_within_their_margin():
+    cells = dict(a=around(52, 8), b=[v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))])
+    outcomes = [v.outcome for v in verdicts(result(study(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None), **cells))]
+    assert outcomes == ["supported", "contradicted"]
 
 
-def test_one_seed_leaves_a_claim_open_with_its_effect():
-    verdict = verdicts(result(study(greater(A, B)), a=[50.0], b=[48.0]))[0]
-    assert (verdict.outcome, verdict.effect, verdict.n, verdict.seeds) == ("undecided", 2.0, 1, None)
+def test_between_looks_the_estimate_is_shown_beside_the_last_look():
+    a, b = [50.0, 53.0, 51.0, 55.0], [49.0, 53.5, 50.0, 50.0]
+    verdict = verdicts(result(study(greater(A, B)), a=a, b=b))[0]
+    assert (verdict.outcome, verdict.n, verdict.effect) == ("undecided", 3, pytest.approx(0.5))
+    assert (verdict.n_now, verdict.effect_now) == (4, pytest.approx(1.625)) and verdict.chances[0].n == 5
+    assert "n = 3 (now +1.62, n = 4)" in measured(verdict)
+    first = verdicts(result(study(greater(A, B)), a=a[:2], b=b[:2]))[0]
+    assert (first.look, first.n, first.effect, first.outcome) == (-1, 2, 0.25, "undecided") and math.isnan(first.low)
 
 
-def test_the_papers_numbers_are_judged_by_sign_and_its_runs_by_welch():
-    runs = {"a": (76.0, 77.0, 78.0), "b": (75.0, 75.5, 75.2)}
-    one = result(study(greater(A, B), greater(B, A), greater(A, C), published={"a": 77.0, "b": 75.23}, runs=runs), a=[50.0, 51.0])
+def test_the_last_look_leaves_no_chance():
+    rng = np.random.default_rng(0)
+    cells = {name: list(rng.normal(50, 3, 60)) for name in "ab"}
+    verdict = verdicts(result(study(greater(A, B), margin=0.1), **cells))[0]
+    assert (verdict.outcome, verdict.n, verdict.chances, verdict.futile) == ("undecided", LOOKS[-1], (), True)
+    assert "open after the last look" in measured(verdict)
+
+
+def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
+    found = verdicts(result(study(greater(B, C), all_of(greater(B, A), greater(A, D)), any_of(greater(B, A), greater(A, D)), greater(C, D)),
+                            a=CLEAR["a"], b=CLEAR["b"]))
+    assert [v.outcome for v in found] == ["not run", "contradicted", "not run", "not run"]
+    assert found[1].contrast == greater(B, A) and found[0].n == 0 and measured(found[0]) == ""
+
+
+def test_what_is_not_comparable_has_no_other_outcome_and_keeps_its_numbers():
+    one = result(study(greater(A, B), greater(A, C)), a=CLEAR["a"], b=CLEAR["b"])
+    plain, barred = verdicts(one), verdicts(one, not_comparable="The queue never turns over.")
+    assert [v.outcome for v in barred] == ["not comparable"] * 2 and barred[0].reason == "The queue never turns over."
+    assert barred[0].effect == plain[0].effect and barred[0].chances == ()
+
+
+def test_more_claims_ask_for_more_evidence_whatever_has_run():
+    a, b = around(50.5, 5), [50.1, 50.0, 49.9, 50.0, 50.1]
+    p = stats.ttest_rel(a, b, alternative="greater").pvalue
+    assert alpha_at(1, 4) < p < alpha_at(1, 1)
+    assert verdicts(result(study(greater(A, B)), a=a, b=b))[0].outcome == "supported"
+    assert verdicts(result(study(greater(A, B), *(greater(C, D, by) for by in range(3))), a=a, b=b))[0].outcome == "undecided"
+
+
+@pytest.mark.parametrize("failed", [(math.nan, "collapsed"), (0.0, "diverged")])
+def test_failed_runs_count_as_zero_in_verdict_and_table_alike(failed):
+    one = result(study(collapses(B, A), greater(A, B)), a=around(51, 3), b=[failed] * 3, c=[51.0, failed, 51.2])
     found = verdicts(one)
-    assert [v.printed for v in found] == [True, False, None]
-    assert found[0].paper_runs == "undecided" and found[2].paper_runs == "not run"
-    test = stats.ttest_ind(runs["a"], runs["b"], equal_var=False)
-    theirs = paper_evidence(greater(A, B), one)
-    assert (theirs.p, theirs.freedom) == (pytest.approx(test.pvalue), pytest.approx(test.df))
+    assert found[0].outcome == "supported" and found[0].effect == pytest.approx(np.mean(around(51, 3)) / 2)
+    assert (one.cells[1].estimate.mean, one.cells[1].estimate.n) == (0.0, 3)
+    assert one.cells[2].estimate.mean == pytest.approx((51.0 + 51.2) / 3)
+
+
+def test_a_wildcard_is_the_mean_over_its_cells():
+    verdict = verdicts(result(study(greater(A, (None,))), a=[50.0, 52.0], b=[48.0, 51.0], c=[47.0, 47.0], d=[40.0, 41.0]))[0]
+    assert verdict.effect == pytest.approx(51.0 - np.mean([51.0, 49.5, 47.0, 40.5]))
+
+
+def test_another_metric_is_read_of_the_same_runs():
+    one = result(study(above(A, 40.0, LAST), below(A, 40.0, COSINE)), a=CLEAR["a"])  # stored: the last checkpoint a point below
+    found = verdicts(one)
+    assert found[0].effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40) and found[0].outcome == "supported"
+    assert found[1].outcome == "not run" and found[0].printed is None and found[0].printed_effect is None
+    for run in one.cells[0].runs:
+        run.rows.loc[len(run.rows)] = ("selected", "dev", "cosine_mean", 300, 0.5 + 0.01 * run.seed)
+    assert verdicts(one)[1].effect == pytest.approx(40 - 0.51)  # settled at three seeds
+
+
+def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
+    one = result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1])
+    frame = pd.DataFrame([("selected", "dev", "cosine_mean", 300, 0.5)], columns=["checkpoint", "task", "metric", "step", "value"])
+    for run in one.cells[0].runs:
+        object.__setattr__(run, "rows", pd.concat([run.rows, frame]))
+    assert Readings(one).values(COSINE)[A] == {0: 0.5, 2: 0.5} and Readings(one).seeds(below(A, 0.9, COSINE)) == 1
+
+
+def test_scatter_is_the_mean_absolute_deviation_from_the_median_of_the_seeds_looked_at():
+    a, b = [50.0, 54.0, 46.0, 51.0], [50.0, 50.5, 49.5, 90.0]
+    readings = Readings(result(study(scatters_more(A, B)), a=a, b=b))
+    assert readings.samples(scatters_more(A, B), 3) == pytest.approx([0.0, 3.5, 3.5])
+    assert readings.samples(scatters_more(A, B, by=1.0), 4)[3] == pytest.approx(0.5 - 39.75 - 1.0)
+
+
+def test_the_prior_scatter_of_a_contrast_is_that_of_independent_runs():
+    prior = Readings(result(study(greater(A, B)), a=[50.0])).prior(0.8)
+    assert prior(greater(A, B)) == pytest.approx(0.8 * math.sqrt(2)) and prior(above(A, 1.0)) == pytest.approx(0.8)
+    assert prior(greater(A, (None,))) == pytest.approx(0.8 * math.sqrt(0.75**2 + 3 * 0.25**2))
+    z = np.abs(np.random.default_rng(0).standard_normal(200_000))
+    assert ABSOLUTE == pytest.approx(z.std(), abs=0.005) and prior(scatters_more(A, B)) == pytest.approx(ABSOLUTE * 0.8 * math.sqrt(2))
+    assert prior(above(A, 0.0, COSINE)) is None and Readings(result(study(greater(A, B)), a=[50.0])).prior(None)(greater(A, B)) is None
+
+
+def test_open_claims_say_their_chances_and_the_noise_study_steadies_them():
+    cells = dict(a=[50.0, 51.0, 50.3], b=[49.9, 50.2, 50.1])
+    bare, steadied = (verdicts(result(study(greater(A, B)), noise=noise, **cells))[0] for noise in (None, 2.0))
+    assert [one.n for one in bare.chances] == list(LOOKS[1:]) and chances(bare).startswith("5: 0.")
+    assert bare.chances[3].support > steadied.chances[3].support  # three seeds that happen to agree
+
+
+def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
+    cells = dict(a=around(52, 8), b=[v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))])
+
+    def against(a, b, predicate=greater(A, B)):
+        return verdicts(result(study(predicate, published={"a": a, "b": b}), **cells))[0]
+
+    assert [against(a, 50.0).against_printed for a in (52.0, 55.0, 50.5)] == ["", "smaller than printed", "larger than printed"]
+    assert (against(55.0, 50.0).printed, against(49.0, 50.0).printed, against(55.0, 50.0).printed_effect) == (True, False, 5.0)
+    opposite = [against(a, 50.0, greater(B, A, -9.0)).against_printed for a in (55.0, 50.5)]  # printed below zero: -5 and -0.5, ours -2
+    assert opposite == ["smaller than printed", "larger than printed"]
+    assert "smaller than printed" in measured(against(55.0, 50.0)) and against(None, 50.0).printed_effect is None
+
+
+def test_the_papers_own_runs_are_tested_by_welch_over_all_claims():
+    runs = {"a": (76.0, 77.0, 78.0), "b": (75.0, 75.5, 75.2)}
+    p = stats.ttest_ind(runs["a"], runs["b"], equal_var=False, alternative="greater").pvalue
+    assert 0.025 < p < 0.05
+    one, two = study(greater(A, B), runs=runs), study(greater(A, B), greater(A, C), runs=runs)
+    assert verdicts(result(one, a=[50.0]))[0].paper_runs == "supported"
+    assert [v.paper_runs for v in verdicts(result(two, a=[50.0]))] == ["undecided", "not run"]
+
+
+def test_how_often_a_cell_is_best_when_seeds_are_drawn_anew():
+    values = dict(a=[50.0, 52.0, 51.0], b=[51.0, 50.5, 51.2], c=[40.0, 41.0, 42.0])
+    verdict = verdicts(result(study(best(A, (A, B, C)), greater(A, B)), **values))
+    draws = [(i, j, k) for i in range(3) for j in range(3) for k in range(3)]  # every draw of three seeds
+    exact = np.mean([sum(values["a"][s] for s in d) > max(sum(values[o][s] for s in d) for o in "bc") for d in draws])
+    assert verdict[0].p_best == pytest.approx(exact, abs=0.02) and verdict[1].p_best is None
+    assert "best of redrawn seeds" in measured(verdict[0])
+
+
+def test_only_a_claim_that_one_cell_beats_the_others_is_about_the_best():
+    assert called_best(best(A, (A, B, C))) == (A, B, C) and called_best(best(A, (B, C), by=0.5)) == (A, B, C)
+    for other in (greater(A, B), within((A, B), 1.0), any_of(greater(A, B), greater(A, C)), all_of(greater(A, B), greater(C, B)),
+                  all_of(greater(A, B), above(A, 1.0)), all_of(scatters_more(A, B), scatters_more(A, C))):
+        assert called_best(other) == ()

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from core.report.quantities import value as value_of
+from core.report.worst import counted
 from core.report.statistics import (
     NO_COMPARISON,
     Comparison,
@@ -34,10 +35,10 @@ PAIRS_AGREE = 0.02  # points: pairs that do not give the recorded score again ar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """One run of a cell. `value` is the study's metric x 100, None if there is none to count.
+    """One run of a cell. `value` is what it counts for, in means and verdicts alike; None if there is nothing to count.
 
-    `missing` is not run yet, `incomplete` lacks a test set (no average is taken), `diverged` counts in no mean, `collapsed` does
-    where it has a score: vectors that are all alike have none.
+    `missing` is not run yet, `incomplete` lacks a test set (no average is taken). A `diverged` run counts as the worst value that the
+    metric has, and so does a `collapsed` one without a number of its own: vectors that are all alike have none (`core.report.worst`).
     `rows` is everything that was stored; None if missing. `source` is own, published or empty. `trouble` says why a run that is
     there cannot be read; it counts as missing.
     """
@@ -75,15 +76,13 @@ class CellResult:
 
     @property
     def status(self) -> str:
-        """copied or unavailable, missing (no run), partial (some missing), diverged or collapsed (no score at all, or some), or ok."""
+        """copied or unavailable, missing (no run), partial (some missing), diverged or collapsed (some are), or ok."""
         if self.unavailable:
             return "copied" if self.cell.copied else "unavailable"
         absent = self.count("missing") + self.count("incomplete")
         if absent == len(self.runs):
             return "missing"
-        if not self.estimate.n:
-            return "diverged" if self.count("diverged") else "collapsed"
-        return "partial" if absent else "collapsed" if self.count("collapsed") else "ok"
+        return "partial" if absent else "diverged" if self.count("diverged") else "collapsed" if self.count("collapsed") else "ok"
 
     @property
     def difference(self) -> float | None:
@@ -95,7 +94,11 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyResult:
-    """A study as far as it has been run, with what its title line needs."""
+    """A study as far as it has been run, with what its title line needs.
+
+    `noise` is the SD of one run in the noise study, None if that has not been run; `not_comparable` says why this scale cannot carry
+    the experiment, "" if it can.
+    """
 
     study: Study
     profile: str
@@ -104,6 +107,8 @@ class StudyResult:
     seeds: int
     aggregate: str
     cells: tuple[CellResult, ...]
+    noise: float | None = None
+    not_comparable: str = ""
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
@@ -128,11 +133,12 @@ class StudyResult:
 
 def gather(
     study: Study, *, profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict[str, RunResult] | None = None,
+    noise: float | None = None,
 ) -> StudyResult:  # fmt: skip
     """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones, and of each cell the seeds
     beyond as far as they are stored without a gap: runs go where they decide, so cells may have more seeds than others.
 
-    `loaded` keeps what was read, by run id, for studies that share runs.
+    `loaded` keeps what was read, by run id, for studies that share runs; `noise` is the SD of one run in the noise study.
     """
     study = study.at(scale)
     seeds = max(seeds, study.least_seeds)
@@ -177,8 +183,9 @@ def gather(
             )
         )
     return StudyResult(
-        study=study, profile=profile, scale=scale, sources=sources, seeds=seeds, aggregate=aggregate, cells=tuple(results)
-    )
+        study=study, profile=profile, scale=scale, sources=sources, seeds=seeds, aggregate=aggregate, cells=tuple(results),
+        noise=noise,
+    )  # fmt: skip
 
 
 def stored_seeds(study: Study, cell: Cell, *, profile: str, scale: Scale, sources: Sources, least: int, store) -> int:
@@ -201,7 +208,7 @@ def _run(
     run = loaded[identity]
     if run.rows is None:
         return run
-    value = None if run.status == "diverged" else value_of(run.rows, metric, aggregate, scale)
+    value = counted(run.status, value_of(run.rows, metric, aggregate, scale), metric)
     status = "incomplete" if value is None and run.status == "ok" else run.status
     return replace(run, value=value, status=status)
 
@@ -219,12 +226,12 @@ def _load(store, identity: str, seed: int) -> RunResult:
 
 
 def _estimate(runs, metric: Metric, aggregate: str, scale: Scale, store) -> tuple[Estimate, str]:
-    counted = [run for run in runs if run.value is not None]
-    estimate = over_seeds([run.value for run in counted])
+    valued = [run for run in runs if run.value is not None]
+    estimate = over_seeds([run.value for run in valued])
     if estimate.n > 1:
         return estimate, "seeds"
-    if estimate.n == 1 and metric.quantity == "spearman" and metric.checkpoint == "selected":
-        over_pairs = _over_pairs(_pairs(store, counted[0].run_id), counted[0], metric.task, aggregate, scale)
+    if estimate.n == 1 and valued[0].status == "ok" and metric.quantity == "spearman" and metric.checkpoint == "selected":
+        over_pairs = _over_pairs(_pairs(store, valued[0].run_id), valued[0], metric.task, aggregate, scale)
         if over_pairs is not None:
             return estimate._replace(low=over_pairs.low, high=over_pairs.high), "pairs"
     return estimate, "none"

@@ -12,25 +12,34 @@ from core.report.cells import StudyResult
 from core.report.notes import PAPERS
 from core.report.verdicts import Verdict, verdicts
 
-OUTCOMES = ("supported", "contradicted", "undecided", "not run")
-MARKS = {"supported": "✔", "contradicted": "✘", "undecided": "?", "not run": "–"}  # beside the word: never colour alone
+OUTCOMES = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
+MARKS = {  # beside the word: never colour alone
+    "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "not comparable": "∅",
+}  # fmt: skip
+COLUMNS = (
+    "study", "claim", "text", "quote", "place", "decided_by", "verdict", "reason", "effect", "low", "high", "n", "look", "p_supported",
+    "p_contradicted", "p_equivalent", "alpha", "effect_now", "n_now", "chance", "futile", "printed_effect", "against_printed", "p_best",
+    "holds_as_printed", "on_the_papers_runs", "margin", "note", "scale", "profile",
+)  # fmt: skip
 
 
 def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
-    """One row a claim, in the studies' order: verdict with effect, interval and n, and what the paper's own numbers say."""
+    """One row a claim, in the studies' order: verdict with what it rests on, and what the paper's own numbers say.
+
+    `effect`, `low`, `high`, `n` and the p are of look number `look` (from 1; empty: no look is complete yet); a p counts at `alpha`.
+    `effect_now` and `n_now` are of all seeds there are; `chance` is that of being settled at each look left.
+    """
     rows = []
     for result in results:
         for one in verdicts(result):
-            rows.append({
-                "study": result.study.name, "claim": one.claim.key, "text": one.claim.text, "verdict": one.outcome,
-                "effect": one.effect, "low": one.low, "high": one.high, "n": one.n, "p_holm": one.p_holm,
-                "seeds_to_decide": np.nan if one.seeds is None else one.seeds,
-                "holds_as_printed": printed(one), "on_the_papers_runs": one.paper_runs, "note": one.claim.note,
-                "scale": result.scale.name, "profile": result.profile,
-            })  # fmt: skip
-    columns = ["study", "claim", "text", "verdict", "effect", "low", "high", "n", "p_holm", "seeds_to_decide", "holds_as_printed",
-               "on_the_papers_runs", "note", "scale", "profile"]
-    return pd.DataFrame(rows, columns=columns).astype({"seeds_to_decide": "Int64"})
+            claim = one.claim
+            rows.append((
+                result.study.name, claim.key, claim.text, claim.quote, claim.place, claim.decided_by, one.outcome, one.reason, one.effect,
+                one.low, one.high, one.n, pd.NA if one.look < 0 else one.look + 1, *one.p, one.alpha, one.effect_now, one.n_now,
+                chances(one), "yes" if one.futile else "no", _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
+                printed(one), one.paper_runs, _or_nan(claim.margin), claim.note, result.scale.name, result.profile,
+            ))  # fmt: skip
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"look": "Int64"})
 
 
 def printed(verdict: Verdict) -> str:
@@ -39,16 +48,34 @@ def printed(verdict: Verdict) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """Effect, interval and what is missing, in a few words; empty without a run."""
-    if not verdict.n:
+    """Effect, interval and what is to be expected, in a few words; empty without a run."""
+    if not verdict.n_now or np.isnan(verdict.effect):
         return ""
     text = signed(verdict.effect)
     if np.isfinite(verdict.low):
         text += f" [{signed(verdict.low)}, {signed(verdict.high)}]"
     text += f", n = {verdict.n}"
-    if verdict.outcome == "undecided" and verdict.n > 1:
-        text += f"; about {verdict.seeds} seeds would decide" if verdict.seeds else "; no number of seeds up to 1,000 would decide"
-    return text
+    if verdict.n_now > verdict.n:
+        text += f" (now {signed(verdict.effect_now)}, n = {verdict.n_now})"
+    extras = [verdict.against_printed, "" if verdict.p_best is None else f"best of redrawn seeds: {verdict.p_best:.0%}".replace("%", " %")]
+    if verdict.outcome == "undecided":
+        extras.append(expected(verdict))
+    return "; ".join([text, *(one for one in extras if one)])
+
+
+def expected(verdict: Verdict) -> str:
+    """What more seeds would bring an open claim, in a few words."""
+    if not verdict.chances:
+        return "open after the last look"
+    if verdict.futile:
+        return "futile: below a chance of 0.1 at every look left"
+    known = chances(verdict)
+    return f"chance to settle by seeds {known}" if known else ""
+
+
+def chances(verdict: Verdict) -> str:
+    """The chance to be settled at each look left, by seeds: "12: 0.41; 18: 0.63"; "" where none is known."""
+    return "; ".join(f"{one.n}: {one.best:.2f}" for one in verdict.chances if one.best is not None)
 
 
 def signed(value: float) -> str:
@@ -63,10 +90,16 @@ def counted(found: Sequence[Verdict]) -> str:
     return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]) or "none"
 
 
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
 READING = (
     "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, below) what the claim says, paired by seed, "
-    "with its 95 % interval; a verdict needs p < 0.05 after Holm's correction over all comparisons of the study's claims. "
-    "“As printed”: the same question to the paper's printed numbers, by their sign alone."
+    "with the interval that is tested. Verdicts are given at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and a share of 5 % is spent at each on "
+    "the claims of the study together, so that at most one study in twenty has a wrong one, however often it is looked at. Equivalent: it "
+    "misses what the claim says by less than the margin, or exceeds it by less. “As printed”: the same question to the paper's printed "
+    "numbers, by their sign alone; smaller or larger than printed: the printed effect lies outside our interval."
 )
 
 

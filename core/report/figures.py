@@ -171,7 +171,7 @@ def _legend(result: StudyResult, own: Sequence[Point], papers: Sequence[Point]) 
     if any(len(p.runs) + len(p.collapsed) > 1 for p in (*own, *papers)):
         handles.append(key("single run", "o", GREY, size=2.4))
     if any(p.collapsed for p in own):
-        handles.append(key("collapsed run", "x", GREY, size=4))
+        handles.append(key("collapsed or diverged run", "x", GREY, size=4))
     if any(p.low is not None and not p.over_pairs for p in own):
         handles.append(Line2D([], [], color=GREY, linewidth=1.1, label="95 % interval over seeds"))
     if any(p.over_pairs for p in own):

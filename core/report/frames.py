@@ -17,8 +17,8 @@ SPECTRUM = "singular_value_"  # hundreds of rows a run: they stay in the run's o
 def cell_frame(result: StudyResult) -> pd.DataFrame:
     """One row a cell, in the paper's order: axes, our number with its uncertainty, the paper's, and what stands behind it.
 
-    `interval` says what the interval is over (seeds or pairs); `vs_reference` columns are paired by seed and `p_holm` is corrected
-    over the table; `published` is the paper's number and `difference` ours minus it.
+    `interval` says what the interval is over (seeds or pairs); `vs_reference` columns are paired by seed, their interval is one of the
+    table's simultaneous ones and rests on `vs_reference_basis` (own scatter; or equal scatter, by which nothing is told); `published` is the paper's number and `difference` ours minus it.
     """
     rows = []
     for cell in result.cells:
@@ -31,7 +31,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
             "difference": np.nan if cell.difference is None else cell.difference,
             "vs_reference": 0.0 if cell.is_reference and estimate.n else comparison.difference,
             "vs_reference_low": comparison.low, "vs_reference_high": comparison.high,
-            "p": comparison.p, "p_holm": comparison.p_holm,
+            "vs_reference_n": comparison.n, "vs_reference_basis": comparison.basis,
             "distinguishable": "yes" if comparison.distinguishable else "no",
             "status": cell.status, "missing": cell.count("missing") + cell.count("incomplete"),
             "collapsed": cell.count("collapsed"), "diverged": cell.count("diverged"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from core.report.cells import StudyResult
 from core.report.quantities import SCORE, unit
+from core.report.worst import worst
 from core.spec.layout import Metric
 
 PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
@@ -31,7 +32,7 @@ def reading(result: StudyResult) -> str:
     """What a number in the table is."""
     metric = result.study.metric
     seeds = (
-        f"mean over {result.seeds} seeds ± half of its 95 % t-interval" if result.seeds > 1
+        f"mean over {result.seeds} seeds ± half of the 95 % t-interval of that mean" if result.seeds > 1
         else "one seed; its 95 % interval, if any, is a bootstrap over test pairs"
     )
     return f"{what(result, metric)}; {seeds}."
@@ -81,8 +82,8 @@ def _about_runs(result: StudyResult) -> Iterator[str]:
     for status, sentence in (
         ("missing", "not run yet (—)"),
         ("incomplete", "without the number that its cell shows (—)"),
-        ("diverged", "diverged (div.), counted in no mean"),
-        ("collapsed", "collapsed (‡), counted with their score if they have one"),
+        ("diverged", f"diverged (‡), {_counted_as(result)}"),
+        ("collapsed", f"collapsed (‡), counted with their own number if they have one, else {_counted_as(result)}"),
     ):
         where = [f"{'/'.join(cell.cell.labels)}: {cell.count(status)}" for cell in result.cells if cell.count(status)]
         if where:
@@ -102,6 +103,14 @@ def _about_runs(result: StudyResult) -> Iterator[str]:
         yield f"Unavailable (n/a): {reason} ({listed})."
     if any(cell.cell.copied for cell in result.cells):
         yield "Entries without a number of ours are the paper's copies from elsewhere: shown, never run, in no statistic."
+
+
+def _counted_as(result: StudyResult) -> str:
+    """What a run without a number of its own counts for, in this study."""
+    found = {worst(cell.metric) for cell in result.cells if not cell.unavailable}
+    missing = "missing where the metric has no worst value" if found - {None} else "missing: the metric has no worst value"
+    values = [f"counted as {value:g}, the worst" for value in sorted(found - {None})]
+    return ", ".join([*values, *([missing] if None in found else [])])
 
 
 def _short(cells: list[tuple[str, ...]], among: list[tuple[str, ...]]) -> list[str]:

@@ -151,7 +151,8 @@ def _claims(found: Sequence[Verdict]) -> str:
     rows = []
     for one in found:
         badge = f'<span class="badge {one.outcome.replace(" ", "-")}">{claims.MARKS[one.outcome]} {one.outcome}</span>'
-        note = f'<br><span class="small">{escape(one.claim.note)}</span>' if one.claim.note else ""
+        small = [text for text in (one.reason, one.claim.note) if text]
+        note = "".join(f'<br><span class="small">{escape(text)}</span>' for text in small)
         runs = f"; its own runs: {one.paper_runs}" if one.paper_runs != "not run" else ""
         rows.append(
             f"<tr><th>{escape(one.claim.key)}</th><td>{escape(one.claim.text)}{note}</td><td>{badge}</td>"

@@ -42,15 +42,17 @@ def ranked(result: StudyResult) -> Figure:
     known = [cell for cell in result.cells if not cell.is_reference and _differences(cell, base)]
     cells = sorted(known, key=lambda cell: float(np.mean(_differences(cell, base))), reverse=True)
     legend = [key("mean difference", "o", OURS), key("one seed", "o", GREY, size=2.4),
-              Line2D([], [], color=OURS, linewidth=1.1, label="95 % interval over seeds"), key("told from zero (Holm)", "D", LOOKS[4].colour)]
-    notes = notes_of(result, f"Each is compared with {'/'.join(reference.cell.labels)} ({reference.estimate.mean:.2f}), seed by seed.")
+              Line2D([], [], color=OURS, linewidth=1.1, label="simultaneous interval"), key("told from zero", "D", LOOKS[4].colour)]
+    assumed = any(cell.comparison.basis == "equal scatter" for cell in cells)
+    notes = notes_of(result, f"Each is compared with {'/'.join(reference.cell.labels)} ({reference.estimate.mean:.2f}), seed by seed.",
+                     "Intervals below five seeds assume equal scatter and tell nothing." if assumed else "")
     drawn, axes = _rows(result, cells, legend, notes)
     axes.axvline(0, color="black", linewidth=0.7)
     for row, cell in enumerate(cells):
         found = _differences(cell, base)
         told = cell.comparison.distinguishable
         axes.plot(found, [row - 0.18] * len(found), linestyle="", marker="o", markersize=2.4, color=GREY, alpha=0.75)
-        if len(found) > 1:
+        if cell.comparison.basis:
             axes.hlines(row, cell.comparison.low, cell.comparison.high, color=LOOKS[4].colour if told else OURS, linewidth=1.1)
         axes.plot([np.mean(found)], [row], marker="D" if told else "o", markersize=5, color=LOOKS[4].colour if told else OURS, mec="white")
     _clip(axes, [value for cell in cells for value in _differences(cell, base)])

@@ -14,6 +14,7 @@ from core.spec.layout import Axis
 COMPARABLE = 4.0  # points between medians: beyond that, one axis would flatten both sides
 BREAK_SHARE = 0.4  # a hole that takes this much of the range is cut out of the axis …
 BREAK_POINTS = 5.0  # … if it is this many points wide
+FAILED = ("collapsed", "diverged")
 CROWDED = 0.12  # of the axis: labels closer than this would run into each other
 
 
@@ -65,8 +66,8 @@ def ours(result: StudyResult, where: dict[str, float]) -> list[Point]:
                 x=x, series=series, mean=cell.estimate.mean,
                 low=cell.estimate.low if known else None, high=cell.estimate.high if known else None,
                 over_pairs=cell.interval == "pairs",
-                runs=tuple(r.value for r in cell.runs if r.value is not None and r.status != "collapsed"),
-                collapsed=tuple(r.value for r in cell.runs if r.value is not None and r.status == "collapsed"),
+                runs=tuple(r.value for r in cell.runs if r.value is not None and r.status not in FAILED),
+                collapsed=tuple(r.value for r in cell.runs if r.value is not None and r.status in FAILED),
             )
         )
     return points

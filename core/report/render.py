@@ -18,8 +18,8 @@ from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
 from core.report.figures import figure
 from core.report.frames import cell_frame, csv_text, run_frame
-from core.report.null import sentences
 from core.report.page import Section, page, summary_markdown
+from core.report.signflip import NOISE, noise_sd, sentences
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, webp_bytes
 from core.report.tables import latex, markdown
 from core.spec.scale import Scale, Sources
@@ -63,9 +63,10 @@ def render(
     loaded: dict = {}
     tables, pictures = Path(results_dir) / scale.name / profile, Path(figures_dir) / scale.name / profile
     elsewhere = len(studies) >= WORTH_PROCESSES
+    noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
     with _abandoned_on_error(elsewhere):
         for study in studies:
-            result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded)
+            result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
@@ -119,10 +120,20 @@ def gathered(
 ) -> list[Section]:
     """Studies as they stand in the store, without a picture and without writing anything."""
     loaded: dict = {}
+    noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
     found = [
-        gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded) for study in studies
+        gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
+        for study in studies
     ]
     return [Section(result=result, picture=None) for result in found]
+
+
+def _noise(studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict) -> float | None:
+    """SD of one run by the noise study, where it is among these studies."""
+    study = next((study for study in studies if study.name == NOISE), None)
+    if study is None:
+        return None
+    return noise_sd(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded))
 
 
 def render_page(sections: Sequence[Section], others: Sequence[Section], results_dir: Path) -> list[str]:

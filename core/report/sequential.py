@@ -9,7 +9,7 @@ no choice of runs can make an error more likely.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -118,26 +118,23 @@ def p_values(predicate: Predicate, of: Callable[[Contrast], Tail]) -> tuple[np.n
     return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
 
 
-def claim_p(claim: Claim, values: Callable[[Contrast], np.ndarray | None]) -> PValues:
-    """p of a claim on these values of its contrasts; None stands for seeds that are not there.
+def claim_p(claim: Claim, tail: Callable[[Contrast, float], Tail]) -> PValues:
+    """p of a claim, given the tails of its contrasts with so much added to their values.
 
     p_eq = max(p_sup with every threshold lowered by the margin, p_con with every threshold raised by it): that the claim misses its
     threshold by no more than the margin is shown from both sides.
     """
-
-    def shifted(by: float) -> Callable[[Contrast], Tail]:
-        def of(contrast: Contrast) -> Tail:
-            found = values(contrast)
-            return NO_TAIL if found is None else tails(found, by)
-
-        return of
-
-    sup, con = p_values(claim.predicate, shifted(0.0))
+    sup, con = p_values(claim.predicate, lambda contrast: tail(contrast, 0.0))
     if claim.margin is None:
         return PValues(sup, con, np.ones_like(sup))
-    low, _ = p_values(claim.predicate, shifted(claim.margin))
-    _, high = p_values(claim.predicate, shifted(-claim.margin))
+    low, _ = p_values(claim.predicate, lambda contrast: tail(contrast, claim.margin))
+    _, high = p_values(claim.predicate, lambda contrast: tail(contrast, -claim.margin))
     return PValues(sup, con, np.maximum(low, high))
+
+
+def on_values(values: Mapping[Contrast, np.ndarray | None]) -> Callable[[Contrast, float], Tail]:
+    """The tails of contrasts with these values; None stands for seeds that are not there."""
+    return lambda contrast, shift: NO_TAIL if values[contrast] is None else tails(values[contrast], shift)
 
 
 def settled(p: PValues, level: float) -> np.ndarray:
@@ -153,7 +150,7 @@ def decide(claim: Claim, samples: Samples, claims: int) -> Decision:
         values = {contrast: samples(contrast, n) for contrast in contrasts}
         if all(one is None for one in values.values()):
             break
-        p = PValues(*(float(one) for one in claim_p(claim, values.get)))
+        p = PValues(*(float(one) for one in claim_p(claim, on_values(values))))
         outcome = SETTLED[int(settled(p, alpha_at(look, claims)))]
         if outcome != "undecided":
             return Decision(outcome, look, n, p)

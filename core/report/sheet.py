@@ -85,7 +85,7 @@ def notes_of(result: StudyResult, *more: str) -> list[str]:
         text += f" {result.missing} of {len(result.runs)} runs are missing."
     diverged = sum(run.status == "diverged" for run in result.runs)
     if diverged:
-        text += f" {diverged} runs diverged and are in no mean."
+        text += f" {diverged} runs diverged and count as the worst."
     if result.published:
         text += f" {result.published} runs come from the published results."
     return textwrap.wrap(" ".join([text, *(one for one in more if one)]), NOTE_WIDTH)

@@ -6,14 +6,16 @@ pairs (a bootstrap; what another sample of sentences would give), which is all t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
 
+from core.report.sequential import ALPHA, LOOKS, alpha_at
+
 LEVEL = 0.95
-ALPHA = 0.05
+LEAST_SEEDS = 5  # of a difference that a table may mark
 BLOCK = 128  # resamples at a time: small enough for the processor's cache
 
 
@@ -28,26 +30,29 @@ class Estimate(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Difference to the reference, paired by seed, with its interval, its n, and p before and after Holm's correction."""
+    """Difference to another cell over seeds that both have, with its interval and what that rests on.
+
+    `basis` "own": the scatter of this very difference, tested at a look (`core.report.sequential`) at the level of the whole table;
+    "equal scatter": too few seeds for that, and all cells are assumed to scatter alike; nothing is told by it. "": no interval.
+    """
 
     difference: float
     low: float
     high: float
     n: int
-    p: float
-    p_holm: float
+    basis: Literal["own", "equal scatter", ""]
 
     @property
     def distinguishable(self) -> bool:
-        """Whether the corrected p is below 0.05; never so where there is no p."""
-        return self.p_holm < ALPHA
+        """Whether the tested interval leaves zero out."""
+        return self.basis == "own" and (self.low > 0 or self.high < 0)
 
 
 NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan, 0, np.nan)
-NO_COMPARISON = Comparison(np.nan, np.nan, np.nan, 0, np.nan, np.nan)
+NO_COMPARISON = Comparison(np.nan, np.nan, np.nan, 0, "")
 
 
-def over_seeds(values: Sequence[float]) -> Estimate:
+def over_seeds(values: Sequence[float], level: float = LEVEL) -> Estimate:
     """Mean of n runs with mean ± t(0.975, n-1) * sd / sqrt(n); sd has n-1 below. One run has a mean and no interval."""
     values = np.asarray(values, dtype=float)
     if values.size == 0:
@@ -55,66 +60,80 @@ def over_seeds(values: Sequence[float]) -> Estimate:
     if values.size == 1:
         return Estimate(float(values[0]), np.nan, np.nan, 1, np.nan)
     mean, sd = float(values.mean()), float(values.std(ddof=1))
-    half = float(stats.t.ppf((1 + LEVEL) / 2, values.size - 1)) * sd / np.sqrt(values.size)
+    half = float(stats.t.isf((1 - level) / 2, values.size - 1)) * sd / np.sqrt(values.size)
     return Estimate(mean, mean - half, mean + half, int(values.size), sd)
 
 
-def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> Comparison:
-    """Mean of values[seed] - reference[seed] over the seeds that both have, its t-interval and two-sided p.
+def paired(values: Mapping[int, float], reference: Mapping[int, float], comparisons: int) -> Comparison:
+    """Mean of values[seed] - reference[seed] with the t-interval that is tested, one of so many in its table.
 
-    p is uncorrected and p_holm NaN: `against_reference` corrects. With fewer than two common seeds there is no p. Differences
-    that do not vary at all have p = 0 (or 1 if they are zero).
+    The seeds are 0 … n-1 of the latest look k that both have reached, from five on; the level is 1 - 0.05 * share_k / comparisons, so
+    that of a table's intervals at all looks together one in twenty tables has one that misses. Below: the mean over all common
+    seeds, without an interval.
     """
-    seeds = sorted(set(values) & set(reference))
-    if not seeds:
-        return NO_COMPARISON
-    estimate = over_seeds([values[seed] - reference[seed] for seed in seeds])
-    if estimate.n < 2:
-        return Comparison(estimate.mean, np.nan, np.nan, estimate.n, np.nan, np.nan)
-    error = estimate.sd / np.sqrt(estimate.n)
-    if error == 0:
-        p = 1.0 if estimate.mean == 0 else 0.0
-    else:
-        p = float(2 * stats.t.sf(abs(estimate.mean) / error, estimate.n - 1))
-    return Comparison(estimate.mean, estimate.low, estimate.high, estimate.n, p, np.nan)
+    common = sorted(set(values) & set(reference))
+    look = latest_look(values, reference)
+    if look is None:
+        mean = float(np.mean([values[seed] - reference[seed] for seed in common])) if common else np.nan
+        return Comparison(mean, np.nan, np.nan, len(common), "")
+    found = over_seeds([values[seed] - reference[seed] for seed in range(LOOKS[look])], 1 - alpha_at(look, comparisons))
+    return Comparison(found.mean, found.low, found.high, found.n, "own")
 
 
-def holm(p_values: Sequence[float]) -> np.ndarray:
-    """Holm's step-down adjusted p-values, in the order given: max over i <= k of (m - i + 1) * p_(i), at most 1.
+def latest_look(*cells: Mapping[int, float]) -> int | None:
+    """The latest look of five seeds or more that all cells have reached; None if there is none."""
+    return next((k for k in reversed(range(len(LOOKS))) if LOOKS[k] >= LEAST_SEEDS and all(_reached(c, LOOKS[k]) for c in cells)), None)
 
-    NaN (a comparison that cannot be made) stays NaN and does not count towards m.
+
+def _reached(values: Mapping[int, float], seeds: int) -> bool:
+    return all(seed in values for seed in range(seeds))
+
+
+def pooled(cells: Iterable[Mapping[int, float]]) -> tuple[float, int]:
+    """SD of what cell means and seed means leave of cells x seeds, and its degrees of freedom, (cells - 1)(seeds - 1).
+
+    Of the seeds that all cells with a value have; (NaN, 0) for fewer than two cells or seeds. Of use if all cells scatter alike.
     """
-    p_values = np.asarray(p_values, dtype=float)
-    adjusted = np.full(p_values.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
-    stepped = p_values[order] * np.arange(order.size, 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return adjusted
+    rows = [values for values in cells if values]
+    seeds = sorted(set.intersection(*(set(values) for values in rows))) if rows else []
+    if len(rows) < 2 or len(seeds) < 2:
+        return np.nan, 0
+    table = np.array([[values[seed] for seed in seeds] for values in rows])  # (cells, seeds)
+    residual = table - table.mean(1, keepdims=True) - table.mean(0, keepdims=True) + table.mean()
+    freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+    return float(np.sqrt((residual**2).sum() / freedom)), freedom
 
 
 def against_reference(cells: Mapping[object, Mapping[int, float]], reference: object) -> dict[object, Comparison]:
-    """Each cell compared with the reference cell, corrected over all of them; the reference itself is left out."""
-    found = {key: paired(runs, cells[reference]) for key, runs in cells.items() if key != reference}
-    corrected = holm([comparison.p for comparison in found.values()])
-    return {key: comparison._replace(p_holm=float(p)) for (key, comparison), p in zip(found.items(), corrected)}
+    """Each other cell's paired comparison with the reference: one of as many as there are other cells, whatever has run.
+
+    Where there are too few seeds for that, the interval is the table's pooled one: ± t(1 - 0.025 / comparisons) * SD * sqrt(2 / n).
+    """
+    others = [key for key in cells if key != reference]
+    scatter, freedom = pooled(cells.values())
+    found = {}
+    for key in others:
+        one = paired(cells[key], cells[reference], len(others))
+        if not one.basis and one.n and freedom:
+            half = float(stats.t.isf(ALPHA / (2 * len(others)), freedom)) * scatter * float(np.sqrt(2 / one.n))
+            one = one._replace(low=one.difference - half, high=one.difference + half, basis="equal scatter")
+        found[key] = one
+    return found
 
 
 def clear_best(cells: Mapping[object, Mapping[int, float]]) -> object | None:
-    """The cell with the highest mean, if it can be told from each of the others; else None.
+    """The cell with the highest mean, if it is told from each of the others by its own paired interval; else None.
 
-    Which cell is best is itself learnt from the data, so the correction runs over all pairs of cells. A cell without a
-    value is not compared; one with a value and no p (a single common seed) leaves the question open.
+    Which cell is best is itself learnt from the data, so the intervals are simultaneous over all pairs of cells. A cell without a
+    value is not compared; one with too few seeds leaves the question open.
     """
     means = {key: float(np.mean(list(runs.values()))) for key, runs in cells.items() if runs}
     if len(means) < 2:
         return None
     best = max(means, key=means.get)
-    keys = list(means)
-    pairs = [(a, b) for place, a in enumerate(keys) for b in keys[place + 1 :]]
-    corrected = holm([paired(cells[a], cells[b]).p for a, b in pairs])
-    clear = all(p < ALPHA for (a, b), p in zip(pairs, corrected) if best in (a, b))
-    return best if clear else None
+    pairs = len(means) * (len(means) - 1) // 2
+    found = [paired(cells[best], cells[key], pairs) for key in means if key != best]
+    return best if all(one.distinguishable and one.difference > 0 for one in found) else None
 
 
 class Subset(NamedTuple):

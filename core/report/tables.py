@@ -11,17 +11,18 @@ from core.report.cells import CellResult, StudyResult
 from core.report.notes import footnotes, reading, setting, title
 from core.report.quantities import decimals
 from core.report.verdicts import verdicts
+from core.spec.claim import Claim
 
 SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
 LINES = ("ours", "paper", "difference")
 MARKS = {
-    "▲": "higher than the reference, Holm-corrected p < 0.05 over the table (paired by seed)",
-    "▼": "lower than the reference, Holm-corrected p < 0.05 over the table (paired by seed)",
+    "▲": "higher than the reference: zero lies outside the interval of the difference, paired by seed and simultaneous over the table",
+    "▼": "lower than the reference: zero lies outside the interval of the difference, paired by seed and simultaneous over the table",
     "†": "the reference: the others are compared with it",
-    "‡": "a collapsed run is among them",
+    "‡": "a collapsed or diverged run is among them; without a number of its own it counts as the worst that there is",
     "§": "one run: no spread over seeds is known; an interval in brackets is a bootstrap over its test pairs",
 }
-BOLD = "bold: the best, told from every other cell (p < 0.05, Holm-corrected over all pairs)"
+BOLD = "bold: the best, told from every other cell (the same rule, simultaneous over all pairs)"
 PLAIN_MARKS = {"†": "the reference: the others are compared with it, and no difference can be told from zero"}
 
 # One character at a time, so that nothing is escaped twice.
@@ -105,12 +106,24 @@ def _claims(result: StudyResult) -> list[str]:
     if not found:
         return []
     rows = [
-        [one.claim.key, _md(one.claim.text), f"{claims.MARKS[one.outcome]} {one.outcome}", claims.measured(one), claims.printed(one)]
+        [one.claim.key, _md(one.claim.text), _md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"), claims.measured(one),
+         claims.printed(one)]
         for one in found
     ]
     body = tabulate(rows, ["claim", "it says", "verdict", "effect", "as printed"], tablefmt="pipe", disable_numparse=True)
-    notes = [f"- {one.claim.key}: {_md(one.claim.note)}" for one in found if one.claim.note]
+    notes = [f"- {one.claim.key}: {_md(text)}" for one in found for text in (_quoted(one.claim), one.claim.note) if text]
     return ["", "## Claims", "", body, "", _md(claims.READING), "", _md(claims.of_scale(result)), "", *notes]
+
+
+def _why(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _quoted(claim: Claim) -> str:
+    """The paper's words with their place, and the comparison that decides the claim."""
+    place = f" ({claim.place})" if claim.place else ""
+    parts = [f"“{claim.quote}”{place}." if claim.quote else "", f"Decided by: {claim.decided_by.rstrip('.')}." if claim.decided_by else ""]
+    return " ".join(part for part in parts if part)
 
 
 def latex(result: StudyResult) -> str:
@@ -163,7 +176,7 @@ def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:
     if line == "difference":
         return Entry("" if cell.difference is None else number(cell.difference, signed=True, places=places))
     if not cell.estimate.n:
-        return Entry({"diverged": "div.", "collapsed": "no score‡", "unavailable": "n/a", "copied": ""}.get(cell.status, "—"))
+        return Entry({"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}.get(cell.status, "—"))
     return Entry(_ours(cell, result.seeds, places), cell.is_best)
 
 
@@ -176,7 +189,7 @@ def _ours(cell: CellResult, seeds: int, places: int) -> str:
         text += f" [{number(estimate.low, places=places)}, {number(estimate.high, places=places)}]"
     if cell.comparison.distinguishable:
         text += " ▲" if cell.comparison.difference > 0 else " ▼"
-    text += ("†" if cell.is_reference else "") + ("‡" if cell.count("collapsed") else "") + ("§" if estimate.n == 1 else "")
+    text += ("†" if cell.is_reference else "") + ("‡" if cell.count("collapsed") + cell.count("diverged") else "") + ("§" if estimate.n == 1 else "")
     return text + (f" (n={estimate.n})" if 1 < estimate.n < seeds else "")
 
 

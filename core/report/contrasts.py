@@ -1,0 +1,107 @@
+"""The values that contrasts of claims have on a study's runs, seed by seed, and on the paper's printed numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.report.cells import CellResult, StudyResult
+from core.report.quantities import value as value_of
+from core.report.worst import counted
+from core.spec.claim import Contrast
+from core.spec.layout import Metric
+
+Labels = tuple[str, ...]
+ABSOLUTE = float(np.sqrt(1 - 2 / np.pi))  # SD of |z| over that of a normal z
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Contrasts on the runs of a study: `samples` and `seeds` are what `core.report.sequential` asks for."""
+
+    result: StudyResult
+    read: dict[Metric | None, dict[Labels, dict[int, float]]] = field(default_factory=dict)
+
+    def samples(self, contrast: Contrast, n: int) -> np.ndarray | None:
+        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them.
+
+        `of` scatter takes of each cell the absolute deviations from its median over these n seeds.
+        """
+        total = np.full(n, -contrast.above)  # (seeds,)
+        for labels, weight in weights(contrast, self.result).items():
+            found = self.values(contrast.metric)[labels]
+            if n == 0 or any(seed not in found for seed in range(n)):
+                return None
+            values = np.array([found[seed] for seed in range(n)])
+            total += weight * (np.abs(values - np.median(values)) if contrast.of == "scatter" else values)
+        return total
+
+    def seeds(self, contrast: Contrast) -> int:
+        """How many seeds, from 0 on, all cells of the contrast have."""
+        found = self.values(contrast.metric)
+        return min(reached(found[labels]) for labels in weights(contrast, self.result))
+
+    def values(self, metric: Metric | None) -> dict[Labels, dict[int, float]]:
+        """By cell: what its runs count for by seed, in the cell's own metric (None) or in another."""
+        if metric not in self.read:
+            self.read[metric] = {cell.cell.labels: self._of_cell(cell, metric) for cell in self.result.cells}
+        return self.read[metric]
+
+    def prior(self, noise: float | None) -> Callable[[Contrast], float | None]:
+        """By contrast: the SD that it should have over seeds if every run scatters like those of the noise study.
+
+        `noise` is the SD of one run; cells that do not share their scatter give noise * sqrt(sum of squared weights). Seeds that
+        cells share make it less, so this errs towards more seeds. Known for scores alone.
+        """
+
+        def of(contrast: Contrast) -> float | None:
+            found = weights(contrast, self.result)
+            metrics = [contrast.metric] if contrast.metric else [cell.metric for cell in self._cells(found)]
+            if noise is None or any(metric.quantity != "spearman" for metric in metrics):
+                return None
+            spread = noise * float(np.sqrt(sum(weight**2 for weight in found.values())))
+            return ABSOLUTE * spread if contrast.of == "scatter" else spread
+
+        return of
+
+    def _of_cell(self, cell: CellResult, metric: Metric | None) -> dict[int, float]:
+        found = {}
+        for run in cell.runs:
+            value = run.value
+            if metric is not None:
+                read = None if run.rows is None else value_of(run.rows, metric, self.result.aggregate, self.result.scale)
+                value = counted(run.status, read, metric)
+            if value is not None:
+                found[run.seed] = value
+        return found
+
+    def _cells(self, labels: dict[Labels, float]) -> list[CellResult]:
+        return [cell for cell in self.result.cells if cell.cell.labels in labels]
+
+
+def reached(values: dict[int, float]) -> int:
+    """How many seeds, from 0 on, there are without a gap."""
+    return next(n for n in range(len(values) + 1) if n not in values)
+
+
+def weights(contrast: Contrast, result: StudyResult) -> dict[Labels, float]:
+    """The weight of each cell in a contrast; a wildcard spreads its weight over the cells that it matches."""
+    found: dict[Labels, float] = {}
+    for term in contrast.terms:
+        cells = result.study.matching(term.cell)
+        for cell in cells:
+            found[cell.labels] = found.get(cell.labels, 0.0) + term.weight / len(cells)
+    return found
+
+
+def printed_value(contrast: Contrast, result: StudyResult) -> float | None:
+    """The contrast minus its threshold on the paper's printed numbers; None if it prints one of them not, or nothing of the kind."""
+    if contrast.metric is not None or contrast.of != "value":
+        return None
+    numbers = {cell.cell.labels: cell.cell.published for cell in result.cells}
+    found = weights(contrast, result)
+    if any(numbers[labels] is None for labels in found):
+        return None
+    return float(sum(weight * numbers[labels] for labels, weight in found.items()) - contrast.above)

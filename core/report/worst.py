@@ -1,0 +1,26 @@
+"""What a run counts for that has no number of its own, because it diverged or collapsed: the worst value that the metric has.
+
+Left out, such a run would make its cell look better than it is. The rule is here alone: tables, figures and verdicts read it.
+"""
+
+from __future__ import annotations
+
+from core.report.quantities import SCORE, unit
+from core.spec.layout import Metric
+
+# Constant vectors order nothing and class nothing: a correlation and an accuracy of 0. A correlation of -1 would take an encoder that
+# knows the order and turns it round; no failed run does that, and one of them would outweigh fifty healthy ones.
+NOTHING_LEARNT = (SCORE, "accuracy × 100")
+UNBOUNDED = ("curve_late_range",)  # a range of scores is the worse the larger it is, and has no worst value
+
+
+def worst(metric: Metric) -> float | None:
+    """0 for scores and accuracies; None for what has no worst value (cosines, spectra, geometry, counts, times): the run is missing."""
+    return 0.0 if unit(metric) in NOTHING_LEARNT and metric.quantity not in UNBOUNDED else None
+
+
+def counted(status: str, value: float | None, metric: Metric) -> float | None:
+    """What a run counts for: its own number; the worst where it diverged, or collapsed and has none; None if it is missing."""
+    if status == "diverged":
+        return worst(metric)  # what it scored before it diverged is not what the method leads to
+    return worst(metric) if status == "collapsed" and value is None else value
