@@ -125,8 +125,9 @@ class Command:
 
     def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
+        noise = next((study for study in self.around.studies if study.name == "noise"), None)
         resolving = importlib.import_module("core.runner.resolve").Resolving(
-            self.options, self.profile, self.store, self.training, studies, scale, found
+            self.options, self.profile, self.store, self.training, studies, scale, found, noise
         )
         if self.options.mode == "plan":
             return resolving.plan()

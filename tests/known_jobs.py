@@ -18,6 +18,7 @@ from tests import fake_jobs
 
 LEVELS = {256: 56.0, 512: 50.0, 1024: 53.0, 2048: 53.0}  # by queue size
 SD = 0.3
+SALT = 6  # chosen so that what no run can tell is seen early
 NAMES = dict(zip("abcd", LEVELS))
 
 
@@ -29,7 +30,7 @@ def run(config, execution, progress) -> Result:
 
 def score(config) -> float:
     """A run's score: reproducible by cell and seed, whatever the rest of the configuration."""
-    return LEVELS[config.queue.size] + random.Random(f"{config.queue.size} {config.seed.model}").gauss(0.0, SD)
+    return LEVELS[config.queue.size] + random.Random(f"{SALT} {config.queue.size} {config.seed.model}").gauss(0.0, SD)
 
 
 def replace_value(row: Row, value: float) -> Row:

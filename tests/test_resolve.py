@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 from collections import Counter
 
@@ -62,11 +63,12 @@ def test_what_is_true_is_found_and_no_run_is_wasted(alone):
     assert found["K1"]["n"] <= 8 and found["K1"]["p"][0] <= 0.05 * 0.15 / 4
     assert max(Counter(desk.started()).values()) == 1 and len(desk.started()) == len(desk.store.runs())
     counts = seeds(desk)
+    assert counts["d"] == 18  # passed over from there on, with 42 seeds left to the last look
     assert counts["a"] <= max(found["K1"]["n"], found["K2"]["n"])  # a speaks in K1 and K2 alone, and in no open claim
     assert counts["c"] >= found["K3"]["n"] and counts["d"] == counts["c"]
-    for text in ("whose first look is due", "of chance makes", "K1 is supported with", f"{len(known_jobs.ONE.claims) + 1} claims are settled"):
+    for text in ("whose first look is due", "of chance makes", "K1 is supported with", "4 of 5 claims are settled"):
         assert text in done.stdout
-    assert re.search(r"mocose-one K4 +undecided .*(futile|chance left|no run can)", done.stdout) or found["K4"]["outcome"] != "undecided"
+    assert re.search(r"mocose-one K4 +undecided +n = 18 +futile: \d% of chance at best at every look left", done.stdout), done.stdout[-1500:]
     assert "drew nothing" in done.stdout  # then it renders as ever
 
 
@@ -88,8 +90,6 @@ def test_a_second_command_finds_nothing_to_do_and_writes_nothing(alone):
 
 def test_deleted_runs_are_said_and_the_ledger_stands(alone, tmp_path):
     desk, _ = alone
-    import shutil
-
     copy = Desk(tmp_path)
     shutil.copytree(desk.results, copy.results, dirs_exist_ok=True)
     before = entries(copy)

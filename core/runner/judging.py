@@ -81,17 +81,26 @@ class Judge:
         wanted = {cell.labels for contrast in contrasts for term in contrast.terms for cell in self.study.matching(term.cell)}
         return tuple(cell for cell in self.study.cells if cell.labels in wanted)
 
-    def look(self, loaded: dict) -> bool:
-        """Read the stored runs again if there are others than at the last look; whether there were. `loaded` keeps runs by id."""
+    def noise(self) -> float | None:
+        """The SD of one run, if this is the noise study and it has been run."""
+        return importlib.import_module("core.report.signflip").noise_sd(self._gathered({}, None))
+
+    def _gathered(self, loaded: dict, noise: float | None):
+        return importlib.import_module("core.report.cells").gather(
+            self.study, profile=self.profile, scale=self.scale, sources=self.sources, seeds=self.rules.LOOKS[0], store=self.store,
+            loaded=loaded, noise=noise,
+        )  # fmt: skip
+
+    def look(self, loaded: dict, noise: float | None) -> bool:
+        """Read the stored runs again if there are others than at the last look; whether there were. `loaded` keeps runs by id; `noise`
+        is the SD of one run by the noise study."""
         seen = tuple(self.stored(cell) for cell in self.cells)
         if seen == self._seen:
             return False
         for gone in [identity for identity, run in loaded.items() if run.rows is None]:
             del loaded[gone]
         self._seen = seen
-        self.result = importlib.import_module("core.report.cells").gather(
-            self.study, profile=self.profile, scale=self.scale, sources=self.sources, seeds=self.rules.LOOKS[0], store=self.store, loaded=loaded,
-        )  # fmt: skip
+        self.result = self._gathered(loaded, noise)
         self.readings = importlib.import_module("core.report.contrasts").Readings(self.result)
         reasons = "; ".join(reasons_of(self.result))
         self.standings = {
@@ -126,12 +135,12 @@ class Judge:
         later = self._chances(claim)
         best = max((one.best for one in later if one.best is not None), default=None)
         if self.rules.futile(later):
-            return Standing(entry=entry, chance=best or 0.0, futile=True)
+            return Standing(entry=entry, chance=best, futile=True)
         return Standing(entry=entry, chance=best, wishes=tuple(wish for one in later for wish in self._wishes(claim, one)))
 
     def _chances(self, claim: Claim) -> tuple:
-        noise = getattr(self.result, "noise", None)  # the noise study's SD of one run
-        return self.rules.chances(claim, self.readings.samples, self.registered["J"], self.readings.seeds, self.readings.prior(noise))
+        prior = self.readings.prior(self.result.noise)
+        return self.rules.chances(claim, self.readings.samples, self.registered["J"], self.readings.seeds, prior)
 
     def _wishes(self, claim: Claim, chance) -> list[Wish]:
         """The ways in which a claim may be settled at a look, those that are not futile."""
@@ -165,5 +174,4 @@ class Judge:
 
 def reasons_of(result) -> tuple[str, ...]:
     """Why a study cannot carry the paper's experiment at this scale; empty if it can. Its claims are passed over then."""
-    reason = getattr(result, "not_comparable", "")
-    return (reason,) if reason else ()
+    return (result.not_comparable,) if result.not_comparable else ()

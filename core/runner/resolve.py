@@ -11,10 +11,11 @@ from core.runner import devices, sources as finding
 from core.runner.choosing import Choice, batch, choices, missing, wall
 from core.runner.cli import Options
 from core.runner.history import history
-from core.runner.judging import Judge, Standing, Wish
+from core.runner.judging import Judge, Wish
 from core.runner.ledger import Batch, Ledger, Ledgers
 from core.runner.pace import spoken
 from core.runner.plan import sound
+from core.runner.prospects import next_words, table
 from core.runner.store import Store
 from core.runner.training import Training
 from core.spec.scale import Scale
@@ -24,15 +25,18 @@ SHOWN = 5  # of what would come next, with --plan
 
 
 class Resolving:
-    """One command that resolves: `studies` before their judges, the ledgers, and what this command has seen fail."""
+    """One command that resolves: `studies` before their judges, the ledgers, and what this command has seen fail. `noise` is the study
+    of one configuration, whose scatter steadies the chances as far as it has been run."""
 
     def __init__(
-        self, options: Options, profile: str, store: Store, training: Training, studies: Sequence[Study], scale: Scale, found: finding.Found
-    ):
+        self, options: Options, profile: str, store: Store, training: Training, studies: Sequence[Study], scale: Scale,
+        found: finding.Found, noise: Study | None,
+    ):  # fmt: skip
         self.options, self.training, self.scale, self.found = options, training, scale, found
         # Published runs count here as they do for a plan: only if the command says so.
         self.store = store if options.use_published else Store(store.root, None)
         self.judges = [Judge(study, profile, scale, found.sources, self.store) for study in studies]
+        self.noise = Judge(noise, profile, scale, found.sources, self.store).noise() if noise is not None else None
         self.ledgers = Ledgers(store.root, scale.name, profile)
         self.known: dict[str, Ledger] = {}
         self.failed: set[str] = set()
@@ -60,19 +64,20 @@ class Resolving:
             for study, key in sorted(self._settled() - before):
                 entry = self.known[study].claims[key]
                 print(f"{study} {key} is {entry.outcome} with {entry.n} seeds.", flush=True)
-        self._table()
+        print("\n".join(table(self.judges, self.known)))
+        print(f"This command took {spoken(time.monotonic() - self.began)}.")
         return status
 
     def plan(self) -> int:
         """Say what would come next and what it would cost; nothing is written or trained."""
         self._read()
         for judge in self.judges:
-            judge.look(self.loaded)
+            judge.look(self.loaded, self.noise)
             self.known[judge.study.name] = self._entered(judge)
         found = self._choices()
         likeliest = {(one.wish.study, one.wish.claim): one for one in reversed(found)}  # of each claim the best choice
         for choice in [one for one in found if one in likeliest.values()][:SHOWN]:
-            print(f"{self._spoken(choice)}.")
+            print(f"{next_words(choice, self._wall(choice))}.")
         print(f"{len(self._open())} claims are open; {len(likeliest)} of them have runs to come that may settle them.")
         return 0
 
@@ -108,7 +113,7 @@ class Resolving:
             if ledger.batch is None:
                 ids = tuple(sorted(run.run_id for run in choice.runs))
                 self._keep(replace(ledger, batch=Batch(claim=choice.wish.claim, n=choice.wish.n, runs=ids)))
-        print(f"Next: {self._spoken(choice)}.", flush=True)
+        print(f"Next: {next_words(choice, self._wall(choice))}.", flush=True)
         return choice
 
     def _judge(self, held: bool = False) -> None:
@@ -118,7 +123,7 @@ class Resolving:
                 return self._judge(held=True)
         self._read()
         for judge in self.judges:
-            judge.look(self.loaded)
+            judge.look(self.loaded, self.noise)
             self._keep(self._entered(judge))
 
     def _entered(self, judge: Judge) -> Ledger:
@@ -170,41 +175,3 @@ class Resolving:
         if text not in self.said:
             self.said.add(text)
             print(text, flush=True)
-
-    def _spoken(self, choice: Choice) -> str:
-        """What comes next, for which claim, why, and what it takes."""
-        wish = choice.wish
-        why = {"first look": "whose first look is due", "begun": "whose runs are begun"}.get(
-            wish.leaning, f"which {(wish.chance or 0.0):.0%} of chance makes {wish.leaning} with {wish.aim} seeds"
-        )
-        taken = f"{len(choice.runs)} runs to {wish.n} seeds, about {spoken(self._wall(choice))}"
-        return f"{wish.study} {wish.claim}, {why}: {taken}"
-
-    def _table(self) -> None:
-        """Every claim with its verdict, and what there is to hope for it."""
-        rows = [
-            (judge.study.name, key, self.known[judge.study.name].claims[key], standing)
-            for judge in self.judges for key, standing in judge.standings.items()
-        ]
-        width = max((len(f"{name} {key}") for name, key, _, _ in rows), default=0)
-        for name, key, entry, standing in rows:
-            print(f"{f'{name} {key}':{width}}  {entry.outcome:12}  n = {entry.n:<3}  {self._prospect(entry.settled, standing)}".rstrip())
-        for judge in self.judges:
-            if not judge.study.claims:
-                print(f"{judge.study.name} has no claims at this scale.")
-        hours = sum(ledger.spent["seconds"] for ledger in self.known.values()) / 3600
-        taken = spoken(time.monotonic() - self.began)
-        print(f"{len(self._settled())} of {len(rows)} claims are settled. This command took {taken}; the studies rest on {hours:.2f} hours of training.")
-
-    def _prospect(self, settled: bool, standing: Standing) -> str:
-        if settled:
-            return ""
-        if standing.reason:
-            return standing.reason
-        if standing.futile:
-            return f"futile: {standing.chance:.0%} of chance at best at every look left"
-        if not standing.wishes:
-            return "no run can settle it"
-        if standing.chance is None:
-            return "its first look is due"
-        return f"{standing.chance:.0%} of chance left"
