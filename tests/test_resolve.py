@@ -68,7 +68,7 @@ def test_what_is_true_is_found_and_no_run_is_wasted(alone):
     assert counts["c"] >= found["K3"]["n"] and counts["d"] == counts["c"]
     for text in ("whose first look is due", "of chance makes", "K1 is supported with", "4 of 5 claims are settled"):
         assert text in done.stdout
-    assert re.search(r"mocose-one K4 +undecided +n = 18 +futile: \d% of chance at best at every look left", done.stdout), done.stdout[-1500:]
+    assert re.search(r"mocose-one K4 +undecided +n = 18 +futile: \d\.\d% of chance at best at every look left", done.stdout), done.stdout[-1500:]
     assert "drew nothing" in done.stdout  # then it renders as ever
 
 

@@ -41,7 +41,7 @@ def prospect(standing: Standing) -> str:
     if standing.reason:
         return standing.reason
     if standing.futile:
-        return "no look is left" if standing.chance is None else f"futile: {standing.chance:.0%} of chance at best at every look left"
+        return "no look is left" if standing.chance is None else f"futile: {standing.chance:.1%} of chance at best at every look left"
     if not standing.wishes:
         return "no run can settle it"
     return "its first look is due" if standing.chance is None else f"{standing.chance:.0%} of chance left"
