@@ -140,8 +140,8 @@ class Resolving:
                 )
             claims[key] = then if kept else now
         pending = ledger.batch
-        if pending is not None and (claims[pending.claim].settled or all(self.store.has(run, use_published=True) for run in pending.runs)):
-            pending = None
+        if pending is not None and all(self.store.has(run, use_published=True) for run in pending.runs):
+            pending = None  # not before, even if its claim is settled: an interrupted command must end as an undisturbed one
         return replace(ledger, cells={**ledger.cells, **judge.first}, claims=claims, batch=pending, spent=judge.spent())
 
     def _begun(self, judge: Judge) -> Choice | None:
