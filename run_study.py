@@ -71,7 +71,7 @@ class Command:
     """One command: its options, and the store, scale and studies that they amount to."""
 
     def __init__(self, options: Options, argv: list[str], surroundings: Surroundings):
-        self.options = options
+        self.options, self.argv = options, argv
         self.around = surroundings
         self.results = options.results_dir or surroundings.home / "results"
         self.published = surroundings.home / "results" / "published"
@@ -99,6 +99,13 @@ class Command:
             return self.drawing.redraw_scale(studies, scale, found, seeds)
         if self.options.mode == "render":
             return self.drawing.draw(studies, scale, found, seeds)
+        if self.options.mode == "verify":
+            verification = importlib.import_module("core.runner.verify").Verification(
+                self.options, self.argv, self.published, self.around.job, self.around.warm
+            )
+            return verification.go(studies, self.profile, scale, found)
+        if self.options.resolve:
+            return self.resolve(studies, scale, found, seeds)
         plan = planning.plan(
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,
@@ -112,7 +119,23 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publish(plan)
+            self.publish([run.run_id for run in plan.runs])
+        self.drawing.draw(studies, scale, found, seeds)
+        return status
+
+    def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+        """Spend the budget where it decides most, then render; the exit status."""
+        noise = next((study for study in self.around.studies if study.name == "noise"), None)
+        resolving = importlib.import_module("core.runner.resolve").Resolving(
+            self.options, self.profile, self.store, self.training, studies, scale, found, noise
+        )
+        if self.options.mode == "plan":
+            return resolving.plan()
+        status = resolving.go()
+        if status > 128:
+            return status
+        if self.options.publish:
+            self.publish(resolving.runs())
         self.drawing.draw(studies, scale, found, seeds)
         return status
 
@@ -194,9 +217,9 @@ class Command:
             print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
         return 0
 
-    def publish(self, plan: Plan) -> None:
+    def publish(self, runs: Sequence[str]) -> None:
         """Copy one's own finished runs into the published folder."""
-        own = [run.run_id for run in plan.runs if self.store.has(run.run_id)]
+        own = [run for run in runs if self.store.has(run)]
         for identity in own:
             self.store.publish(identity, self.published)
         print(f"Published {len(own)} runs to {self.published / 'runs'}.")

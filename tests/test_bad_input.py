@@ -324,6 +324,48 @@ def test_figures_that_cannot_be_written(desk, capsys):
     assert (desk.results / "figures").read_text() == "mine" and all(desk.store.verified(run.run_id) for run in runs)
 
 
+BUDGETS = {
+    "0": "no time above 0, such as 2h", "0s": "no time above 0", "0h0m": "no time above 0", "-1h": "no time above 0",
+    "soon": "'soon' is no time above 0", "": "no time above 0", "2": "no time above 0", "h": "no time above 0", "2h2h": "no time above 0",
+    "nanh": "no time above 0", "infh": "no time above 0", "1e9h": "no time above 0", "30m1h": "no time above 0", "２h": "no time above 0",
+    "8761h": "more than a year", "9" * 90 + "s": "more than a year", "9" * 5000 + "h": "no time above 0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BUDGETS, ids=[name[:8] for name in BUDGETS])
+def test_no_such_budget(desk, capsys, text):
+    check(desk, capsys, ["table3", "--resolve", f"--budget={text}", *here(desk)], f"(?s){BUDGETS[text]}")
+
+
+TOGETHER = {
+    "--resolve": "--resolve needs to know how long it may take; add --budget",
+    "--budget 2h": "--budget is what --resolve may spend; add --resolve",
+    "--resolve --budget 2h --set loss.temperature=0.1": "--set does not go with --resolve",
+    "--resolve --budget 2h --force": "--force does not go with --resolve",
+    "--resolve --budget 2h --cell 0.9": "--cell does not go with --resolve",
+    "--resolve --budget 2h --seeds 5": "--seeds does not go with --resolve",
+    "--resolve --budget 2h --checkpoint last": "--checkpoint last does not go with --resolve",
+    "--resolve --budget 2h --status": "--status does not go with --resolve",
+    "--resolve --budget 2h --list": "--list does not go with --resolve",
+    "--resolve --budget 2h --regenerate-figures": "--regenerate-figures does not go with --resolve",
+    "--resolve --budget 2h --verify-published 2": "--verify-published does not go with --resolve",
+    "--resolve --plan --publish": "--publish goes with training",
+    "--verify-published 0": "no whole number of at least 1",
+    "--verify-published": "expected one argument",
+    "--verify-published few": "no whole number of at least 1",
+    "--verify-published 2 --plan": "--plan does not go with --verify-published",
+    "--verify-published 2 --seeds 2": "--seeds does not go with --verify-published",
+    "--verify-published 2 --force": "--force does not go with --verify-published",
+    "--verify-published 2 --publish": "--publish does not go with --verify-published",
+    "--verify-published 2 --cluster tcp://x:1": "--cluster does not go with --verify-published",
+}
+
+
+@pytest.mark.parametrize("line", TOGETHER)
+def test_what_does_not_go_together(desk, capsys, line):
+    check(desk, capsys, ["table3", *line.split(), *here(desk)], TOGETHER[line])
+
+
 EVALUATE = {
     "{data} --scale demo": "has no config.json",
     "{data}/none --scale demo": "is not a folder",

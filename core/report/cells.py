@@ -29,6 +29,7 @@ from core.spec.layout import Cell
 from core.spec.study import Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
+MOST_SEEDS = 1000  # of a cell
 PAIRS_AGREE = 0.02  # points: pairs that do not give the recorded score again are another checkpoint's
 
 
@@ -134,7 +135,8 @@ def gather(
     study: Study, *, profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict[str, RunResult] | None = None,
     noise: float | None = None,
 ) -> StudyResult:  # fmt: skip
-    """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones.
+    """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones, and of each cell the seeds
+    beyond as far as they are stored without a gap: runs go where they decide, so cells may have more seeds than others.
 
     `loaded` keeps what was read, by run id, for studies that share runs; `noise` is the SD of one run in the noise study.
     """
@@ -148,7 +150,8 @@ def gather(
         if reasons[cell.labels]:
             by_cell[cell.labels] = ()
             continue
-        configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=seeds)
+        there = stored_seeds(study, cell, profile=profile, scale=scale, sources=sources, least=seeds, store=store)
+        configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=there)
         aggregates.append(configs[0].sts.aggregate)
         metric = study.metric_of(cell)
         by_cell[cell.labels] = tuple(
@@ -183,6 +186,17 @@ def gather(
         study=study, profile=profile, scale=scale, sources=sources, seeds=seeds, aggregate=aggregate, cells=tuple(results),
         noise=noise,
     )  # fmt: skip
+
+
+def stored_seeds(study: Study, cell: Cell, *, profile: str, scale: Scale, sources: Sources, least: int, store) -> int:
+    """How many seeds of a cell are read: `least`, or as many from 0 on as are stored without a gap, if those are more."""
+    seeds = 0
+    while seeds < MOST_SEEDS:
+        config = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seeds)
+        if not store.has(run_id(config), use_published=True):
+            break
+        seeds += 1
+    return max(seeds, least)
 
 
 def _run(

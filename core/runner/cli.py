@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ DESCRIPTION = "Train what is missing of the named studies and render their table
 EPILOG = "`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`."
 
 MOST = 1000  # seeds, or runs at once
+YEAR = 365 * 24 * 3600.0  # seconds
+MODE_NAMES = {"render": "regenerate-figures"}  # of modes that are not called as their options are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,10 @@ class Options:
     settings: tuple[str, ...]
     last: bool  # read runs at their last checkpoint
     cells: tuple[str, ...]  # labels of the cells that are meant; none: all
-    mode: str  # train, plan, list, status or render
+    mode: str  # train, plan, list, status, render or verify
+    resolve: bool  # spend time where it decides most, instead of training what is missing
+    budget: float | None  # seconds that --resolve may take
+    verify: int  # how many published runs --verify-published trains anew
     use_published: bool
     publish: bool
     force: bool
@@ -60,31 +66,68 @@ class Parser(argparse.ArgumentParser):
 def parse(argv: list[str]) -> Options:
     """The options of a command line. Raises UserError for anything that cannot be meant."""
     given = _parser().parse_intermixed_args(argv)
+    given.last = given.checkpoint == "last"
     if given.all and given.study:
         raise UserError("--all is every study; leave out the names or leave out --all.")
     if not given.all and not given.study and given.mode != "list":
         raise UserError("No study is named; give one (see --list) or --all.")
     if given.all and given.set:
         raise UserError("--set changes one study's runs; name that study instead of --all.")
-    if given.all and given.checkpoint == "last":
+    if given.all and given.last:
         raise UserError("--checkpoint last reads studies that show scores; name them instead of --all.")
+    if given.resolve:
+        _check_resolve(given)
+    elif given.budget is not None:
+        raise UserError("--budget is what --resolve may spend; add --resolve or leave it out.")
+    if given.verify_published:
+        _check_verify(given)
     if given.mode != "train":
         for wrong, name in ((given.force, "--force"), (given.publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
-                raise UserError(f"{name} goes with training, which --{given.mode.replace('render', 'regenerate-figures')} does not do; leave one out.")
+                raise UserError(f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out.")
     if given.cell and given.mode in ("list", "render"):
         raise UserError("--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out.")
     encoders = _encoders(given.encoder)
+    mode = "verify" if given.verify_published else given.mode
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
         jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set),
-        last=given.checkpoint == "last", cells=tuple(given.cell), mode=given.mode,
+        last=given.last, cells=tuple(given.cell), mode=mode,
+        resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
         cluster=given.cluster,
     )  # fmt: skip
+
+
+def _check_resolve(given: argparse.Namespace) -> None:
+    """Raise UserError for what does not go with --resolve, which chooses runs and their number by itself."""
+    for wrong, name, why in (
+        (given.set, "--set", "decides claims, which a variant has not"),
+        (given.last, "--checkpoint last", "decides claims, which are on the selected checkpoint"),
+        (given.force, "--force", "adds the runs that are missing; train anew without it first"),
+        (given.cell, "--cell", "chooses the cells by itself"),
+        (given.seeds, "--seeds", "chooses the seeds by itself, look by look"),
+        (given.verify_published, "--verify-published", "trains what is missing, not what is published"),
+        (given.mode not in ("train", "plan"), f"--{MODE_NAMES.get(given.mode, given.mode)}", "trains"),
+    ):
+        if wrong:
+            raise UserError(f"{name} does not go with --resolve, which {why}; leave one out.")
+    if given.budget is None and given.mode == "train":
+        raise UserError("--resolve needs to know how long it may take; add --budget, such as --budget 2h.")
+
+
+def _check_verify(given: argparse.Namespace) -> None:
+    """Raise UserError for what does not go with --verify-published, which keeps nothing and chooses its runs by itself."""
+    for wrong, name in (
+        (given.set, "--set"), (given.last, "--checkpoint last"), (given.force, "--force"), (given.cell, "--cell"),
+        (given.seeds, "--seeds"), (given.publish, "--publish"), (given.use_published, "--use-published"), (given.cluster, "--cluster"),
+        (given.mode != "train", f"--{MODE_NAMES.get(given.mode, given.mode)}"),
+    ):  # fmt: skip
+        if wrong:
+            raise UserError(f"{name} does not go with --verify-published, which trains published runs as they are and keeps none; leave one out.")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,6 +163,10 @@ def _parser() -> argparse.ArgumentParser:
         "writing one (default: 0, or 60 with checkpoints)",
     )
     parser.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
+    parser.add_argument("--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)")
+    parser.add_argument("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
+    parser.add_argument("--verify-published", type=_count, default=0, metavar="N",
+                        help="train N published runs anew, compare, and keep nothing")
     mode = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--plan", "plan", "say what would be trained, and train nothing"),
@@ -180,6 +227,18 @@ def _seconds(text: str) -> float:
         value = 0.0
     if not 0.0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value
+
+
+def _duration(text: str) -> float:
+    """Seconds of `2h`, `90m`, `30s`, `1h30m` or `1.5h`."""
+    found = re.fullmatch(r"(?:([0-9]+(?:\.[0-9]+)?)h)?(?:([0-9]+(?:\.[0-9]+)?)m)?(?:([0-9]+(?:\.[0-9]+)?)s)?", text[:100].strip(), re.ASCII)
+    hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
+    value = hours * 3600 + minutes * 60 + seconds
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no time above 0, such as 2h, 90m, 30s or 1h30m")
+    if value > YEAR:
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is more than a year, the most that is sensible")
     return value
 
 

@@ -88,7 +88,7 @@ def plan(
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
         for identity, (config, seed) in found.items()
     )
-    absent = [run for run in runs if force or not _sound(store, run.run_id, use_published)]
+    absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
     return Plan(runs=runs, missing=tuple(absent), entries=entries)
 
@@ -107,5 +107,6 @@ def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
-def _sound(store: Store, identity: str, use_published: bool) -> bool:
+def sound(store: Store, identity: str, use_published: bool) -> bool:
+    """Whether a run is there and can be believed; a damaged one of one's own is set aside, with a printed sentence."""
     return store.verified(identity) or (use_published and store.verified_published(identity))

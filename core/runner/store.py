@@ -238,9 +238,10 @@ class Store:
     def _checked(self, path: Path) -> tuple[pa.Table, RunConfig, dict[str, str]]:
         table, footer = _opened(path, _content(path), tables.RUN_SCHEMA)
         try:
-            config, numerics = from_canonical_json(footer["config"])
+            if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:  # another's may have fields that are not known here
+                config, _ = from_canonical_json(footer["config"])
             known = footer["status"] in get_args(Status) and isinstance(json.loads(footer["provenance"]), dict)
-        except (UserError, KeyError, ValueError, RecursionError) as error:
+        except (UserError, KeyError, ValueError, TypeError, RecursionError) as error:
             raise CorruptRun(f"{path} holds a configuration that cannot be read; delete the file and train the run again.") from error
         if numerics != NUMERICS:
             raise OtherVersion(

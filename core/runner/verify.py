@@ -1,0 +1,159 @@
+"""Training published runs anew, elsewhere, to say how far they come out as they were published. Nothing of it is kept."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.runner import sources as finding
+from core.runner.cli import Options
+from core.runner.choosing import batch
+from core.runner.plan import PlannedRun
+from core.runner.store import Store
+from core.runner.stored import OtherVersion, StoredRun
+from core.runner.training import Training
+from core.spec.config import RunConfig
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.scale import Scale
+from core.spec.study import Study
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SAME = 0.01  # points: a larger difference is more than another make of processor explains
+SCORES = ("spearman_", "accuracy_")  # how the metrics begin that are scores x 100
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Of one run: the largest |difference| over the scores that both have (points), their number, and how many only one has."""
+
+    largest: float
+    scores: int
+    alone: int
+
+
+class Verification:
+    """One command that verifies published runs of `studies`: `job` and `warm` are what trains."""
+
+    def __init__(self, options: Options, argv: Sequence[str], published: Path, job: str, warm: Sequence[str]):
+        self.options, self.argv, self.job, self.warm = options, argv, job, warm
+        self.published = Store(published / "none", published)
+
+    def go(self, studies: Sequence[Study], profile: str, scale: Scale, found: finding.Found) -> int:
+        """Train some of the published runs anew and compare; the exit status: 1 if one fails or differs by more than 0.01 points."""
+        there = self._published(scale, found)
+        wanted = spread(sorted(named(studies, profile, scale, found, there), key=lambda run: run.run_id), self.options.verify)
+        if not wanted:
+            print(f"None of the published runs of these studies (scale {scale.name}, profile {profile}) can be made here, so nothing is verified.")
+            return 0
+        scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
+        try:
+            store = Store(scratch, None)
+            training = Training(self.options, self.argv, store, scratch, self.published.published, self.job, self.warm)
+            print(f"{len(wanted)} published runs are trained anew in {scratch}, which is removed afterwards.")
+            status = training.train(batch(wanted), scale, found)
+            return status if status > 128 else max(status, self._compared(wanted, there, store))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _published(self, scale: Scale, found: finding.Found) -> dict[str, StoredRun]:
+        """The published runs of a scale that this code, text and encoder can make, by id; what they cannot is said."""
+        there, passed = {}, Counter()
+        known = {one.digest for one in found.sources.encoders()}
+        evaluations = {found.sources.evaluation_digest, found.sources.transfer_digest}
+        for identity in self.published.runs():
+            try:
+                run = self.published.load(identity)
+            except OtherVersion:
+                passed["were made by another version of the code (NUMERICS)"] += 1
+                continue
+            except UserError:
+                passed["cannot be read"] += 1
+                continue
+            config = run.config
+            if config.scale != scale.name:
+                continue
+            if config.data.digest != found.sources.corpus_digest or config.encoder.digest not in known or config.eval.digest not in evaluations:
+                passed["were made with another text, encoder or evaluation data than are here"] += 1
+            else:
+                there[identity] = run
+        for why, count in passed.items():
+            print(f"{count} published runs {why}, and are passed over.")
+        return there
+
+    def _compared(self, wanted: Sequence[PlannedRun], there: dict[str, StoredRun], store: Store) -> int:
+        """Say how far the runs differ; the exit status."""
+        found = {}
+        for run in wanted:
+            if not store.has(run.run_id):
+                continue  # it failed, and that was said
+            one = found[run.run_id] = difference(there[run.run_id].rows, store.load(run.run_id).rows)
+            alone = f"; {one.alone} scores are in one of them alone" if one.alone else ""
+            print(f"{run.run_id} {run.label}: at most {one.largest:.6f} points apart over {one.scores} scores{alone}.")
+        if not found:
+            return 1
+        largest = max(one.largest for one in found.values())
+        print(f"{len(found)} published runs were trained anew; the largest difference is {largest:.6f} points.")
+        empty = [identity for identity, one in found.items() if not one.scores]
+        if empty:
+            print(f"{empty[0]} has no score in common with its published run; there is nothing to go by.")
+        if largest > SAME:
+            print(f"That is more than {SAME} points: these published runs cannot be made again with this code on this machine.")
+        return 1 if empty or largest > SAME else 0
+
+
+def named(
+    studies: Sequence[Study], profile: str, scale: Scale, found: finding.Found, there: dict[str, StoredRun]
+) -> list[PlannedRun]:
+    """The published runs that cells of these studies ask for, with one of the cells."""
+    seeds = 1 + max((run.config.seed.model for run in there.values()), default=-1)
+    asked: dict[str, PlannedRun] = {}
+    for study in (study.at(scale) for study in studies):
+        for cell in study.cells:
+            if study.unavailable(cell, scale, found.sources) is not None:
+                continue
+            configs: list[RunConfig] = study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)
+            for seed, config in enumerate(configs):
+                identity = run_id(config)
+                if identity in there:
+                    name = f"{study.name} {'/'.join(cell.labels)}"
+                    asked.setdefault(identity, PlannedRun(run_id=identity, config=config, cells=(name,), seed=seed))
+    return list(asked.values())
+
+
+def spread(runs: Sequence[PlannedRun], count: int) -> list[PlannedRun]:
+    """So many of these, evenly spread over their order, or all if there are fewer."""
+    count = min(count, len(runs))
+    return [runs[(2 * place + 1) * len(runs) // (2 * count)] for place in range(count)]
+
+
+def difference(published: DataFrame, anew: DataFrame) -> Difference:
+    """How far the scores of two runs lie apart, by checkpoint, task and metric (along a curve by step, too). No number on both
+    sides is no difference, on one side an infinite one."""
+    one, other = scores(published), scores(anew)
+    both = one.keys() & other.keys()
+    gaps = [apart(one[key], other[key]) for key in both]
+    return Difference(max(gaps, default=0.0), len(both), len(one.keys() ^ other.keys()))
+
+
+def scores(rows: DataFrame) -> dict[tuple, float]:
+    """The scores of a run by what they are."""
+    kept = rows[rows["metric"].str.startswith(SCORES)]
+    return {
+        (row.checkpoint, row.task, row.metric, row.step if row.checkpoint == "curve" else None): row.value
+        for row in kept.itertuples(index=False)
+    }
+
+
+def apart(one: float, other: float) -> float:
+    """|one - other|; 0 for two NaN, infinite for a single one."""
+    if one != one or other != other:
+        return 0.0 if one != one and other != other else float("inf")
+    return abs(one - other)

@@ -1,0 +1,99 @@
+"""How claims stand on stored runs and what each would be given next, on a store in memory; and the seeds that tables read."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fake_store import SOURCES, FakeStore, config_of
+from known_jobs import ONE, TWO
+
+from core.report.cells import gather, stored_seeds
+from core.runner import judging
+from core.runner.choosing import choices, missing, wall
+from core.runner.history import History
+from core.runner.judging import Judge
+from core.spec.base import PROFILES
+from core.spec.scale import DEMO
+
+PROFILE = PROFILES[0]
+
+
+def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gaps: tuple = ()) -> FakeStore:
+    store = FakeStore()
+    for label, count in seeds.items():
+        for seed in range(count):
+            if (label, seed) not in gaps:
+                value = levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd)
+                store.add(config_of(ONE, (label,), seed, PROFILE), value)
+    return store
+
+
+LEVELS = {"a": 56.0, "b": 50.0, "c": 53.0, "d": 52.5}
+
+
+def judged(store, study=ONE) -> Judge:
+    judge = Judge(study, PROFILE, DEMO, SOURCES, store)
+    assert judge.look({}, None) and not judge.look({}, None)  # nothing new the second time
+    return judge
+
+
+def labels(wish) -> str:
+    return "".join(cell.labels[0] for cell in wish.cells)
+
+
+def test_without_three_seeds_every_claim_asks_for_its_first_look_alone():
+    judge = judged(filled({"a": 2, "b": 3}, LEVELS))
+    for key, cells in {"K1": "ab", "K2": "abc", "K3": "cd"}.items():
+        (wish,) = judge.standings[key].wishes
+        assert (wish.leaning, wish.n, wish.chance, labels(wish)) == ("first look", 3, None, cells)
+    assert [run.seed for run in missing(judge, judge.standings["K1"].wishes[0], 3)] == [2]  # the others are there
+    assert len(missing(judge, judge.standings["K3"].wishes[0], 3)) == 6
+
+
+def test_a_claim_that_leans_to_contradicted_needs_the_two_cells_of_its_worst_comparison():
+    judge = judged(filled(dict.fromkeys("abcd", 3), LEVELS, sd=0.8))
+    wishes = judge.standings["K2"].wishes
+    against = [wish for wish in wishes if wish.leaning == "contradicted"]
+    assert against and all(labels(wish) == "bc" and wish.n == 5 for wish in against)
+    assert not [wish for wish in wishes if wish.leaning == "supported"]  # b is three points below c
+    assert all(labels(wish) == "ab" for wish in judge.standings["K1"].wishes) or judge.standings["K1"].entry.settled
+
+
+def test_choices_put_first_looks_first_and_then_the_largest_chance_by_the_second():
+    one = judged(filled({**dict.fromkeys("abcd", 3)}, LEVELS, sd=0.8))
+    store = FakeStore()
+    two = Judge(TWO, PROFILE, DEMO, SOURCES, store)
+    two.look({}, None)
+    open_claims = {("mocose-one", key) for key in one.standings} | {("mocose-two", "L1")}
+    found = choices([one, two], open_claims, History(), set())
+    assert (found[0].wish.study, found[0].wish.leaning) == ("mocose-two", "first look")
+    rates = [choice.wish.chance / choice.seconds for choice in found[1:]]
+    assert rates == sorted(rates, reverse=True) and len(rates) > 2
+    assert not [choice for choice in choices([one, two], {("mocose-one", "K3")}, History(), set()) if choice.wish.claim != "K3"]
+    failed = {found[0].runs[0].run_id}
+    assert "mocose-two" not in {choice.wish.study for choice in choices([one, two], open_claims, History(), failed)}
+    seconds = [History().seconds(run.config) for run in found[0].runs]
+    assert wall(found[0].runs, History(), 2) == pytest.approx(sum(seconds) / 2) and wall(found[0].runs, History(), 99) == max(seconds)
+
+
+def test_a_study_that_cannot_carry_the_experiment_is_passed_over_with_its_reason(monkeypatch):
+    monkeypatch.setattr(judging, "reasons_of", lambda result: ("the queue turns over once", "two epochs"))
+    judge = judged(filled(dict.fromkeys("abcd", 12), LEVELS))
+    for standing in judge.standings.values():
+        assert standing.entry.outcome == "undecided" and not standing.wishes
+        assert standing.reason == "not comparable: the queue turns over once; two epochs"
+
+
+def test_a_look_counts_seeds_without_a_gap():
+    judge = judged(filled(dict.fromkeys("abcd", 8), LEVELS, gaps=(("b", 4),)))
+    assert judge.standings["K3"].entry.n >= 5 and judge.standings["K1"].entry.n == 3
+    assert [run.seed for run in missing(judge, next(w for w in judge.standings["K4"].wishes), 12)] == [8, 8, 9, 9, 10, 10, 11, 11]
+
+
+def test_tables_read_every_seed_that_is_stored_without_a_gap():
+    store = filled({"a": 7, "b": 7, "c": 2}, LEVELS, gaps=(("b", 5),))
+    result = gather(ONE, profile=PROFILE, scale=DEMO, sources=SOURCES, seeds=3, store=store)
+    assert [len(cell.runs) for cell in result.cells] == [7, 5, 3, 3] and [cell.estimate.n for cell in result.cells] == [7, 5, 2, 0]
+    assert [run.seed for run in result.cells[0].runs] == list(range(7))
+    assert [stored_seeds(ONE, cell, profile=PROFILE, scale=DEMO, sources=SOURCES, least=6, store=store) for cell in ONE.cells] == [7, 6, 6, 6]
