@@ -88,8 +88,8 @@ class SimCSE(nn.Module):
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
 
-    def diagnostics(self) -> dict[str, float]:
-        """Numbers about the method that a run keeps; none here."""
+    def diagnostics(self, batch: Packed) -> dict[str, float | None]:
+        """Numbers about the method that a run keeps, some of them of these sentences; none here."""
         return {}
 
     def _compared(self, views: Packed, negatives: Tensor | None = None) -> Tensor:
