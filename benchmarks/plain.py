@@ -21,8 +21,9 @@ from benchmarks.setting import Setting
 from benchmarks.timing import now
 from core.engine import heads
 from core.engine.batches import batch_indices
+from core.engine.dropout import Dropout
 from core.engine.encoder import from_pretrained
-from core.engine.schedules import ema_decay, learning_rate
+from core.spec.schedules import ema_decay, learning_rate
 from core.engine.streams import torch_stream
 from core.engine.sts import StsSet
 from core.engine.tokens import TokenTable
@@ -49,6 +50,8 @@ class PlainMoCoSE(nn.Module):
         self.pooler = heads.pooler(sizes, weights)
         self.projection = heads.projection(config.heads, sizes, weights)
         self.predictor = heads.predictor(config.heads, sizes, weights)
+        with_torchs_dropout(self.projection, config.heads.dropout)
+        with_torchs_dropout(self.predictor, config.heads.dropout)
         self.target_layers = copy.deepcopy(bert.encoder)
         self.target_pooler = copy.deepcopy(self.pooler)
         self.target_projection = copy.deepcopy(self.projection)
@@ -92,6 +95,13 @@ class PlainMoCoSE(nn.Module):
                 followed = online.state_dict()
                 for name, value in target.state_dict().items():
                     value.copy_(decay * value + (1.0 - decay) * followed[name])
+
+
+def with_torchs_dropout(layers: nn.Sequential, rate: float) -> None:
+    """Put torch's own dropout where a head has ours."""
+    for place, layer in enumerate(layers):
+        if isinstance(layer, Dropout):
+            layers[place] = nn.Dropout(rate)
 
 
 def load(setting: Setting) -> nn.Module:

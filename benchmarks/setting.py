@@ -36,8 +36,8 @@ class Setting:
     threads: int
 
     def config(self, method: str, **changes: object) -> RunConfig:
-        """A run of a method's clean base at this scale; double underscores in the changes stand for dots."""
-        run = at_scale(base(method, "clean"), SCALES[self.scale], self.found.sources)
+        """A run of a method's repaired base at this scale; double underscores in the changes stand for dots."""
+        run = at_scale(base(method, "repaired"), SCALES[self.scale], self.found.sources)
         return vary(run, {name.replace("__", "."): value for name, value in changes.items()})
 
     @property

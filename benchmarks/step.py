@@ -14,7 +14,6 @@ from benchmarks.timing import Row, alternated, now
 from core.engine.batches import batch_indices, training_batches
 from core.engine.mocose import MoCoSE
 from core.engine.simcse import SimCSE
-from core.engine.streams import stream_seed
 from core.engine.trainer import train
 from core.spec.config import RunConfig
 from core.spec.vary import vary
@@ -29,7 +28,6 @@ class OurTraining:
         self.config, self.device = config, setting.device
         encoder, tokenizer = setting.encoder(config)
         self.table = setting.table(config, tokenizer)
-        torch.manual_seed(stream_seed(config.seed.data, "dropout"))
         self.model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, setting.device)
         if graphs:
             self.model.replay()

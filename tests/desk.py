@@ -81,7 +81,7 @@ class Desk:
     def six(self) -> Plan:
         """What SIX plans, as the store stands."""
         study, sources = studies.find("mocose-table3"), self.found().sources
-        return plan([study], profile="clean", scale=MINI, sources=sources, seeds=1, store=self.store)
+        return plan([study], profile="paper", scale=MINI, sources=sources, seeds=1, store=self.store)
 
     def behave(self, **by_id: str) -> None:
         (self.cache / "behaviour.json").write_text(json.dumps(by_id))

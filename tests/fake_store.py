@@ -63,7 +63,7 @@ class FakeStore:
         return made
 
 
-def config_of(study, labels, seed: int, profile: str = "clean", scale: Scale = DEMO):
+def config_of(study, labels, seed: int, profile: str = "paper", scale: Scale = DEMO):
     """The configuration of a cell, by its labels."""
     cell = next(cell for cell in study.cells if cell.labels == tuple(labels))
     return study.config(cell, profile=profile, scale=scale, sources=SOURCES, seed=seed)
@@ -77,7 +77,7 @@ def filled(study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scal
         for seed in range(seeds):
             if (cell.labels, seed) in skip or study.unavailable(cell, scale, SOURCES) is not None:
                 continue
-            config = study.config(cell, profile="clean", scale=scale, sources=SOURCES, seed=seed)
+            config = study.config(cell, profile="paper", scale=scale, sources=SOURCES, seed=seed)
             noise = int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32 - 0.5
             store.add(config, level + (place * 7) % 5 + spread * noise, scale=scale)
     return store

@@ -8,7 +8,7 @@ from fake_store import SOURCES, FakeStore, config_of
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
-    return gather(study, profile="clean", scale=scale, sources=sources, seeds=seeds, store=store)
+    return gather(study, profile="paper", scale=scale, sources=sources, seeds=seeds, store=store)
 
 
 def small(**changes):

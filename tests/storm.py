@@ -58,7 +58,7 @@ REAL = Command(("esimcse-table11", *SMALL), "demo", "core.engine.job:run", real=
 def planned(desk: Desk, seeds: int, study: str = STUDY) -> tuple[PlannedRun, ...]:
     """The runs that a storm's table is made of."""
     return plan(
-        [studies.find(study)], profile="clean", scale=MINI, sources=desk.found().sources, seeds=seeds, store=desk.store
+        [studies.find(study)], profile="paper", scale=MINI, sources=desk.found().sources, seeds=seeds, store=desk.store
     ).runs  # fmt: skip
 
 

@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize("target_gradient", [True, False])
 def test_the_plain_steps_lose_what_ours_lose(target_gradient):
     """Four steps with dropout off, an FGSM that is felt, and weights that move: the same losses."""
-    config = tiny.config("mocose", "clean", fgsm__epsilon=0.05, target__stop_gradient=not target_gradient, ema__total_updates=9)
+    config = tiny.config("mocose", "repaired", fgsm__epsilon=0.05, target__stop_gradient=not target_gradient, ema__total_updates=9)
     ours = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
     theirs = plain.PlainMoCoSE(config, tiny.bert(), CPU, target_gradient=target_gradient).train()
     optimisers = [torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05) for m in (ours, theirs)]

@@ -113,7 +113,7 @@ def test_cells_are_chosen_by_one_label_or_by_all_and_the_table_stays_whole(desk)
     done = desk.do("table3", "--seeds", "1", "--cell", "0.9", "--cell", "0.95", REAL_REPORT="1")
     assert done.returncode == 0 and "Trained 2 of 2 runs" in done.stdout, done.stderr
     assert {desk.store.load(run).config.ema.start for run in desk.store.runs()} == {0.9, 0.95}
-    rows = (desk.results / "mini/clean/mocose-table3.csv").read_text().splitlines()
+    rows = (desk.results / "mini/paper/mocose-table3.csv").read_text().splitlines()
     assert len(rows) == 1 + 6 and "4 runs are missing" in done.stdout
 
 
@@ -121,7 +121,7 @@ def test_runs_are_read_at_their_last_checkpoint_without_being_trained_again(desk
     assert desk.do("table3", "--seeds", "1", REAL_REPORT="1").returncode == 0
     done = desk.do("table3", "--seeds", "1", "--checkpoint", "last", REAL_REPORT="1")
     assert done.returncode == 0 and "0 to train" in done.stdout, done.stderr
-    text = {name: (desk.results / f"mini/clean/{name}.csv").read_text() for name in ("mocose-table3", "mocose-table3@last")}
+    text = {name: (desk.results / f"mini/paper/{name}.csv").read_text() for name in ("mocose-table3", "mocose-table3@last")}
     assert "selected:avg:spearman" in text["mocose-table3"] and "last:avg:spearman" in text["mocose-table3@last"]
 
 

@@ -17,8 +17,8 @@ def begun(*stored, seeds=2):
     store = FakeStore()
     for study, label, seed in stored:
         store.add(config_of(study, (label,), seed), 50.0)
-    drawing = Drawing(None, "clean", store, None, None)
-    return [study.name for study in drawing.begun(list(STUDIES), "clean", DEMO, SimpleNamespace(sources=SOURCES), seeds)]
+    drawing = Drawing(None, "paper", store, None, None)
+    return [study.name for study in drawing.begun(list(STUDIES), "paper", DEMO, SimpleNamespace(sources=SOURCES), seeds)]
 
 
 @pytest.mark.parametrize("label, names", [("0.85", []), ("0.9", ["mocose-table3"])])

@@ -30,7 +30,7 @@ TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11"
 
 def drawn(study, store, seeds=3, scale=DEMO):
     with drawing():
-        return figure(gather(study, profile="clean", scale=scale, sources=SOURCES, seeds=seeds, store=store))
+        return figure(gather(study, profile="paper", scale=scale, sources=SOURCES, seeds=seeds, store=store))
 
 
 def panels(made):
@@ -83,7 +83,7 @@ def points_in(axes, marker=None):
 
 def test_every_single_run_and_every_mean_is_drawn():
     store = filled(TABLE3)
-    one = gather(TABLE3, profile="clean", scale=DEMO, sources=SOURCES, seeds=3, store=store)
+    one = gather(TABLE3, profile="paper", scale=DEMO, sources=SOURCES, seeds=3, store=store)
     own = panels(drawn(TABLE3, store))[0]
     expected = [run.value for run in one.runs] + [cell.estimate.mean for cell in one.cells]
     assert points_in(own) == pytest.approx(sorted(expected))
@@ -274,7 +274,7 @@ def test_fewer_colours_are_not_seen_and_both_pictures_are_the_same():
 
 def test_the_lines_under_a_figure_say_how_many_seeds_are_there_and_name_a_number_once():
     def under(study, **skip):
-        return " ".join(notes_of(gather(study, profile="clean", scale=DEMO, sources=SOURCES, seeds=3, store=filled(study, **skip))))
+        return " ".join(notes_of(gather(study, profile="paper", scale=DEMO, sources=SOURCES, seeds=3, store=filled(study, **skip))))
 
     assert "; 3 seeds." in under(TABLE11)
     missing = {(cell.labels, seed) for cell in TABLE11.cells for seed in (1, 2)}

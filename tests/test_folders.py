@@ -142,8 +142,8 @@ def test_a_folder_that_may_only_be_read_is_drawn_and_told_but_not_written(desk):
         assert "damaged" in told.stdout
         drawn = unprivileged(desk, "table3", "--seeds", "1", "--regenerate-figures", *here)
         assert drawn.returncode == 0 and f"go to {desk.folder / 'work' / 'redrawn'}" in drawn.stdout, drawn.stdout + drawn.stderr
-        assert (desk.folder / "work/redrawn/results/mini/clean/mocose-table3.csv").exists()
-        assert (desk.folder / "work/redrawn/figures/mini/clean/mocose-table3.png").exists()
+        assert (desk.folder / "work/redrawn/results/mini/paper/mocose-table3.csv").exists()
+        assert (desk.folder / "work/redrawn/figures/mini/paper/mocose-table3.png").exists()
         trained = unprivileged(desk, "table3", "--seeds", "1", *here)
         assert trained.returncode == 2 and trained.stderr.count("\n") == 1 and "may not be written" in trained.stderr, trained.stderr
     finally:

@@ -27,7 +27,7 @@ quick = settings(
     max_examples=150, deadline=None, database=None, derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
-CONFIG = vary(base("mocose", "clean"), {"scale": "mini", "train.steps": 5})
+CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
 RUN = run_id(CONFIG)
 text = st.text(max_size=60)
 harms = st.lists(st.tuples(st.sampled_from(("flip", "cut", "insert", "copy")), st.integers(0, 2**31), st.binary(min_size=1, max_size=40)),
@@ -142,7 +142,7 @@ def test_harmed_encoders_are_taken_or_refused(tmp_path, how, name):
         assert str(tmp_path) in str(error)
 
 
-RUNS = tuple(vary(base(method, profile), {"data.digest": "d"}) for method in BASES for profile in ("clean", "released"))
+RUNS = tuple(vary(base(method, profile), {"data.digest": "d"}) for method in BASES for profile in ("repaired", "released"))
 FIELDS = sorted({path for run in RUNS for path in paths(run)} | {"queue", "seed", "data", "scale"})
 written = st.one_of(
     text, st.integers().map(str), st.floats().map(str), st.sampled_from(("none", "true", "off", "on", "last", "[[0,5]]", "[" * 2000)),

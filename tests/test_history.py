@@ -16,7 +16,7 @@ from studies import find
 
 def config(name, place=0, seed=0):
     study = find(name)
-    return study.config(study.cells[place], profile="clean", scale=DEMO, sources=SOURCES, seed=seed)
+    return study.config(study.cells[place], profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
 
 
 def save(store, run, ratio, **recorded):

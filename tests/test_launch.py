@@ -56,7 +56,7 @@ def launcher(start):
 
 
 def planned(steps: int) -> PlannedRun:
-    config = vary(base("mocose", "clean"), {"scale": "mini", "train.steps": steps})
+    config = vary(base("mocose", "paper"), {"scale": "mini", "train.steps": steps})
     return PlannedRun(run_id=run_id(config), config=config, cells=("made-up a",), seed=0)
 
 

@@ -19,7 +19,7 @@ TABLE7, TABLE11 = find("table7"), find("esimcse-table11")
 def test_title_and_setting_name_scale_profile_encoder_and_data():
     page = markdown(result(TABLE7, filled(TABLE7)))
     assert page.startswith("# MoCoSE Table 7: Queue size and initial fill of the queue\n")
-    assert "scale demo · profile clean · encoder demo\\_bert 2x128 · text demo text · evaluation demo pairs" in page
+    assert "scale demo · profile paper · encoder demo\\_bert 2x128 · text demo text · evaluation demo pairs" in page
     assert "**demo scale: made-up language**" in page and "mean over Para, Length, Roles, Mixed" in page
     mini = markdown(result(TABLE11, filled(TABLE11, scale=MINI), scale=MINI))
     assert "made-up" not in mini and "on STS-B dev" in mini

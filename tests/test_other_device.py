@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 import tiny
 from core.engine import replay, trainer
 from core.engine.mocose import MoCoSE
+from core.engine.optimiser import parameter_groups
 from core.engine.packing import pack
 from core.engine.simcse import SimCSE
 
@@ -54,11 +55,9 @@ def trained(method, steps=3, fixed=False, **changes):
 @pytest.fixture(autouse=True)
 def optimiser(monkeypatch):
     """The same optimiser, not fused: fused kernels exist for real devices alone."""
-    fused = trainer.adamw
 
-    def plain(train, model):
-        made = fused(train, torch.nn.Linear(1, 1))
-        return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=made.defaults["lr"], fused=False, foreach=False)
+    def plain(train, model, new_layers):
+        return torch.optim.AdamW(parameter_groups(train, model, new_layers), lr=train.learning_rate, fused=False, foreach=False)
 
     monkeypatch.setattr(trainer, "adamw", plain)
 
@@ -72,7 +71,7 @@ def optimiser(monkeypatch):
     ("mocose", {"queue__negatives": "kmeans", "queue__clusters": 2}), ("mocose", {"queue__negatives": "mean"}),
 ])  # fmt: skip
 def test_steps_read_nothing_back_and_stay_on_their_device(method, changes, fixed, monkeypatch):
-    monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments: compute)
+    monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments, dropping: compute)
     with OneDevice():
         assert trained(method, fixed=fixed, steps=5, **changes).losses == []
 

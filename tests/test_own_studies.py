@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.spec.base import PROFILES, RELEASED, deviating
+from core.spec.base import PROFILES, RELEASED, REPAIRED, deviating
 from core.spec.identity import run_id, to_plain
 from core.spec.scale import DEMO, MINI, PAPER, Sources
 from core.spec.vary import read, vary
@@ -21,7 +21,7 @@ OWN = [study for study in STUDIES if study.paper == "ours"]
 LISTS = [find("deviations"), find("deviations-esimcse")]
 
 
-def run_of(study, *labels, profile="clean", scale=PAPER, sources=LARGE, seed=1):
+def run_of(study, *labels, profile="paper", scale=PAPER, sources=LARGE, seed=1):
     (cell,) = study.matching(labels)
     return study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
 
@@ -39,7 +39,7 @@ def differing(a, b):
 
 
 def test_they_are_these():
-    assert [study.name for study in OWN] == ["noise", "deviations", "deviations-d21", "deviations-esimcse"]
+    assert [study.name for study in OWN] == ["noise", "updates", "deviations", "deviations-d21", "deviations-esimcse"]
 
 
 @pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
@@ -69,42 +69,51 @@ def test_noise_has_seeds_for_the_largest_table_and_the_eight_printed_values():
 
 @pytest.mark.parametrize("study", LISTS, ids=lambda study: study.name)
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_deviation_differs_from_the_clean_configuration_in_what_it_names_alone(study, profile):
-    clean = run_of(study, "clean", profile=profile)
+def test_a_deviation_differs_from_the_papers_configuration_in_what_it_names_alone(study, profile):
+    paper = run_of(study, "paper", profile=profile)
     for cell in study.cells:
-        assert differing(clean, run_of(study, *cell.labels, profile=profile)) == set(cell.changes)
+        moved = {path for path, value in cell.changes.items() if read(paper, path) != value}
+        assert bool(moved) == (cell.labels != ("paper",) and cell.metric is None)
+        assert differing(paper, run_of(study, *cell.labels, profile=profile)) == moved
         sections = {path.partition(".")[0] for path in cell.changes}
-        assert len(sections) <= 1 or cell.labels[0] in ("all that the code does", "D37 last batch kept, no FGSM")
+        assert len(sections) <= 1 or cell.labels[0] in ("all that the code does", "repaired")
 
 
-@pytest.mark.parametrize("study", OWN[1:], ids=lambda study: study.name)
+@pytest.mark.parametrize("study", OWN[2:], ids=lambda study: study.name)
 def test_the_profile_moves_the_seed_alone(study):
     for cell in study.cells:
-        assert differing(run_of(study, *cell.labels), run_of(study, *cell.labels, profile="released")) == {"seed.data"}
+        paper, repaired, released = (run_of(study, *cell.labels, profile=profile) for profile in PROFILES)
+        assert paper == repaired and differing(paper, released) == {"seed.data"}
 
 
 @pytest.mark.parametrize("study, table, labels", [(LISTS[0], "table7", ("quarter", "512")), (LISTS[1], "esimcse-table11", ("2.5",))])
-def test_the_ends_of_the_list_are_the_two_profiles(study, table, labels):
-    assert run_id(run_of(study, "clean")) == run_id(run_of(find(table), *labels))
-    everything = run_of(study, "all that the code does", profile="released")
-    assert run_id(everything) == run_id(run_of(find(table), *labels, profile="released"))
+def test_the_list_has_the_profiles_themselves(study, table, labels):
+    rows = {"paper": "paper", "repaired": "repaired" if study.method == "mocose" else "D62 at most 10 (repaired)", "released": "all that the code does"}
+    for profile, row in rows.items():
+        assert run_id(run_of(study, row, profile=profile)) == run_id(run_of(find(table), *labels, profile=profile))
 
 
 @pytest.mark.parametrize("method", ["mocose", "esimcse"])
-def test_deviating_is_either_side_of_every_released_change(method):
-    clean, released = deviating(method)
-    assert set(clean) == set(released) == {path for path in RELEASED[method] if not path.startswith("text.")} - {"seed.data"}
-    assert not [path for path in clean if clean[path] == released[path]]
+def test_deviating_is_every_side_of_every_change(method):
+    sides = deviating(method)
+    listed = {path for path in (*REPAIRED[method], *RELEASED[method]) if not path.startswith("text.")} - {"seed.data"}
+    assert tuple(sides) == PROFILES and all(set(side) == listed for side in sides.values())
+    assert {path for path in listed if sides["paper"][path] != sides["repaired"][path]} == set(REPAIRED[method])
+    assert not [path for path in RELEASED[method] if path in listed and sides["repaired"][path] == sides["released"][path]]
 
 
-NEEDS = {"target.freeze_projection": {"target.stop_gradient"}, "select.metric": {"select.score"}, "select.score": {"select.metric"}}
+SCHEDULE, STALE = {"ema.schedule", "ema.end", "ema.total_updates"}, {"fgsm.gradient", "fgsm.views"}
+NEEDS = {
+    **{path: SCHEDULE | {"ema.start"} for path in SCHEDULE}, **{path: STALE for path in STALE},
+    "target.freeze_projection": {"target.stop_gradient"}, "select.metric": {"select.score"}, "select.score": {"select.metric"},
+}
 
 
 @pytest.mark.parametrize("study", LISTS, ids=lambda study: study.name)
-def test_no_released_change_is_forgotten(study):
+def test_no_change_is_forgotten(study):
     left_out = {"eval.apply_augmentation": "deviations-d21 has it", "queue.cut_first_batch": "without effect on a queue above a batch"}
-    alone = [cell.changes for cell in study.cells if cell.labels[0] != "all that the code does"]
-    for path, value in deviating(study.method)[1].items():
+    alone = [cell.changes for cell in study.cells if cell.labels[0] not in ("all that the code does", "repaired")]
+    for path, value in deviating(study.method)["released"].items():
         found = [changes for changes in alone if changes.get(path) == value and set(changes) <= {path} | NEEDS.get(path, set())]
         assert bool(found) == (path not in left_out), path
 
@@ -115,33 +124,35 @@ def test_labels_name_deviations_that_are_written_down():
     if not DEVIATIONS.exists():
         pytest.skip("the list of deviations is not beside this checkout (../shared/reference)")
     text = DEVIATIONS.read_text()
+    numbers -= {"D84"}  # found after that list was written: in base.py
     assert not [number for number in numbers if not re.search(rf"\*\*{number}\.", text)]
 
 
 def test_d21_asks_every_augmentation_both_ways():
     study = find("deviations-d21")
     for name in study.axis("augmentation").labels[1:]:
-        clean, augmented = (run_of(study, name, evaluation) for evaluation in ("clean", "augmented"))
-        assert clean.aug.active() and clean.aug == augmented.aug
-        assert differing(clean, augmented) == {"eval.apply_augmentation"} and augmented.eval.apply_augmentation
-    assert run_id(run_of(study, "none", "clean")) == run_id(run_of(find("deviations"), "clean"))
+        plain, augmented = (run_of(study, name, evaluation) for evaluation in ("plain", "augmented"))
+        assert plain.aug.active() and plain.aug == augmented.aug
+        assert differing(plain, augmented) == {"eval.apply_augmentation"} and augmented.eval.apply_augmentation
+    assert run_id(run_of(study, "none", "plain")) == run_id(run_of(find("deviations"), "paper"))
     printed = {cell.labels: cell.published for cell in study.cells if cell.published is not None}
-    assert printed == {("position shuffle", "augmented"): 73.80, ("token cut-off 0.1", "augmented"): 41.32,
-                       ("feature cut-off 0.01", "augmented"): 76.33, ("feature cut-off 0.1", "augmented"): 71.62}  # fmt: skip
+    assert printed == {("position shuffle of the code (D24)", "augmented"): 73.80,
+                       ("token cut-off 0.1 of the code (D22)", "augmented"): 41.32, ("feature cut-off 0.01", "augmented"): 76.33,
+                       ("feature cut-off 0.1", "augmented"): 71.62}  # fmt: skip
 
 
-def test_other_readings_share_the_clean_runs():
+def test_other_readings_share_the_papers_runs():
     for study in LISTS:
         readings = [cell for cell in study.cells if cell.metric is not None]
         assert {(m.metric.checkpoint, m.metric.quantity) for m in readings} == {
             ("last", "spearman"), ("selected", "spearman_mean"), ("selected", "spearman_wmean"),
         }  # fmt: skip
-        assert {run_id(run_of(study, *cell.labels)) for cell in readings} == {run_id(run_of(study, "clean"))}
+        assert {run_id(run_of(study, *cell.labels)) for cell in readings} == {run_id(run_of(study, "paper"))}
 
 
 def test_paths_in_the_lists_exist_and_move_away_from_the_clean_value():
     for study in LISTS:
-        clean = run_of(study, "clean")
+        paper = run_of(study, "paper")
         for cell in study.cells:
             for path, value in cell.changes.items():
-                assert read(clean, path) != value and read(vary(clean, cell.changes), path) == value
+                assert read(vary(paper, cell.changes), path) == value

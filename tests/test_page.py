@@ -27,7 +27,7 @@ TABLE = replace(
 )
 
 
-def result(study=TABLE, store=None, profile="clean", seeds=3):
+def result(study=TABLE, store=None, profile="paper", seeds=3):
     return gather(study, profile=profile, scale=DEMO, sources=SOURCES, seeds=seeds, store=store or filled(study))
 
 
@@ -81,18 +81,33 @@ def test_tiles_count_what_the_verdicts_say():
     assert "2 claims of the papers" in text
 
 
-def test_both_profiles_stand_side_by_side_where_both_exist():
-    clean = result()
+def under(profile, score):
+    """The table with three runs about a score in each cell, under a profile."""
     store = FakeStore()
     for cell in TABLE.cells:
         for seed in range(3):
-            store.add(TABLE.config(cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed), 40.0 + seed)
-    released = result(store=store, profile="released")
-    alone, both = (page([Section(result=clean, picture=None, other=other)]) for other in (None, released))
-    assert "Both profiles" not in alone
-    row = re.search(r"<tr><th>0\.85</th>(.*?)</tr>", both[both.index("Both profiles") :]).group(1)
-    cell = next(cell for cell in clean.cells if cell.cell.labels == ("0.85",))
-    assert f"{cell.estimate.mean:.2f} ±" in row and "41.00 ± 1.00 (n=3)" in row and "76.49" in row
+            store.add(TABLE.config(cell, profile=profile, scale=DEMO, sources=SOURCES, seed=seed), score + seed)
+    return result(store=store, profile=profile)
+
+
+def test_the_profiles_that_exist_stand_side_by_side():
+    paper, repaired, released = result(), under("repaired", 60.0), under("released", 40.0)
+    alone, both, all_three = (
+        page([Section(result=paper, picture=None, others=others)]) for others in ((), (released,), (repaired, released))
+    )
+    assert "side by side" not in alone
+    (cell,) = (cell for cell in paper.cells if cell.cell.labels == ("0.85",))
+    mean = cell.estimate.mean
+    here = f"{mean:.2f} ± {cell.estimate.sd:.2f} (n=3)"
+    gaps = {score: f"{score - mean:+.2f}".replace("-", "−") for score in (61.0, 41.0)}
+    sides = {both: ["41.00 ± 1.00 (n=3)", gaps[41.0]]}
+    sides[all_three] = ["61.00 ± 1.00 (n=3)", gaps[61.0], *sides[both]]
+    for text, wanted in sides.items():
+        table = text[text.index("side by side") :]
+        row = re.search(r"<tr><th>0\.85</th>(.*?)</tr>", table).group(1)
+        assert re.findall(r">([^<>]+)</td>", row) == [here, *wanted, "76.49"]
+    heads = re.findall(r"<th class=number>([^<]+)</th>", all_three[all_three.index("side by side") :])
+    assert heads[:6] == ["paper", "repaired", "difference", "released", "difference", "printed"]
 
 
 def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
@@ -118,6 +133,6 @@ def test_the_summary_counts_runs_once_and_says_which_scale_it_speaks_of():
 def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_path):
     assert render_page([], [], tmp_path) == [] and not list(tmp_path.iterdir())
     written = render_page([Section(result=result(), picture=None)], [], tmp_path)
-    folder = tmp_path / "demo" / "clean"
+    folder = tmp_path / "demo" / "paper"
     assert sorted(path.name for path in folder.iterdir()) == ["claims.csv", "report.html", "summary.md"] and len(written) == 3
     assert (folder / "claims.csv").read_text().startswith("study,claim,text,verdict,effect,low,high,n,p_holm,seeds_to_decide")

@@ -19,7 +19,7 @@ TABLE3 = find("mocose-table3")
 
 def drawn(kind, store=None, study=TABLE3, seeds=3):
     study = replace(study, figure=FigureSpec(kind=kind, caption="A caption"))
-    result = gather(study, profile="clean", scale=DEMO, sources=SOURCES, seeds=seeds, store=store or filled(study))
+    result = gather(study, profile="paper", scale=DEMO, sources=SOURCES, seeds=seeds, store=store or filled(study))
     with drawing():
         return result, pictures.DRAWN[kind](result)
 

@@ -25,6 +25,16 @@ def test_released_2022_trace_of_the_dossier():
     ]
 
 
+def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys():
+    """D14: 0 random vectors are seen at any step; today's keys are those of the steps before, 32 a step, up to the size."""
+    assert trace(128, 0, 32, 7, "released_2022") == [(0, 0), (32, 0), (64, 0), (96, 0), (128, 0), (128, 0), (128, 0)]
+    assert trace(64, 0, 32, 5, "released_2022") == trace(64, 0, 32, 5, "paper_grow")
+    queue = KeyQueue(NegativeQueue(size=96, init="released_2022", init_size=0), 3, torch.Generator().manual_seed(0), torch.device("cpu"))
+    for step in range(4):
+        queue.push(torch.full((32, 3), float(step)))
+    assert queue.visible()[:, 0].tolist() == [3.0] * 32 + [2.0] * 32 + [1.0] * 32
+
+
 def test_2021_trace_of_the_dossier():
     assert trace(512, 128, 64, 9, "paper_grow") == [
         (128, 128), (192, 128), (256, 128), (320, 128), (384, 128), (448, 128), (512, 128), (512, 64), (512, 0)

@@ -10,7 +10,7 @@ import tiny
 from core.engine.mocose import MoCoSE
 from core.engine.packing import pack
 from core.engine.simcse import SimCSE
-from core.engine.trainer import adamw
+from core.engine.optimiser import adamw
 
 CPU = torch.device("cpu")
 
@@ -32,7 +32,7 @@ def test_mocose_released_steps(epsilon):
     other = copy.deepcopy(bert)
     model = MoCoSE(config, tiny.encoder(bert), CPU).train()
     reference = plain.PlainMoCoSE(config, other, linear_and_norm_states(model))
-    optimiser = adamw(config.train, model)
+    optimiser = adamw(config.train, model, model.new_layers())
     their_modules = [other.embeddings, other.encoder, reference.pooler, *reference.projection, *reference.predictor,
                      *reference.target_projection]
     theirs = torch.optim.AdamW([p for m in their_modules for p in m.parameters()], lr=1e-3, weight_decay=0.0)

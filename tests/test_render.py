@@ -13,7 +13,7 @@ TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11"
 
 
 def draw(studies, store, folder, seeds=3):
-    return render(studies, "clean", DEMO, SOURCES, seeds, store, folder / "results", folder / "figures")
+    return render(studies, "paper", DEMO, SOURCES, seeds, store, folder / "results", folder / "figures")
 
 
 def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
@@ -27,7 +27,7 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     assert summary.lines[0].startswith("mocose-table3: 17 of 18 runs, 4 of them published, 1 missing; ")
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert names == {
-        f"{folder}/demo/clean/mocose-{table}{end}" for table in ("table3", "table7")
+        f"{folder}/demo/paper/mocose-{table}{end}" for table in ("table3", "table7")
         for folder, ends in (("results", (".csv", "_runs.csv", ".md", ".tex")), ("figures", (".png", ".pdf"))) for end in ends
     }  # fmt: skip
 
@@ -52,12 +52,12 @@ def test_a_study_whose_runs_all_diverged_has_a_table_and_no_empty_figure(tmp_pat
     study = small()
     summary = draw([study], stored(study, a=[(0, "diverged")] * 3, b=[(0, "diverged")] * 3), tmp_path)
     assert "no score to draw" in summary.lines[0]
-    assert (tmp_path / "results/demo/clean/mocose-small.md").is_file() and not (tmp_path / "figures").exists()
+    assert (tmp_path / "results/demo/paper/mocose-small.md").is_file() and not (tmp_path / "figures").exists()
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
     draw([TABLE11], filled(TABLE11), tmp_path)
-    page = tmp_path / "results/demo/clean/esimcse-table11.md"
+    page = tmp_path / "results/demo/paper/esimcse-table11.md"
     old = page.read_bytes()
     monkeypatch.setattr("core.report.render.os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):

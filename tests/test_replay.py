@@ -14,13 +14,13 @@ from core.engine.simcse import SimCSE
 STEPS = 12
 NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
 VARIANTS = [
-    ("simcse", "clean", {}), ("esimcse", "clean", {}), ("esimcse", "released", {}),
-    ("esimcse", "clean", {"momentum__when": "after_optimizer"}),
-    ("mocose", "clean", {}), ("mocose", "released", {}), ("mocose", "clean", {"fgsm__gradient": "current"}),
-    ("mocose", "clean", NO_FGSM), ("mocose", "clean", {"target__embeddings": "ema"}),
-    ("mocose", "clean", {"queue__negatives": "kmeans", "queue__clusters": 2}),
-    ("mocose", "clean", NO_FGSM | {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}),
-    ("mocose", "clean", NO_FGSM | {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}),
+    ("simcse", "repaired", {}), ("esimcse", "repaired", {}), ("esimcse", "released", {}),
+    ("esimcse", "repaired", {"momentum__when": "after_optimizer"}),
+    ("mocose", "repaired", {}), ("mocose", "released", {}), ("mocose", "repaired", {"fgsm__gradient": "current"}),
+    ("mocose", "repaired", NO_FGSM), ("mocose", "repaired", {"target__embeddings": "ema"}),
+    ("mocose", "repaired", {"queue__negatives": "kmeans", "queue__clusters": 2}),
+    ("mocose", "repaired", NO_FGSM | {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}),
+    ("mocose", "repaired", NO_FGSM | {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}),
 ]  # fmt: skip
 
 
@@ -74,16 +74,12 @@ calls: list[int] = []
 def on_a_cpu(monkeypatch):
     calls.clear()
     monkeypatch.setattr(torch.cuda, "make_graphed_callables", graphed)
-    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: torch.get_rng_state())
-    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: torch.set_rng_state(state))
 
 
 def trained(method, profile, changes, *, fixed, device="cpu", dropout=0.0, steps=STEPS):
     """Losses of each step and the model, of a training whose batches have changing shapes."""
     config = tiny.config(method, profile, train__steps=steps, eval__every=1, **changes)
-    torch.manual_seed(0)
     encoder = tiny.encoder(tiny.bert(), dropout=dropout, attention_dropout=dropout)
-    torch.manual_seed(0)
     model = (MoCoSE if method == "mocose" else SimCSE)(config, encoder, torch.device(device))
     if fixed:
         model.replay()
@@ -119,7 +115,7 @@ def test_capturing_draws_nothing_and_a_batch_of_another_shape_is_computed_as_usu
     model.replay()
 
     def losses(sizes):
-        torch.manual_seed(1)
+        model.dropping.position.zero_()
         return [model.loss(pack(tiny.sentences(size, seed=3) * 2), None).item() for size in sizes]
 
     first = losses([4, 4, 4, 3, 4])
@@ -159,6 +155,6 @@ def test_a_function_without_gradients_is_replayed_too(on_a_cpu):
 @pytest.mark.parametrize("method, profile, changes", VARIANTS)
 def test_graphs_give_what_the_same_shapes_give_without_them(method, profile, changes, monkeypatch):
     replayed, _ = trained(method, profile, changes, fixed=True, device="cuda", dropout=0.1)
-    monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments: compute)
+    monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments, dropping: compute)
     usual, _ = trained(method, profile, changes, fixed=True, device="cuda", dropout=0.1)
     assert replayed == pytest.approx(usual, rel=1e-4)

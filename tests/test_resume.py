@@ -82,7 +82,7 @@ def same(run: PlannedRun, store: Store, calm: Store) -> None:
     assert pairs[0] == pairs[1]
 
 
-@pytest.mark.parametrize("method, profile", [("mocose", "clean"), ("esimcse", "clean")])
+@pytest.mark.parametrize("method, profile", [("mocose", "repaired"), ("esimcse", "repaired")])
 def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, profile, folder, store, launcher):
     run, draw = planned(method, profile), random.Random(method + profile)
     fates = ["write 3", f"step {draw.randint(2, 5)}", f"step {draw.randint(1, 4)}"]
@@ -100,7 +100,7 @@ def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, pro
 
 
 def test_a_stopped_run_writes_a_checkpoint_and_goes_on(folder, store, launcher):
-    run = planned("esimcse", "clean", dup__unit="word")
+    run = planned("esimcse", "repaired", dup__unit="word")
     (folder / "cache").mkdir(exist_ok=True)
     (folder / "cache" / "fate").write_text("slow 0.2")
     outcomes = []

@@ -22,7 +22,7 @@ from core.spec.vary import vary
 
 def planned(desk: Desk, *names: str, seeds: int = 1, force: bool = False, use_published: bool = False):
     return plan(
-        [studies.find(name) for name in names], profile="clean", scale=MINI, sources=desk.found().sources, seeds=seeds,
+        [studies.find(name) for name in names], profile="paper", scale=MINI, sources=desk.found().sources, seeds=seeds,
         store=desk.store, force=force, use_published=use_published,
     )  # fmt: skip
 

@@ -96,7 +96,7 @@ def test_a_pickle_in_the_cache_or_in_a_runs_place_is_not_opened(tmp_path):
     for file in tmp_path.glob("tokens/*/*.npy"):
         np.save(file, np.array([Trap(sprung)], dtype=object), allow_pickle=True)
     assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
-    run = run_id(base("mocose", "clean"))
+    run = run_id(base("mocose", "paper"))
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / f"{run}.parquet").write_bytes(pickle.dumps(Trap(sprung)))
     with pytest.raises(UserError):
@@ -110,7 +110,7 @@ OUT = ("../../out", "/etc/passwd", "a\0b", "~/x", "..", "x" * 5000, "$(touch spr
 @pytest.mark.parametrize("word", OUT, ids=[repr(word[:12]) for word in OUT])
 def test_no_setting_leads_out_of_the_results_folder(word):
     study = studies.find("table3")
-    sample = base("mocose", "clean")
+    sample = base("mocose", "paper")
     taken = 0
     for path in paths(sample):
         try:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.engine.schedules import ema_decay, learning_rate, traceable_distance
+from core.spec.schedules import ema_decay, learning_rate, traceable_distance
 from core.spec.config import EMA, Train
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from core.spec import config as c, methods, views
-from core.spec.base import BASES
+from core.spec.base import base
 from core.spec.errors import UserError
 from core.spec.vary import parse_setting, paths, read, vary
 
-MOCOSE, SIMCSE, ESIMCSE = BASES["mocose"], BASES["simcse"], BASES["esimcse"]
+MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 
 
 def esimcse_queue(**fields):
@@ -73,6 +73,7 @@ CONTRADICTIONS = [
     (MOCOSE, {"train.weight_decay": -1.0}, "must not be negative"),
     (MOCOSE, {"train.warmup_fraction": 1.0}, "warmup_fraction"),
     (MOCOSE, {"train.clip_norm": 0.0}, "clip_norm"),
+    (MOCOSE, {"train.new_layer_factor": 0.0}, "train.new_layer_factor is 0.0"),
     (MOCOSE, {"train.beta2": 1.0}, "beta1 and train.beta2"),
     (MOCOSE, {"train.epsilon": 0.0}, "train.epsilon is above 0"),
     (MOCOSE, {"eval.every": 0}, "at least 1 step"),

@@ -6,32 +6,32 @@ import pytest
 
 from core.spec import config as c
 from core.spec.availability import unavailable
-from core.spec.base import BASES, PROFILES, RELEASED, base, released_changes
+from core.spec.base import BASES, PROFILES, RELEASED, REPAIRED, base, profile_changes
 from core.spec.errors import UserError
 from core.spec.scale import SCALES, at_scale
 from core.spec.vary import paths, read, vary
 from made_scales import FULL, SMALL, SOURCES
 
-MOCOSE, SIMCSE, ESIMCSE = BASES["mocose"], BASES["simcse"], BASES["esimcse"]
+MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 TYPOS, SUBSTITUTED = c.TextView(kind="typos"), c.TextView(kind="contextual_substitute", model="roberta-base")
 
 
 def test_profiles_differ_in_exactly_what_is_listed():
     for method in BASES:
-        clean, released = base(method, "clean"), base(method, "released")
-        changed = {path for path in paths(clean) if read(clean, path) != read(released, path)} - {
-            f.name for f in dataclasses.fields(clean)
-        }
-        assert changed == {path for path in RELEASED[method] if not path.startswith("text.")}  # no base has that section
-    with pytest.raises(UserError, match="no profile 'dirty'"):
+        paper, repaired, released = (base(method, profile) for profile in PROFILES)
+        for one, other, listed in ((paper, repaired, REPAIRED), (repaired, released, RELEASED)):
+            changed = {path for path in paths(one) if "." in path and read(one, path) != read(other, path)}
+            assert changed == {path for path in listed[method] if not path.startswith("text.")}  # no base has that section
+    with pytest.raises(UserError, match="no profile 'dirty'; choose paper, repaired or released"):
         base("mocose", "dirty")
-    assert PROFILES == ("clean", "released")
+    assert PROFILES == ("paper", "repaired", "released")
 
 
-def test_released_passes_over_sections_that_a_run_lacks():
+def test_a_profile_passes_over_sections_that_a_run_lacks():
     only_repetition = vary(ESIMCSE, {"queue": None, "momentum": None})
-    assert not {"momentum.init", "queue.cut_first_batch"} & set(released_changes(only_repetition))
-    assert "dup.range" in released_changes(only_repetition)
+    assert not {"momentum.init", "queue.cut_first_batch"} & set(profile_changes(only_repetition, "released"))
+    assert "dup.range" in profile_changes(only_repetition, "released")
+    assert profile_changes(only_repetition, "repaired") == {"dup.cap": 10} and profile_changes(only_repetition, "paper") == {}
 
 
 def test_scale_rules_against_hand_computed_runs():
@@ -65,6 +65,12 @@ def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():
     assert large.queue.size == 512
     small = at_scale(vary(MOCOSE, {"train.batch_size": 32}), SMALL, SOURCES)
     assert (small.train.steps, small.ema.total_updates) == (600, 288)  # and here it comes down again
+
+
+def test_with_equal_updates_a_batch_of_any_size_has_as_many_steps():
+    for size in (32, 64, 256):
+        run = at_scale(vary(MOCOSE, {"train.batch_size": size}), SMALL, SOURCES, equal_updates=True)
+        assert (run.train.batch_size, run.train.steps, run.ema.total_updates) == (size, 300, 288)
 
 
 def test_a_scale_of_another_batch_keeps_counts_in_batches():

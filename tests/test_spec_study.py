@@ -3,7 +3,7 @@
 import pytest
 
 from core.spec import config as c
-from core.spec.base import BASES
+from core.spec.base import BASES, PROFILES, as_coded, constant, rising, wrapping
 from core.spec.errors import UserError
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
@@ -60,9 +60,9 @@ def test_a_cell_wins_over_the_profile_and_the_profile_over_the_base():
 )
 def test_the_profile_reaches_a_section_that_a_cell_brings_in(changes, kind, detokenize):
     one = study(cells=(Cell(labels=("a",), changes=changes),))
-    released, clean = (one.paper_config(one.cells[0], profile) for profile in ("released", "clean"))
+    released, paper = (one.paper_config(one.cells[0], profile) for profile in ("released", "paper"))
     assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
-    assert released.text.model == clean.text.model and clean.text == vary(MOCOSE, changes).text
+    assert released.text.model == paper.text.model and paper.text == vary(MOCOSE, changes).text
     in_base = study(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
     assert in_base.paper_config(in_base.cells[0], "released").text == released.text
 
@@ -72,25 +72,42 @@ def test_sections_that_the_base_has_keep_the_cell_s_own_values_under_released():
     assert one.paper_config(one.cells[0], "released").queue.init == "paper_grow"
 
 
-def test_seeds_are_both_under_clean_and_the_model_alone_under_released():
+def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
+    cells = (Cell(labels=("a",), changes={"eval.every": 50}, by_profile=as_coded({"eval.every": 175})), Cell(labels=("b",)))
+    one = study(base_changes=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells)
+    runs = {profile: one.paper_config(one.cells[0], profile) for profile in PROFILES}
+    assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
+    assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
+    assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
+    with pytest.raises(ValueError, match="no profile clean"):
+        study(by_profile={"clean": {}})
+
+
+def test_a_decay_without_a_schedule_takes_the_profile_s_and_a_named_schedule_stays():
+    cells = (Cell(labels=("a",), changes={"ema.start": 0.5}), Cell(labels=("b",), changes=constant(0.5)))
+    one = study(cells=cells)
+    found = [[one.paper_config(cell, profile).ema.schedule for profile in PROFILES] for cell in one.cells]
+    assert found == [["constant", "released_cosine", "released_cosine"], ["constant"] * 3]
+    assert {one.paper_config(cell, profile).ema.start for cell in one.cells for profile in PROFILES} == {0.5}
+
+
+def test_the_seed_moves_both_streams_but_under_released_the_model_alone():
     one = study()
-    clean = one.config(one.cells[0], profile="clean", scale=SMALL, sources=SOURCES, seed=5)
-    released = one.config(one.cells[0], profile="released", scale=SMALL, sources=SOURCES, seed=5)
-    assert (clean.seed.model, clean.seed.data) == (5, 5)
-    assert (released.seed.model, released.seed.data) == (5, 42)
+    seeds = {p: one.config(one.cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed for p in PROFILES}
+    assert seeds == {"paper": c.Seed(model=5, data=5), "repaired": c.Seed(model=5, data=5), "released": c.Seed(model=5, data=42)}
 
 
 def sample(one, place=0):
-    return one.config(one.cells[place], profile="clean", scale=SMALL, sources=SOURCES, seed=0)
+    return one.config(one.cells[place], profile="paper", scale=SMALL, sources=SOURCES, seed=0)
 
 
 def test_a_setting_makes_a_study_of_its_own_name_without_the_papers_numbers():
     one = study()
-    own = one.with_settings(("loss.temperature=0.1", "ema.total_updates=100"), sample(one))
-    assert own.name == "mocose-x@ema.total_updates=100,loss.temperature=0.1"
+    own = one.with_settings(("loss.temperature=0.1", "eval.every=70"), sample(one))
+    assert own.name == "mocose-x@eval.every=70,loss.temperature=0.1"
     assert [cell.published for cell in own.cells] == [None, None] and own.cells[0].published_runs == ()
-    run = own.config(own.cells[1], profile="clean", scale=SMALL, sources=SOURCES, seed=0)
-    assert (run.loss.temperature, run.ema.total_updates, run.queue.size) == (0.1, 100, 512)
+    run = own.config(own.cells[1], profile="paper", scale=SMALL, sources=SOURCES, seed=0)
+    assert (run.loss.temperature, run.eval.every, run.queue.size) == (0.1, 70, 512)
     assert one.cells[0].published == 1.0
 
 

@@ -24,7 +24,7 @@ from core.spec.identity import run_id
 from core.spec.result import PairBlock, Result, Row
 from core.spec.vary import vary
 
-CONFIG = vary(base("mocose", "clean"), {"scale": "mini", "train.steps": 5})
+CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
 RUN = run_id(CONFIG)
 ROWS = (
     Row("selected", "STS12", "spearman_all", 300, 0.1 + 0.2),

@@ -6,10 +6,10 @@ import torch
 
 import tiny
 from core.engine.batches import training_batches
+from core.engine.dropout import Dropout
 from core.engine.mocose import MoCoSE
 from core.engine.packing import pack
 from core.engine.simcse import SimCSE
-from core.engine.streams import stream_seed
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train
 from core.spec.identity import run_id
@@ -41,7 +41,6 @@ def table_of(texts, config):
 def outcome(config, rows=23, rewritten=None):
     """Everything that a run leaves after its steps, as one vector: losses, weights that score, scored vectors."""
     table = table_of(TEXTS[:rows], config)
-    torch.manual_seed(stream_seed(config.seed.data, "dropout"))
     rates = {"dropout": config.encoder.hidden_dropout, "attention_dropout": config.encoder.attention_dropout}
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, tiny.encoder(tiny.bert(), **rates), CPU)
     batches = training_batches(config, table, TEXTS[:rows], WordTokenizer(), CPU, rewritten)
@@ -281,4 +280,4 @@ def test_head_depths(depth, linears):  # D12
     for head in (model.projection, model.predictor):
         assert sum(isinstance(m, torch.nn.Linear) for m in head) == linears
     assert isinstance(model.predictor[-1], torch.nn.Tanh)
-    assert isinstance(model.projection[-1], torch.nn.Dropout)
+    assert isinstance(model.projection[-1], Dropout)

@@ -39,7 +39,7 @@ def result(one, **values):
         for seed, number in enumerate(numbers):
             number, status = number if isinstance(number, tuple) else (number, "ok")
             store.add(config_of(one, (label,), seed), number, status=status)
-    return gather(one, profile="clean", scale=DEMO, sources=SOURCES, seeds=max(map(len, values.values()), default=3), store=store)
+    return gather(one, profile="paper", scale=DEMO, sources=SOURCES, seeds=max(map(len, values.values()), default=3), store=store)
 
 
 def known(*truths):

@@ -58,7 +58,8 @@ def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
 
     def loss(change):  # (T, hidden), without dropout and augmentation
         words = model.encoder.embeddings.lookup(BATCH).detach()
-        return model._compared(words + change, BATCH.slot, BATCH, words, BATCH.slot, BATCH, model.queue.visible())[0].item()
+        keys = model.target_projection(model.target_pooler(model.target_stack(model.encoder.embeddings.finish(words, BATCH.slot), BATCH)))
+        return model._compared(words + change, BATCH.slot, BATCH, keys, model.queue.visible()).item()
 
     step = 1e-4 * sign
     assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0} and loss(step) > loss(0 * step) > loss(-step)

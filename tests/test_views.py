@@ -41,7 +41,7 @@ def demo():
 
 
 def small(**text):
-    run = vary(at_scale(base("mocose", "clean"), DEMO, demo_sources().sources), {"data.max_length": 12})
+    run = vary(at_scale(base("mocose", "repaired"), DEMO, demo_sources().sources), {"data.max_length": 12})
     return vary(run, {"text": TextView(**text)})
 
 

@@ -101,7 +101,7 @@ def stored(folder):
     store.prepare()
     for place, cell in enumerate(study.cells):
         for seed in range(2):
-            config = study.config(cell, profile="clean", scale=DEMO, sources=SOURCES, seed=seed)
+            config = study.config(cell, profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
             rows = tuple(
                 Row(checkpoint, task, f"spearman_{aggregate}", 300, 50.0 + place + seed / 10)
                 for checkpoint in ("selected", "last") for task in (*DEMO.tests, "avg", "dev") for aggregate in ("all", "mean", "wmean")
@@ -119,7 +119,7 @@ from core.spec.scale import DEMO
 from fake_store import SOURCES
 from studies import STUDIES
 folder = Path(sys.argv[1])
-summary = render(STUDIES, "clean", DEMO, SOURCES, 2, Store(folder, None), folder / "results", folder / "figures")
+summary = render(STUDIES, "paper", DEMO, SOURCES, 2, Store(folder, None), folder / "results", folder / "figures")
 print(*summary.lines, sep="\\n")
 assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
 """
@@ -137,6 +137,6 @@ def test_rendering_works_with_a_poisoned_torch(tmp_path):
     done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
-    drawn = {path.name for path in (tmp_path / "store").rglob("demo/clean/*")}
+    drawn = {path.name for path in (tmp_path / "store").rglob("demo/paper/*")}
     assert drawn >= {f"esimcse-table11{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
     assert not [name for name in drawn if name.startswith("mocose")]  # of which nothing is stored

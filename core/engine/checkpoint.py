@@ -30,10 +30,10 @@ from core.spec.result import Row
 BESIDE_WEIGHTS = {
     "mocose": (
         "queue.entries", "queue.counter", "updates", "augmenting", "augmenting_tests", "clustering",
-        "stale.signs", "changed_share",
+        "stale.signs", "changed_share", "dropping.position",
     ),
-    "esimcse": ("queue.entries",),
-    "simcse": (),
+    "esimcse": ("queue.entries", "dropping.position"),
+    "simcse": ("dropping.position",),
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ class Keeper:
         return [Row(*row) for row in self.found.document["rows"]] if self.found else None
 
     def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> Standing:
-        """Put model, optimiser, scaler and torch's generators where the checkpoint left them; where the loop stood."""
+        """Put model, optimiser and scaler where the checkpoint left them; where the loop stood."""
         self._began = self._wrote = time.monotonic()
         if self.found is None:
             return Standing()
@@ -85,9 +85,6 @@ class Keeper:
         _put_optimiser(optimiser, saved.group("optimiser"))
         if document["scaler"]:
             scaler.load_state_dict(document["scaler"])
-        torch.set_rng_state(saved.tensors["random/torch"].clone())
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state(saved.tensors["random/cuda"].clone(), self.device)
         selected = None
         if document["selected"] is not None:
             state = {name: value.to(self.device, copy=True) for name, value in saved.group("selected").items()}
@@ -112,10 +109,7 @@ class Keeper:
             **_under("beside", beside),
             **_under("optimiser", {f"{i}/{k}": v for i, s in optimiser.state_dict()["state"].items() for k, v in s.items()}),
             **_under("selected", at.selected.state if at.selected else {}),
-            "random/torch": torch.get_rng_state(),
         }
-        if self.device.type == "cuda":
-            tensors["random/cuda"] = torch.cuda.get_rng_state(self.device)
         if at.pending:
             tensors["pending"] = torch.stack(at.pending)
         document = {

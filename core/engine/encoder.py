@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
+from core.engine.dropout import Dropout
 from core.engine.layout import Layout, layout
 from core.engine.packing import Packed
 from core.engine.product import linear
@@ -27,7 +28,7 @@ class Embeddings(nn.Module):
         self.position = source.position_embeddings
         self.token_type = source.token_type_embeddings
         self.norm = source.LayerNorm
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.position_offset = position_offset  # RoBERTa counts positions from padding_idx + 1
 
     def lookup(self, packed: Packed) -> Tensor:
@@ -37,7 +38,7 @@ class Embeddings(nn.Module):
     def finish(self, words: Tensor, positions: Tensor) -> Tensor:
         """Add position and type, normalise, drop out: (T, hidden) from words (T, hidden) and positions (T,)."""
         x = words + F.embedding(positions + self.position_offset, self.position.weight) + self.token_type.weight[0]
-        return F.dropout(self.norm(x), self.dropout, self.training)
+        return self.dropout(self.norm(x))
 
     def forward(self, packed: Packed) -> Tensor:
         """The plain embedding of a batch, (T, hidden)."""
@@ -55,7 +56,7 @@ class Layer(nn.Module):
         self.up, self.down, self.norm = source.intermediate.dense, source.output.dense, source.output.LayerNorm
         self.activation = ACT2FN[activation]
         self.heads, self.attention = heads, attention
-        self.hidden_dropout, self.attention_dropout = hidden_dropout, attention_dropout
+        self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
 
     def forward(self, x: Tensor, packed: Packed, grid: Layout, first_only: bool = False) -> Tensor:
         """(T, hidden) to (T, hidden), or to (B, hidden) of the first tokens alone with `first_only`."""
@@ -67,18 +68,20 @@ class Layer(nn.Module):
             parts = (_apply(self.query, wanted).view(packed.batch * self.heads, 1, -1), *parts)  # query (B * heads, 1, d)
         context = self._attend(*parts, grid.bias)  # (B * heads, 1 or L, d)
         context = context.reshape(packed.batch, -1) if first_only else grid.line(context)  # (Q, hidden)
-        x = self.attention_norm(wanted + F.dropout(_apply(self.attention_out, context), self.hidden_dropout, self.training))
+        x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context)))
         y = _apply(self.down, self.activation(_apply(self.up, x)))
-        return self.norm(x + F.dropout(y, self.hidden_dropout, self.training))
+        return self.norm(self.hidden_dropout.added(x, y))
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-        """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L)."""
-        dropout = self.attention_dropout if self.training else 0.0
-        if self.attention == "sdpa":
+        """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L).
+
+        torch's fused attention cannot take a mask of ours, so it serves where nothing is dropped.
+        """
+        if self.attention == "sdpa" and not self.attention_dropout.active:
             split = [part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype))]
-            return F.scaled_dot_product_attention(*split[:3], attn_mask=split[3], dropout_p=dropout).flatten(0, 1)
+            return F.scaled_dot_product_attention(*split[:3], attn_mask=split[3]).flatten(0, 1)
         scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1]))  # (B * heads, Q, L)
-        return F.dropout(scores.softmax(-1), dropout, self.training) @ value
+        return self.attention_dropout(scores.softmax(-1)) @ value
 
 
 def _apply(layer: nn.Linear, x: Tensor) -> Tensor:

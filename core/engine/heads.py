@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from core.engine.dropout import Dropout
 from core.engine.encoder import Encoder
 from core.spec.config import Heads
 
@@ -37,13 +38,13 @@ def projection(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn
     """
     hidden, layers = encoder.hidden, []
     for _ in range(heads.projection_layers - 1):
-        layers += [new_linear(hidden, hidden, generator), nn.LayerNorm(hidden, encoder.norm_eps), nn.Dropout(heads.dropout)]
+        layers += [new_linear(hidden, hidden, generator), nn.LayerNorm(hidden, encoder.norm_eps), Dropout(heads.dropout)]
     if heads.projection_layers:
         layers.append(new_linear(hidden, heads.out_size, generator))
         if heads.projection_tail != "linear":
             layers.append(nn.LayerNorm(heads.out_size, encoder.norm_eps))
         if heads.projection_tail == "linear_ln_dropout":
-            layers.append(nn.Dropout(heads.dropout))
+            layers.append(Dropout(heads.dropout))
     return nn.Sequential(*layers)
 
 
@@ -55,7 +56,7 @@ def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.
     width, layers = heads.out_size, []
     inner = heads.predictor_hidden or heads.out_size
     for _ in range(heads.predictor_layers - 1):
-        layers += [new_linear(width, inner, generator), nn.LayerNorm(inner, encoder.norm_eps), nn.Dropout(heads.dropout)]
+        layers += [new_linear(width, inner, generator), nn.LayerNorm(inner, encoder.norm_eps), Dropout(heads.dropout)]
         width = inner
     if heads.predictor_layers:
         layers += [new_linear(width, heads.out_size, generator), nn.Tanh()]

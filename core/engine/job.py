@@ -24,7 +24,6 @@ from core.engine.probing import Probing
 from core.engine.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.scoring import Scorer
 from core.engine.simcse import SimCSE
-from core.engine.streams import stream_seed
 from core.engine.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
@@ -56,7 +55,6 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
     keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
-    torch.manual_seed(stream_seed(config.seed.data, "dropout"))  # dropout layers draw from torch's own generator, and nothing else does
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
     if execution.cuda_graphs and device.type == "cuda":
         model.replay()

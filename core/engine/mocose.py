@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from core.engine import ema
 from core.engine.augmentation import cutoff_mask, shuffled_positions
 from core.engine.clusters import summarised
+from core.engine.dropout import DropoutStream, give
 from core.engine.encoder import Embeddings, Encoder
 from core.engine.heads import pooler, predictor, projection
 from core.engine.losses import info_nce
@@ -17,7 +18,7 @@ from core.engine.packing import Packed
 from core.engine.perturbation import StaleGradient, changed_share
 from core.engine.queue import KeyQueue
 from core.engine.replay import Replayed, slots, spread
-from core.engine.schedules import ema_decay
+from core.spec.schedules import ema_decay
 from core.engine.streams import torch_stream
 from core.engine.view_difference import view_differences
 from core.spec.config import RunConfig
@@ -46,6 +47,8 @@ class MoCoSE(nn.Module):
         self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
         followed.append((self.target_projection, self.projection))
         self.to(device)
+        self.dropping = DropoutStream(config.seed.data, device)
+        give(self, self.dropping)
         self.averaged = ema.averaged_pairs([target for target, _ in followed], [online for _, online in followed])
         self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
         self.clustering = torch_stream(config.seed.model, "queue clusters")
@@ -54,11 +57,12 @@ class MoCoSE(nn.Module):
         self.stale = StaleGradient()
         self.changed_share: float | None = None
         self.updates = 0
-        self.compared, self.slots = self._compared, None
+        self.keyed, self.compared, self.slots = self._keyed, self._compared, None
 
     def replay(self) -> None:
         """Take every batch in one shape, and replay what is computed from it."""
-        self.compared, self.slots = Replayed(self._compared, self), slots(self.config)
+        self.keyed, self.compared = Replayed(self._keyed, self, self.dropping), Replayed(self._compared, self, self.dropping)
+        self.slots = slots(self.config)
 
     def train(self, mode: bool = True) -> "MoCoSE":
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
@@ -81,16 +85,14 @@ class MoCoSE(nn.Module):
             self._average()  # the first call changes nothing: the copies are still equal
         fgsm = self.config.fgsm
         negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)  # (width, out_size)
-        sign = other_sign = None  # (T, hidden), online and target
-        if fgsm.gradient == "stale_online":
-            sign = other_sign = self.stale.sign_for(batch)
-            if other is not batch:
-                other_sign = self.stale.sign_for(other)  # by slot, whatever stands there
-        elif fgsm.gradient == "current":
-            sign = other_sign = self._current_sign(batch, other, negatives)
-        if fgsm.views == "online_only":
-            other_sign = None
-        loss, words, keys = self._contrast(batch, other, negatives, sign, other_sign)
+        sign = None  # (T, hidden)
+        if fgsm.gradient == "current":
+            sign, keys = self._current_sign(batch, other, negatives)
+        else:
+            if fgsm.gradient == "stale_online":
+                sign = self.stale.sign_for(batch)
+            keys = self._keys(other, self._sign_of_target(sign, batch, other))
+        loss, words = self._contrast(batch, keys, negatives, sign)
         if sign is not None and self.changed_share is None:  # once is enough, and it makes a GPU wait
             self.changed_share = changed_share(words, fgsm.epsilon, sign, batch)
         if fgsm.gradient == "stale_online":
@@ -133,6 +135,11 @@ class MoCoSE(nn.Module):
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
 
+    def new_layers(self) -> list[nn.Module]:
+        """What is trained and starts at random: train.new_layer_factor is for these. A checkpoint's own pooler is not new."""
+        pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
+        return [*pooler, self.projection, self.predictor, self.target_projection]
+
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
         """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed where it first acted (D19), and
         how far it puts the two views of these sentences apart at the end."""
@@ -145,44 +152,50 @@ class MoCoSE(nn.Module):
         augmentation. Nothing is drawn from the run's streams."""
         negatives = summarised(self.config.queue, self.queue.visible(), self.clustering.clone_state())
         words = self.encoder.embeddings.lookup(batch)  # (T, hidden)
-        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
-            followed = self._followed_embeddings().lookup(batch)
-        loss, _ = self._compared(words, batch.slot, batch, followed, batch.slot, batch, negatives)
+        with torch.no_grad():
+            keys = self._keyed(self._followed_embeddings().lookup(batch), batch.slot, batch)  # (B, out_size)
+        loss = self._compared(words, batch.slot, batch, keys, negatives)
         return torch.autograd.grad(loss, words)[0].sign()
 
     def _average(self) -> None:
         self.updates += 1
         ema.update(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
 
-    def _contrast(
-        self, batch: Packed, other: Packed, negatives: Tensor, sign: Tensor | None, other_sign: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Loss, the online view's word embeddings (T, hidden), and the keys (B, out_size)."""
+    def _sign_of_target(self, sign: Tensor | None, batch: Packed, other: Packed) -> Tensor | None:
+        """What the target branch is perturbed with, given the online branch's (T, hidden)."""
+        if self.config.fgsm.views == "online_only":
+            return None
+        return sign if other is batch else self.stale.sign_for(other)  # by slot, whatever stands there
+
+    def _keys(self, other: Packed, sign: Tensor | None) -> Tensor:
+        """The target branch's vectors of a batch, (B, out_size)."""
+        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
+            words = self._followed_embeddings().lookup(other)
+            if sign is not None:
+                words = words + self.config.fgsm.epsilon * sign
+            words, positions = self._augmented(words, other, self.augmenting)
+        return self.keyed(words, positions, other)
+
+    def _keyed(self, words: Tensor, positions: Tensor, other: Packed) -> Tensor:
+        """Keys (B, out_size) from word embeddings (T, hidden) and positions (T,)."""
+        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
+            x = self._followed_embeddings().finish(words, positions)
+            return self.target_projection(self.target_pooler(self.target_stack(x, other)))
+
+    def _contrast(self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Loss against these keys (B, out_size), and the online view's word embeddings (T, hidden)."""
         words = self.encoder.embeddings.lookup(batch)
         perturbed = words if sign is None else words + self.config.fgsm.epsilon * sign
-        online = self._augmented(perturbed, batch, self.augmenting)
-        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
-            followed = self._followed_embeddings().lookup(other)
-            if other_sign is not None:
-                followed = followed + self.config.fgsm.epsilon * other_sign
-            target = self._augmented(followed, other, self.augmenting)
-        loss, keys = self.compared(*online, batch, *target, other, negatives)
-        return loss, words, keys
+        return self.compared(*self._augmented(perturbed, batch, self.augmenting), batch, keys, negatives), words
 
-    def _compared(
-        self, words: Tensor, positions: Tensor, batch: Packed, other_words: Tensor, other_positions: Tensor, other: Packed, negatives: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Loss and keys (B, out_size), from word embeddings (T, hidden) and positions (T,) of both branches."""
+    def _compared(self, words: Tensor, positions: Tensor, batch: Packed, keys: Tensor, negatives: Tensor) -> Tensor:
+        """The loss, from the online branch's word embeddings (T, hidden) and positions (T,), keys (B, out_size) and negatives."""
         cls = self.encoder.stack(self.encoder.embeddings.finish(words, positions), batch)
         query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
-        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
-            x = self._followed_embeddings().finish(other_words, other_positions)
-            key = self.target_projection(self.target_pooler(self.target_stack(x, other)))  # (B, out_size)
-        loss = info_nce(
-            query, key, negatives,
+        return info_nce(
+            query, keys, negatives,
             temperature=self.config.loss.temperature, in_batch_negatives=self.config.loss.in_batch_negatives,
         )
-        return loss, key
 
     def _followed_embeddings(self) -> Embeddings:
         """The target branch's: its own (D8), or the online branch's."""
@@ -199,7 +212,20 @@ class MoCoSE(nn.Module):
         """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""
         return self.config.data.max_length if self.config.data.padding == "static" else batch.width
 
-    def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> Tensor:
-        """Sign of the gradient at the current input, by a forward and backward of its own (D18)."""
-        loss, words, _ = self._contrast(batch, other, negatives, None, None)
-        return torch.autograd.grad(loss, words)[0].sign()
+    def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> tuple[Tensor, Tensor]:
+        """Sign (T, hidden) of the gradient, at the current input, of the very loss that this step has before FGSM: same dropout, same
+        augmentations (D18); and the keys (B, out_size) of the step.
+
+        It costs a forward pass of the online branch and a backward pass without gradients of weights. Keys of a view that FGSM leaves
+        alone are computed once.
+        """
+        both = self.config.fgsm.views == "both_same"
+        keys = None if both else self._keys(other, None)
+        dropped, augmented = self.dropping.mark(), self.augmenting.get_state() if self.config.aug.active() else None
+        with torch.enable_grad():
+            loss, words = self._contrast(batch, (self._keys(other, None) if both else keys).detach(), negatives, None)
+            sign = torch.autograd.grad(loss, words)[0].sign()
+        self.dropping.rewind(dropped)
+        if augmented is not None:
+            self.augmenting.set_state(augmented)
+        return sign, self._keys(other, sign) if both else keys

@@ -14,7 +14,7 @@ class KeyQueue:
     `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in, first out.
     `released_2022`: `size` random vectors from the start; while counter + init_size < size only the first counter +
     init_size columns enter the loss, where the counter starts at init_size and grows by a batch a step; the width overshoots
-    until the counter exceeds `size`, when it is cut for the first time.
+    until the counter exceeds `size`, when it is cut for the first time. With init_size 0 the first keys replace all of it.
     """
 
     def __init__(self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device):
@@ -39,7 +39,8 @@ class KeyQueue:
 
     def push(self, keys: Tensor) -> None:
         """Put a batch of keys (batch, dim) in front, as they are, without gradient."""
-        self.entries = torch.cat([keys.detach().to(self.entries.dtype), self.entries])
+        keys = keys.detach().to(self.entries.dtype)
+        self.entries = keys.clone() if self.counter == 0 else torch.cat([keys, self.entries])
         self.counter += len(keys)
         if self.config.init == "paper_grow" or self.counter > self.config.size:
             self.entries = self.entries[: self.config.size]

@@ -1,7 +1,8 @@
 """Steps at fixed shapes, replayed as CUDA graphs: a GPU then does a step's arithmetic without waiting for its hundreds of launches.
 
 Off unless asked for (`--cuda-graphs`). Padding is computed and then read by nobody, which on a GPU costs less than launching kernels
-whose shapes change; dropout draws for it, too, so such a run and one without graphs are two samples of the same distribution.
+whose shapes change; dropout draws for it, too, so such a run and one without graphs are two samples of the same distribution. Masks
+are drawn within the graph: its stream's position lies on the GPU and moves on with every replay.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
+from core.engine.dropout import DropoutStream
 from core.engine.packing import Packed
 from core.engine.repetition import largest_count
 from core.spec.config import RunConfig
@@ -50,11 +52,11 @@ class Replayed:
 
     Once several calls in a row had the same shapes (a queue has then stopped growing), forward and backward are captured, and calls
     of these shapes replay them; other calls are computed as usual. What a replay returns is overwritten by the next one. Capturing
-    draws nothing from dropout's stream.
+    draws nothing from the dropout's stream `dropping`.
     """
 
-    def __init__(self, compute: Callable, module: nn.Module):
-        self._compute, self._module = compute, module
+    def __init__(self, compute: Callable, module: nn.Module, dropping: DropoutStream | None = None):
+        self._compute, self._module, self._dropping = compute, module, dropping
         self._shapes: object = None  # of the captured calls, or of the last one before
         self._alike = 0  # calls in a row with these shapes, before the capture
         self._replay: Callable | None = None
@@ -65,7 +67,7 @@ class Replayed:
             self._alike = self._alike + 1 if shapes == self._shapes else 1
             self._shapes = shapes
             if self._alike == SETTLED:
-                self._replay = _captured(self._compute, self._module, arguments)
+                self._replay = _captured(self._compute, self._module, arguments, self._dropping)
         if self._replay is not None and shapes == self._shapes:
             return self._replay(*arguments)
         return self._compute(*arguments)
@@ -82,11 +84,11 @@ class _Whole(nn.Module):
         return self.compute(*arguments)
 
 
-def _captured(compute: Callable, module: nn.Module, arguments: tuple) -> Callable:
+def _captured(compute: Callable, module: nn.Module, arguments: tuple, dropping: DropoutStream | None) -> Callable:
     """The function as CUDA graphs for arguments of these shapes; the weights must stay where they are."""
-    device = tree_leaves(arguments)[0].device
     samples = tree_map(lambda tensor: tensor.detach().clone().requires_grad_(tensor.requires_grad), arguments)
-    drawn = torch.cuda.get_rng_state(device)
+    mark = dropping.mark() if dropping is not None else None
     replay = torch.cuda.make_graphed_callables(_Whole(compute, module), samples, allow_unused_input=True)
-    torch.cuda.set_rng_state(drawn, device)
+    if dropping is not None:
+        dropping.rewind(mark)
     return replay

@@ -11,7 +11,6 @@ import torch
 from core.engine.directions import direction_rows, mean_cosine_rows, spectrum_rows, spread
 from core.engine.evaluation import Evaluation
 from core.engine.evaluation import rows as evaluation_rows
-from core.engine.schedules import ema_decay, traceable_distance
 from core.engine.scores import mean_of_7, mean_of_8_rounded
 from core.engine.scoring import Scorer
 from core.engine.sts import load_sick
@@ -20,6 +19,7 @@ from core.spec.config import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.result import PairBlock, Row, Status
+from core.spec.schedules import ema_decay, traceable_distance
 
 COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 

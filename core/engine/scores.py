@@ -93,7 +93,7 @@ def uniformity(x: np.ndarray, mode: Mode) -> float:
 
 
 def mean_of_7(scores: Sequence[float]) -> float:
-    """The plain mean of the test sets' scores, unrounded; NaN if one is (D41: the clean selection score)."""
+    """The plain mean of the test sets' scores, unrounded; NaN if one is (D41)."""
     return float(np.mean(scores)) if len(scores) else float("nan")
 
 

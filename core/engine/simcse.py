@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from core.engine import ema
+from core.engine.dropout import DropoutStream, give
 from core.engine.encoder import Encoder
 from core.engine.heads import INITIAL_SPREAD, TrainingHead
 from core.engine.losses import info_nce
@@ -37,6 +38,8 @@ class SimCSE(nn.Module):
             self.queue = VectorQueue(config.queue)
         self.compared, self.kept_vectors, self.slots = self._compared, self._kept_vectors, None
         self.to(device)
+        self.dropping = DropoutStream(config.seed.data, device)
+        give(self, self.dropping)
         self.averaged = ema.averaged_pairs(
             [m for m in (self.momentum_encoder, self.momentum_head) if m is not None],
             [encoder] * (self.momentum_encoder is not None) + [self.head] * (self.momentum_head is not None),
@@ -44,7 +47,8 @@ class SimCSE(nn.Module):
 
     def replay(self) -> None:
         """Take every batch in one shape, and replay what is computed from it."""
-        self.compared, self.kept_vectors = Replayed(self._compared, self), Replayed(self._kept_vectors, self)
+        self.compared = Replayed(self._compared, self, self.dropping)
+        self.kept_vectors = Replayed(self._kept_vectors, self, self.dropping)
         self.slots = slots(self.config)
 
     def train(self, mode: bool = True) -> "SimCSE":
@@ -87,6 +91,10 @@ class SimCSE(nn.Module):
     def scored_parts(self) -> nn.ModuleDict:
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
+
+    def new_layers(self) -> list[nn.Module]:
+        """What is trained and starts at random: train.new_layer_factor is for these."""
+        return [self.head]
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
         """Numbers about the method that a run keeps, some of them of these sentences; none here."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import nn
 
-from core.engine.schedules import learning_rate
+from core.engine.optimiser import adamw
 from core.engine.step_time import StepTime
 from core.spec.config import RunConfig, Train
+from core.spec.schedules import learning_rate
 
 if TYPE_CHECKING:
     from core.engine.checkpoint import Keeper
@@ -88,7 +89,7 @@ def train(
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     device = parameters[0].device
-    optimiser = adamw(config.train, model)
+    optimiser = adamw(config.train, model, model.new_layers())
     scaler = torch.amp.GradScaler(device.type, enabled=config.train.precision == "fp16")
     at = keeper.restored(model, optimiser, scaler) if keeper is not None else Standing()
     selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
@@ -98,7 +99,7 @@ def train(
     times = StepTime(time.monotonic, at.step)
     for step, batch in enumerate(batches, start=at.step + 1):
         for group in optimiser.param_groups:
-            group["lr"] = learning_rate(config.train, step)
+            group["lr"] = group["factor"] * learning_rate(config.train, step)
         with precision(config.train, device):
             loss = model.loss(*batch)
         scaler.scale(loss).backward()
@@ -139,18 +140,6 @@ def train(
 def kept_state(model: nn.Module) -> dict:
     """A copy of the weights that scoring reads."""
     return {name: value.detach().clone() for name, value in model.scored_parts().state_dict().items()}
-
-
-def adamw(train: Train, model: nn.Module) -> torch.optim.AdamW:
-    """AdamW over what is trained; biases and LayerNorm weights are not decayed (D31)."""
-    plain = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters(recurse=False)}
-    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    spared = [p for name, p in trained if id(p) in plain or name.endswith("bias")]
-    decayed = [p for name, p in trained if not (id(p) in plain or name.endswith("bias"))]
-    return torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": train.weight_decay}, {"params": spared, "weight_decay": 0.0}],
-        lr=train.learning_rate, betas=(train.beta1, train.beta2), eps=train.epsilon, fused=True,
-    )
 
 
 def precision(train: Train, device: torch.device) -> contextlib.AbstractContextManager:

@@ -21,11 +21,11 @@ STYLE = Path(__file__).with_name("page.css")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One study on the page: its result, its figure as WebP (None without one), and its result under the other profile, if begun."""
+    """One study on the page: its result, its figure as WebP (None without one), and its results under the other profiles that are begun."""
 
     result: StudyResult
     picture: bytes | None
-    other: StudyResult | None = None
+    others: tuple[StudyResult, ...] = ()
 
 
 def page(sections: Sequence[Section], noise: Sequence[str] = ()) -> str:
@@ -162,28 +162,32 @@ def _claims(found: Sequence[Verdict]) -> str:
 
 
 def _profiles(one: Section) -> str:
-    """Both profiles and the paper side by side, cell by cell."""
-    if one.other is None:
-        return ""
-    here, there = one.result, one.other
-    others = {cell.cell.labels: cell for cell in there.cells}
+    """Every profile that is begun and the paper's numbers side by side, cell by cell: each other profile with its difference to this."""
+    there = [{cell.cell.labels: cell for cell in other.cells} for other in one.others]
     rows = []
-    for cell in here.cells:
-        other = others.get(cell.cell.labels)
-        if other is None or not (cell.estimate.n or other.estimate.n):
+    for cell in one.result.cells:
+        others = [cells.get(cell.cell.labels) for cells in there]
+        if not any(found is not None and (found.estimate.n or cell.estimate.n) for found in others):
             continue
-        both = cell.estimate.n and other.estimate.n
-        gap = number(other.estimate.mean - cell.estimate.mean, signed=True, places=decimals(cell.metric)) if both else ""
         paper = "" if cell.cell.published is None else number(cell.cell.published, places=decimals(cell.metric))
-        entries = [_plain(cell), _plain(other), gap, paper]
+        entries = [_plain(cell), *(entry for other in others for entry in _beside(cell, other)), paper]
         rows.append(f"<tr><th>{escape(' / '.join(cell.cell.labels))}</th>{''.join(f'<td class=number>{escape(e)}</td>' for e in entries)}</tr>")
     if not rows:
         return ""
-    head = "".join(f"<th class=number>{escape(name)}</th>" for name in (here.profile, there.profile, "difference", "paper"))
+    names = (one.result.profile, *(name for other in one.others for name in (other.profile, "difference")), "printed")
+    head = "".join(f"<th class=number>{escape(name)}</th>" for name in names)
     return (
-        f"<details><summary>Both profiles side by side</summary><div class=scroll><table><thead><tr><th></th>{head}</tr></thead>"
+        f"<details><summary>Profiles side by side</summary><div class=scroll><table><thead><tr><th></th>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div></details>"
     )
+
+
+def _beside(cell: CellResult, other: CellResult | None) -> tuple[str, str]:
+    """The same cell under another profile, and how far it lies above."""
+    if other is None:
+        return "", ""
+    both = cell.estimate.n and other.estimate.n
+    return _plain(other), number(other.estimate.mean - cell.estimate.mean, signed=True, places=decimals(cell.metric)) if both else ""
 
 
 def _plain(cell: CellResult) -> str:

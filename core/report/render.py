@@ -125,20 +125,22 @@ def gathered(
     return [Section(result=result, picture=None) for result in found]
 
 
-def render_page(sections: Sequence[Section], others: Sequence[Section], results_dir: Path) -> list[str]:
-    """Write report.html, summary.md and claims.csv of one scale and profile; `others` are the same studies under the other profile.
+def render_page(sections: Sequence[Section], others: Sequence[Sequence[Section]], results_dir: Path) -> list[str]:
+    """Write report.html, summary.md and claims.csv of one scale and profile; `others` are the same studies under each other profile.
 
     What was written, one line each; nothing without a section.
     """
     if not sections:
         return []
-    there = {one.result.study.name: one.result for one in others}
-    both = [replace(one, other=there.get(one.result.study.name)) for one in sections]
+    beside = [
+        replace(one, others=tuple(other.result for some in others for other in some if other.result.study.name == one.result.study.name))
+        for one in sections
+    ]
     results = [one.result for one in sections]
     noise = sentences(results)
     folder = Path(results_dir) / results[0].scale.name / results[0].profile
     texts = {
-        "report.html": page(both, noise), "summary.md": summary_markdown(both, noise), "claims.csv": csv_text(claim_frame(results)),
+        "report.html": page(beside, noise), "summary.md": summary_markdown(beside, noise), "claims.csv": csv_text(claim_frame(results)),
     }
     _write_all(folder, {name: text.encode() for name, text in texts.items()})
     return [f"{folder / name}" for name in texts]

@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("study", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
     parser.add_argument("--all", action="store_true", help="every study")
     parser.add_argument("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
-    parser.add_argument("--profile", choices=PROFILES, help="the paper as described (clean, the default), or what its code did")
+    parser.add_argument("--profile", choices=PROFILES, help="the paper to the letter (the default), its code without slips (repaired), or with them (released)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
     parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")

@@ -25,11 +25,11 @@ class Drawing:
         self.figures = figures
 
     def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
-        """Draw studies, and with --all the page over them, beside the other profile where that is begun; the exit status."""
+        """Draw studies, and with --all the page over them, beside the other profiles where those are begun; the exit status."""
         sections = self.render(studies, scale, found, seeds)
         if self.options.all:
-            other = next(name for name in PROFILES if name != self.profile)
-            self.pages(sections, self.gathered(studies, scale, found, seeds, other))
+            others = [self.gathered(studies, scale, found, seeds, name) for name in PROFILES if name != self.profile]
+            self.pages(sections, others)
         return 0
 
     def gathered(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str) -> list:
@@ -58,12 +58,11 @@ class Drawing:
         if not any(drawn.values()):
             print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")
         for profile, sections in drawn.items():
-            others = next((other for name, other in drawn.items() if name != profile), [])
-            self.pages(sections, others)
+            self.pages(sections, [other for name, other in drawn.items() if name != profile])
         return 0
 
-    def pages(self, sections: list, others: list) -> None:
-        """Write the page over these studies."""
+    def pages(self, sections: list, others: list[list]) -> None:
+        """Write the page over these studies; `others` holds their sections under each other profile."""
         for line in importlib.import_module("core.report.render").render_page(sections, others, self.tables):
             print(line)
 

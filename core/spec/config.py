@@ -1,6 +1,6 @@
 """RunConfig: everything that can move a number, and nothing else.
 
-Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D83).
+Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D84).
 Sections that a method does not have are None, so no run carries a knob that does nothing. Where things lie, how many
 workers there are and what is logged belong to `Execution`, which is never hashed.
 """
@@ -43,7 +43,7 @@ class Encoder(Section):
     digest: str
     hidden_dropout: float = 0.1  # D66
     attention_dropout: float = 0.1
-    attention: Literal["eager", "sdpa"] = "eager"
+    attention: Literal["eager", "sdpa"] = "eager"  # sdpa: torch's fused attention wherever no attention is dropped
 
     def check(self):
         for name in ("hidden_dropout", "attention_dropout"):
@@ -53,7 +53,11 @@ class Encoder(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Train(Section):
-    """Optimisation: AdamW, linear decay to zero, clipping (D30, D31, D34)."""
+    """Optimisation: AdamW, linear decay to zero, clipping (D30, D31, D34).
+
+    D84: the releases' trainer has AdamW as transformers 4 wrote it (`core.engine.optimiser`), not as torch does. New layers are
+    heads that start at random; how far they come in a run depends on rate times steps, so short runs may give them a larger rate.
+    """
 
     steps: int
     batch_size: int = 64  # D30
@@ -64,6 +68,8 @@ class Train(Section):
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    adamw: Literal["torch", "transformers"] = "torch"  # D84
+    new_layer_factor: float = 1.0  # rate of layers that start at random, over learning_rate
     precision: Literal["fp32", "tf32", "fp16", "bf16"] = "fp32"  # D34, D71
 
     def check(self):
@@ -73,6 +79,8 @@ class Train(Section):
             raise UserError(f"train.batch_size is {self.batch_size}, but contrast needs at least 2 sentences.")
         if self.learning_rate < 0 or self.weight_decay < 0:
             raise UserError("train.learning_rate and train.weight_decay must not be negative.")
+        if not 0.0 < self.new_layer_factor < float("inf"):
+            raise UserError(f"train.new_layer_factor is {self.new_layer_factor}, but it must be above 0; 1 gives new layers the encoder's rate.")
         if not 0.0 <= self.warmup_fraction < 1.0:
             raise UserError(f"train.warmup_fraction is {self.warmup_fraction}, but it lies in [0, 1).")
         if self.clip_norm <= 0:

@@ -36,6 +36,7 @@ class Metric:
 class Cell:
     """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what the paper printed.
 
+    `changes` are in the paper's terms and hold under every profile; `by_profile` adds to them under one profile, and wins.
     `published_runs` are the paper's single runs where they are known (read off its figures). `method` None is the study's;
     under another one the study's base changes do not apply. `metric` None is the study's. `encoder` names one of the
     papers' encoders (`ENCODERS`). A `copied` entry is what the paper took from elsewhere: shown, never run.
@@ -43,6 +44,7 @@ class Cell:
 
     labels: tuple[str, ...]
     changes: Mapping[str, object] = field(default_factory=dict)
+    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     published: float | None = None
     published_runs: tuple[float, ...] = ()
     method: str | None = None

@@ -2,7 +2,7 @@
 
 Rules: what the paper counts in batches stays that many batches (queue size, initial size, slices); widths keep their ratio
 to the encoder's hidden size; `released_cosine` stretches with the run; the learning rate keeps its ratio to the paper's
-3e-5; a batch twice as large means half as many steps; development checks keep their number per run. Where no models are
+3e-5; a batch twice as large means half as many steps, unless a study asks for equal updates; development checks keep their number per run. Where no models are
 fetched, the encoder's own masked-word head stands in for the paper's masked-word model.
 """
 
@@ -71,7 +71,7 @@ class Scale:
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
-    (others keep their ratio); `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
+    (others keep their ratio); `new_layer_factor` times it is the rate of layers that start at random, where a cell names none of its own; `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
     fetched from the hub. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table order.
     """
 
@@ -88,13 +88,14 @@ class Scale:
     probes: tuple[str, ...]
     watermark: str | None
     hub_models: bool = False
+    new_layer_factor: float = 1.0
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
 DEMO = Scale(
-    name="demo", seeds=3, steps=150, checks=5, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
+    name="demo", seeds=3, steps=320, checks=8, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
     precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), probes=("Negation", "When", "Roles", "Verb"),
     watermark="demo scale: made-up language",
 )
@@ -109,10 +110,13 @@ PAPER = Scale(
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
 
-def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base") -> RunConfig:
+def at_scale(
+    run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base", equal_updates: bool = False
+) -> RunConfig:
     """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one.
 
-    Widths are written for bert-base, hidden size 768, and keep their ratio to whatever encoder stands in.
+    Widths are written for bert-base, hidden size 768, and keep their ratio to whatever encoder stands in. With `equal_updates` a
+    batch of another size has as many steps as the scale's own instead of as many sentences, going round the text again if need be.
     """
     encoder = sources.encoder(stands_for)
     if encoder is None:
@@ -127,7 +131,8 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
             f"Scale {scale.name} trains on {rows} sentences but the training text has only {available}; "
             "give a longer one with --data-dir."
         )
-    steps = rows // batch if run.data.drop_last or scale.steps is not None else -(-rows // batch)
+    size = scale.batch_size if equal_updates else batch
+    steps = rows // size if run.data.drop_last or scale.steps is not None else -(-rows // size)
     changes: dict[str, object] = {
         "scale": scale.name,
         "data.digest": sources.corpus_digest,
@@ -138,6 +143,8 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
         "train.steps": steps,
         "train.warmup_fraction": scale.warmup_fraction,
     }
+    if run.train.new_layer_factor == 1.0:
+        changes["train.new_layer_factor"] = scale.new_layer_factor
     if scale.precision is not None:
         changes["train.precision"] = scale.precision
     if scale.learning_rate is not None:
@@ -157,7 +164,7 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
     if isinstance(run.queue, MomentumQueue):
         changes["queue.size"] = _scaled(run.queue.size, batches)
     if run.ema is not None and run.ema.total_updates is not None:
-        paper_steps = steps * run.train.batch_size / PAPER_BATCH  # the schedule's period is fixed, whatever the batch (D2)
+        paper_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # the schedule's period is fixed, whatever the batch (D2)
         changes["ema.total_updates"] = max(1, round(run.ema.total_updates * paper_steps / PAPER_STEPS))
     if run.text is not None and run.text.kind in CONTEXTUAL and not scale.hub_models:
         changes["text.model"] = OWN_ENCODER

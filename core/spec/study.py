@@ -1,14 +1,18 @@
-"""A study: one table or figure of a paper, as frozen data. Adding one is adding a file under studies/."""
+"""A study: one table or figure of a paper, as frozen data. Adding one is adding a file under studies/.
+
+One rule for profiles: what a study or a cell names in its changes holds under every profile, and what it does not name is the
+profile's. Changes are written in the paper's terms; where the code had another value there, `by_profile` gives it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.spec.availability import unavailable
-from core.spec.base import base, released_changes
+from core.spec.base import BASES, PROFILES, profile_changes
 from core.spec.claim import Claim, Labels, matches
 from core.spec.config import RunConfig, Seed
 from core.spec.errors import UserError
@@ -25,7 +29,8 @@ class Study:
     """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either may be None.
 
     `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks (probes): `at` puts in those of
-    the scale. `least_seeds` is how many seeds the study takes whatever the scale has.
+    the scale. `least_seeds` is how many seeds the study takes whatever the scale has. With `equal_updates` batches of every size have
+    as many steps.
     """
 
     name: str  # unique, e.g. mocose-table7
@@ -34,6 +39,7 @@ class Study:
     caption: str
     method: str
     base_changes: Mapping[str, object] = field(default_factory=dict)
+    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # base changes that hold under one profile alone
     axes: tuple[Axis, ...]
     rows: str | None
     columns: str | None
@@ -44,6 +50,7 @@ class Study:
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
     least_seeds: int = 1
+    equal_updates: bool = False
     footnotes: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
 
@@ -56,6 +63,9 @@ class Study:
                 raise ValueError(f"{self.name}: cell {cell.labels} does not lie on the axes")
             if cell.encoder not in ENCODERS:
                 raise ValueError(f"{self.name}: there is no encoder {cell.encoder}")
+        for profile in [name for one in (self, *self.cells) for name in one.by_profile]:
+            if profile not in PROFILES:
+                raise ValueError(f"{self.name}: there is no profile {profile}")
         if self.reference is not None and self.reference not in labels:
             raise ValueError(f"{self.name}: the reference {self.reference} is no cell")
         for axis in (self.rows, self.columns, *((self.figure.x, self.figure.series) if self.figure else ())):
@@ -117,40 +127,37 @@ class Study:
             return "the paper copied it from elsewhere"
         if sources.encoder(cell.encoder) is None:
             return f"scale {scale.name} has no encoder in the place of {cell.encoder}"
-        run = self.paper_config(cell, "clean")
+        run = self.paper_config(cell, "paper")
         if run.eval.transfer and sources.transfer_digest is None:
             return "the evaluation data has no transfer tasks"
-        return None if run.text is None else unavailable(at_scale(run, scale, sources, cell.encoder), scale.name, sources)
+        return None if run.text is None else unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 
-        The profile's changes come last but for the cell's own, and only where the study keeps the section they concern. A
-        section that the cell itself brings in is changed too, but for the fields that the cell names beside it.
+        The profile's changes come last, and not where the study or the cell names the field itself. A section that the cell brings
+        in (Table 5's rewritten text) is changed too, but for the fields that the cell names beside it.
         """
         method = cell.method or self.method
-        own = self.base_changes if method == self.method else {}
-        run = vary(base(method, "clean"), own)
-        if profile == "released":
-            kept = {p: v for p, v in released_changes(run).items() if p not in own}
-            run = vary(run, kept)
-        elif profile != "clean":
-            base(method, profile)  # raises with the sentence
-        changed = vary(run, cell.changes)
-        if profile == "clean":
-            return changed
-        brought = {f.name for f in fields(RunConfig) if getattr(run, f.name) is None and getattr(changed, f.name) is not None}
-        late = {p: v for p, v in released_changes(changed).items() if p.partition(".")[0] in brought and p not in cell.changes}
-        return vary(changed, late)
+        named = {**cell.changes, **cell.by_profile.get(profile, {})}
+        if method == self.method:
+            named = {**self.base_changes, **self.by_profile.get(profile, {}), **named}
+        run = vary(BASES[method], named)
+        whole = {path for path in named if getattr(BASES[method], path, None) is not None}
+        changes = profile_changes(run, profile)
+        return vary(run, {p: v for p, v in changes.items() if p not in named and p.partition(".")[0] not in whole})
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35)."""
-        return self._seeded(at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder), profile, sources, seed)
+        return self._seeded(self._scaled(cell, profile, scale, sources), profile, sources, seed)
 
     def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
-        run = at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder)
+        run = self._scaled(cell, profile, scale, sources)
         return [self._seeded(run, profile, sources, seed) for seed in range(seeds)]
+
+    def _scaled(self, cell: Cell, profile: str, scale: Scale, sources: Sources) -> RunConfig:
+        return at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder, self.equal_updates)
 
     def _seeded(self, run: RunConfig, profile: str, sources: Sources, seed: int) -> RunConfig:
         run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})
@@ -166,7 +173,7 @@ class Study:
         `sample` is any run of the study, against which paths and values are checked. Raises UserError for a field that the
         study itself varies.
         """
-        varied = {path for cell in self.cells for path in cell.changes}
+        varied = {path for cell in self.cells for some in (cell.changes, *cell.by_profile.values()) for path in some}
         pairs = [parse_setting(sample, text) for text in settings]
         parsed = dict(pairs)
         for path in parsed:

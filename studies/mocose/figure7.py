@@ -1,11 +1,12 @@
 """MoCoSE Figure 7: singular values of the sentence vectors."""
 
+from core.spec.base import as_coded, rising, wrapping
 from core.spec.claim import Claim, all_of, greater
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 MODELS = {  # method and changes
-    "MoCoSE": ("mocose", {"ema.start": 0.75, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}),
+    "MoCoSE": ("mocose", {**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}),
     "SimCSE": ("simcse", {"train.batch_size": 64, "train.learning_rate": 3e-5}),
 }
 MEASURES = {  # title and quantity
@@ -35,6 +36,7 @@ STUDY = Study(
     cells=tuple(
         Cell(
             labels=(model, measure), changes=changes, published=printed, method=method,
+            by_profile=as_coded(wrapping(0.75)) if method == "mocose" else {},
             metric=Metric(task="dev", title=title, quantity=quantity),
         )
         for model, (method, changes) in MODELS.items()

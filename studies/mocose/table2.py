@@ -1,5 +1,6 @@
 """MoCoSE Table 2: seven transfer tasks; the paper prints development accuracies beside other papers' test accuracies."""
 
+from core.spec.base import as_coded, rising, wrapping
 from core.spec.claim import Claim, greater, within
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
@@ -32,7 +33,8 @@ STUDY = Study(
     title="Table 2",
     caption="Seven transfer tasks: accuracy of a logistic regression on frozen sentence vectors",
     method="mocose",
-    base_changes={"ema.start": 0.75, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    base_changes={**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    by_profile=as_coded(wrapping(0.75)),
     axes=(
         Axis(name="model", title="Model", labels=tuple(PRINTED)),
         Axis(name="reported", title="Accuracy", labels=("test", "dev")),

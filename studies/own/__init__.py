@@ -2,11 +2,11 @@
 
 from core.spec.study import Study
 from studies.own import (
-    noise, deviations, deviations_d21, deviations_esimcse,
+    noise, updates, deviations, deviations_d21, deviations_esimcse,
 )  # fmt: skip
 
 STUDIES: tuple[Study, ...] = tuple(
     module.STUDY for module in (
-        noise, deviations, deviations_d21, deviations_esimcse,
+        noise, updates, deviations, deviations_d21, deviations_esimcse,
     )
 )  # fmt: skip

@@ -1,0 +1,88 @@
+"""AdamW over what is trained, in torch's form or in that of transformers 4 (D84)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from core.spec.config import Train
+
+
+def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> torch.optim.Optimizer:
+    """The optimiser of `train.adamw` over the groups below."""
+    groups = parameter_groups(train, model, new_layers)
+    settings = {"lr": train.learning_rate, "betas": (train.beta1, train.beta2), "eps": train.epsilon}
+    if train.adamw == "transformers":
+        return TransformersAdamW(groups, **settings)
+    return torch.optim.AdamW(groups, fused=True, **settings)
+
+
+def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:
+    """What is trained, by weight decay and by `factor`, which multiplies the rate of every step.
+
+    Biases and LayerNorm weights are not decayed (D31); the parameters of new layers have train.new_layer_factor, others 1.
+    """
+    norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters(recurse=False)}
+    new = {id(p) for layer in new_layers for p in layer.parameters()}
+    groups = {
+        (factor, decay): {"params": [], "weight_decay": decay, "factor": factor}
+        for factor in dict.fromkeys((1.0, train.new_layer_factor))
+        for decay in dict.fromkeys((train.weight_decay, 0.0))
+    }
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            spared = id(p) in norms or name.endswith("bias")
+            factor = train.new_layer_factor if id(p) in new else 1.0
+            groups[factor, 0.0 if spared else train.weight_decay]["params"].append(p)
+    return [group for group in groups.values() if group["params"]]
+
+
+class TransformersAdamW(torch.optim.Optimizer):
+    """AdamW as `transformers.AdamW` of release 4 has it, the Trainer's own at the papers' time (D84). At step t, for gradient g:
+
+        m = b1 m + (1 - b1) g          v = b2 v + (1 - b2) g^2
+        p = p - lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + eps)
+        p = p - lr * weight_decay * p
+
+    torch adds epsilon after v is corrected, so its epsilon is sqrt(1 - b2^t) times this one (0.03 at the first step), and decays
+    the weights before the update. With epsilon 0 and no decay both are the same.
+    """
+
+    def __init__(self, groups: list[dict], *, lr: float, betas: tuple[float, float], eps: float):
+        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:
+        """One update of every parameter that has a gradient."""
+        for group in self.param_groups:
+            parameters = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                self._update(group, parameters)
+
+    def _update(self, group: dict, parameters: list[Tensor]) -> None:
+        first, second = group["betas"]
+        states = [self._state(p) for p in parameters]
+        gradients = [p.grad for p in parameters]
+        means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
+        torch._foreach_add_([s["step"] for s in states], 1.0)
+        torch._foreach_mul_(means, first)
+        torch._foreach_add_(means, gradients, alpha=1.0 - first)
+        torch._foreach_mul_(squares, second)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1.0 - second)
+        denominators = torch._foreach_sqrt(squares)
+        torch._foreach_add_(denominators, group["eps"])
+        steps = [float(s["step"]) for s in states]
+        sizes = [-group["lr"] * math.sqrt(1.0 - second**t) / (1.0 - first**t) for t in steps]
+        torch._foreach_addcdiv_(parameters, means, denominators, sizes)
+        if group["weight_decay"]:
+            torch._foreach_mul_(parameters, 1.0 - group["lr"] * group["weight_decay"])
+
+    def _state(self, p: Tensor) -> dict[str, Tensor]:
+        state = self.state[p]
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float32)  # on the CPU, where it is read
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+        return state

@@ -1,0 +1,194 @@
+"""Whether the runs of a study can carry the paper's experiment: computed from each configuration and, where there are runs, from them.
+
+A run that is too short is another experiment: its queue still holds its first entries, its momentum branch its first weights. A
+study that fails one check has no verdicts at its scale; its tables are drawn all the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from core.report.cells import CellResult, StudyResult
+from core.spec.config import RunConfig
+from core.spec.layout import Cell
+from core.spec.schedules import ema_decay
+
+MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
+MOST_INITIAL = 0.05  # share of the initial weights left in the momentum branch at half of the run
+LEAST_GAIN = 5.0  # points of the trained reference over the untrained encoder's [CLS]
+INITIAL_SPREAD = 0.02  # standard deviation of new weights
+
+Kind = Literal["turnover", "initial weights", "updates", "gain", "selected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition: its number, in words too, and whether it is met; None while no run can tell."""
+
+    kind: Kind
+    value: float
+    limit: float
+    met: bool | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparability:
+    """The checks of a study at a scale. `travel` is how far a new layer's weight can move, in units of its initial spread (shown only)."""
+
+    checks: tuple[Check, ...]
+    travel: float
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the study is not comparable, one clause a failed check; empty where it is, as far as is known."""
+        return tuple(check.words for check in self.checks if check.met is False)
+
+    @property
+    def sentence(self) -> str:
+        """All checks in one sentence, failed ones or not."""
+        said = "; ".join(check.words for check in self.checks)
+        verdict = "Not comparable at this scale" if self.reasons else "Comparable as far as this is checked"
+        return f"{verdict}: {said}; new layers can travel {self.travel:.3g} times their initial spread."
+
+
+def comparability(result: StudyResult) -> Comparability:
+    """The checks of a study under the scale and profile of its result."""
+    study = result.study
+    runs = [
+        (cell.cell, study.config(cell.cell, profile=result.profile, scale=result.scale, sources=result.sources, seed=0))
+        for cell in result.cells if not cell.unavailable
+    ]
+    if not runs:
+        return Comparability((), float("nan"))
+    checks = (*_turnover(runs), *_initial_weights(runs), *_updates(runs, result), *_trained(result))
+    return Comparability(checks, min(travel(run) for _, run in runs))
+
+
+def turnover(run: RunConfig) -> float:
+    """Share of the run until every entry of its queue has been replaced once; 0 without a queue."""
+    return 0.0 if run.queue is None else math.ceil(run.queue.size / run.train.batch_size) / run.train.steps
+
+
+def initial_share(run: RunConfig) -> float:
+    """Share of the initial weights left in the momentum branch at half of the run: the product of the decays so far; 0 without one."""
+    half = run.train.steps // 2
+    if run.momentum is not None:
+        return run.momentum.lambda_**half
+    if run.ema is None:
+        return 0.0
+    return math.prod(ema_decay(run.ema, update, run.train.steps) for update in range(1, half + 1))
+
+
+def travel(run: RunConfig) -> float:
+    """How far a new layer's weight can move at most, rate x steps / 2 under linear decay, in units of its initial spread (0.02)."""
+    rate = run.train.learning_rate * run.train.new_layer_factor
+    return rate * run.train.steps / 2 / INITIAL_SPREAD
+
+
+def _turnover(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
+    return _worst(runs, turnover, "turnover", MOST_TURNOVER, "the queue turns over for the first time in {value} of the run ({where}; at most {limit})")
+
+
+def _initial_weights(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
+    words = "at half of the run {value} of the momentum branch are still initial weights ({where}; at most {limit})"
+    return _worst(runs, initial_share, "initial weights", MOST_INITIAL, words)
+
+
+def _worst(runs: Sequence[tuple[Cell, RunConfig]], share, kind: Kind, limit: float, words: str) -> list[Check]:
+    """The check of the cell with the largest share; none where no cell has any."""
+    cell, value = max(((cell, share(run)) for cell, run in runs), key=lambda pair: pair[1])
+    if value == 0.0:
+        return []
+    said = words.format(value=_percent(value), where="/".join(cell.labels), limit=_percent(limit))
+    return [Check(kind, value, limit, value <= limit, said)]
+
+
+def _updates(runs: Sequence[tuple[Cell, RunConfig]], result: StudyResult) -> list[Check]:
+    """Equal numbers of updates, but for batch sizes, which differ in them by the paper's design: equal epochs."""
+    by_sentences = {run.train.steps * run.train.batch_size for _, run in runs}
+    steps = sorted({run.train.steps for _, run in runs})
+    batches = {run.train.batch_size for _, run in runs}
+    ratio = max(by_sentences) / min(by_sentences)
+    if len(steps) == 1:
+        return [Check("updates", 1.0, 1.0, True, f"every cell has {steps[0]} updates")]
+    if len(batches) > 1 and ratio <= 1.01:  # a ragged last batch is left out
+        said = f"cells have {steps[0]} to {steps[-1]} updates, as in the paper: equal epochs of other batch sizes"
+        return [Check("updates", steps[-1] / steps[0], 1.0, True, said)]
+    return [Check("updates", steps[-1] / steps[0], 1.0, False, f"cells have {steps[0]} to {steps[-1]} updates, which the paper's do not")]
+
+
+def _trained(result: StudyResult) -> list[Check]:
+    """The trained reference against the untrained encoder's [CLS], and where its checkpoint was selected."""
+    cell = _reference(result)
+    if cell is None:
+        return []
+    task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
+    gains, selected = [], []
+    for run in cell.runs:
+        if run.rows is None or run.status == "diverged":
+            continue
+        score = _row(run.rows, "selected", task, "spearman_all")
+        before = _row(run.rows, "untrained", task, "spearman_all")
+        if score is not None and before is not None:
+            gains.append(score[1] - before[1])
+            curve = run.rows[(run.rows["checkpoint"] == "curve") & (run.rows["task"] == "dev") & (run.rows["step"] > 0)]
+            selected.append((score[0], int(curve["step"].min()) if len(curve) else 0))
+    if not gains:
+        return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
+    gain = float(np.mean(gains))
+    first = sum(step <= first for step, first in selected) / len(selected)
+    where = "/".join(cell.cell.labels)
+    return [
+        Check("gain", gain, LEAST_GAIN, gain >= LEAST_GAIN,
+              f"the trained reference ({where}) is {gain:+.1f} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f})".replace("-", "−")),
+        Check("selected", first, 0.5, first <= 0.5, f"its first checkpoint is the selected one in {_percent(first)} of its seeds (at most 50 %)"),
+    ]  # fmt: skip
+
+
+def _reference(result: StudyResult) -> CellResult | None:
+    """The study's reference; where it names none, the cell whose score is highest."""
+    named = next((cell for cell in result.cells if cell.is_reference and cell.runs), None)
+    if named is not None:
+        return named
+    return max((cell for cell in result.cells if cell.runs), key=_score, default=None)
+
+
+def _score(cell: CellResult) -> float:
+    """Mean average score of a cell's runs at the selected checkpoint, whatever the cell shows."""
+    found = [_row(run.rows, "selected", "avg", "spearman_all") for run in cell.runs if run.rows is not None]
+    values = [value for _, value in filter(None, found)]
+    return float(np.mean(values)) if values else -np.inf
+
+
+def _row(rows: pd.DataFrame, checkpoint: str, task: str, metric: str) -> tuple[int, float] | None:
+    found = rows[(rows["checkpoint"] == checkpoint) & (rows["task"] == task) & (rows["metric"] == metric)]
+    if not len(found) or not np.isfinite(found["value"].iloc[0]):
+        return None
+    return int(found["step"].iloc[0]), float(found["value"].iloc[0])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def comparability_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
+    """One row a study: each check's number, its limit, whether it is met (yes, no, not known), and the whole in words."""
+    rows = []
+    for result in results:
+        found = comparability(result)
+        row: dict[str, object] = {
+            "study": result.study.name, "scale": result.scale.name, "profile": result.profile,
+            "comparable": "no" if found.reasons else "yes", "reasons": "; ".join(found.reasons), "travel": found.travel,
+        }
+        for check in found.checks:
+            name = check.kind.replace(" ", "_")
+            row |= {name: check.value, f"{name}_limit": check.limit, f"{name}_met": {True: "yes", False: "no", None: "not known"}[check.met]}
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,0 +1,99 @@
+"""Comparability by hand: shares of the run for queue and momentum, updates, the reference's gain, where it was selected."""
+
+import dataclasses
+import math
+
+import pandas as pd
+import pytest
+
+from core.report.cells import gather
+from core.report.comparability import comparability, comparability_frame, initial_share, travel, turnover
+from core.spec.base import base
+from core.spec.layout import Axis, Cell, Metric
+from core.spec.scale import DEMO, PAPER, at_scale
+from core.spec.study import Study
+from core.spec.vary import vary
+from fake_store import SOURCES, FakeStore, config_of
+
+CONSTANT = {"ema.schedule": "constant", "ema.start": 0.9, "ema.end": None, "ema.total_updates": None}
+LONG = dataclasses.replace(DEMO, steps=200)
+
+
+def study(**cells):
+    return Study(
+        name="mocose-small", paper="mocose", title="Table 0", caption="Small", method="mocose", base_changes=CONSTANT,
+        axes=(Axis(name="cell", title="Cell", labels=tuple(cells)),), rows=None, columns="cell",
+        cells=tuple(Cell(labels=(name,), changes=changes) for name, changes in cells.items()),
+        metric=Metric(task="avg", title="Average"), figure=None, reference=(next(iter(cells)),),
+    )
+
+
+def result(one, store=None, scale=LONG, seeds=3):
+    return gather(one, profile="repaired", scale=scale, sources=SOURCES, seeds=seeds, store=store or FakeStore())
+
+
+def kinds(found):
+    return {check.kind: check for check in found.checks}
+
+
+def test_shares_of_the_run_by_hand():
+    run = at_scale(vary(base("mocose", "repaired"), {"queue.size": 500, **CONSTANT}), LONG, SOURCES)
+    assert turnover(run) == 8 / 200  # 500 entries are seven batches of 64 and a part of the eighth
+    assert initial_share(run) == pytest.approx(0.9**100)
+    assert travel(run) == pytest.approx(1e-3 * 200 / 2 / 0.02)
+    assert (turnover(at_scale(base("simcse", "repaired"), LONG, SOURCES)), initial_share(at_scale(base("simcse", "repaired"), LONG, SOURCES))) == (0, 0)
+    momentum = at_scale(base("esimcse", "repaired"), LONG, SOURCES)
+    assert initial_share(momentum) == pytest.approx(0.995**100)
+
+
+def test_a_rising_decay_leaves_the_product_of_its_values():
+    run = at_scale(
+        vary(base("mocose", "repaired"), {"ema.schedule": "cosine_to_end", "ema.start": 0.75, "ema.end": 0.95, "ema.total_updates": None}), LONG, SOURCES
+    )
+    etas = [0.95 - 0.2 * (math.cos(math.pi * step / 200) + 1) / 2 for step in range(1, 101)]
+    assert initial_share(run) == pytest.approx(math.prod(etas))
+
+
+def test_the_papers_own_runs_pass_where_short_ones_fail():
+    one = study(short={"queue.size": 512}, long={"queue.size": 4096})
+    rows = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
+    paper = gather(one, profile="repaired", scale=PAPER, sources=rows, seeds=1, store=FakeStore())
+    assert comparability(paper).reasons == ()
+    found = comparability(result(one))
+    assert kinds(found)["turnover"].value == 64 / 200
+    assert found.reasons == (kinds(found)["turnover"].words,)
+    assert "32 % of the run (long; at most 5 %)" in found.reasons[0]
+
+
+def test_batches_of_other_sizes_differ_in_updates_by_design_and_nothing_else_does():
+    found = comparability(result(study(small={"train.batch_size": 64}, large={"train.batch_size": 128})))
+    assert kinds(found)["updates"].met is True
+    assert "100 to 200 updates, as in the paper" in kinds(found)["updates"].words
+
+
+def baseline(store, config, value, before, selected):
+    """A run with an untrained score, selected at this step of checks at 40, 80, …, 200."""
+    run = store.add(config, value)
+    extra = [("untrained", "avg", "spearman_all", 0, before), *(("curve", "dev", "spearman_all", step, 50.0) for step in (0, 40, 80))]
+    run.rows = pd.concat([run.rows[run.rows["checkpoint"] != "curve"], pd.DataFrame(extra, columns=run.rows.columns)], ignore_index=True)
+    run.rows.loc[run.rows["checkpoint"] == "selected", "step"] = selected
+
+
+@pytest.mark.parametrize(("value", "selected", "failed"), [(56.0, 80, []), (54.0, 80, ["gain"]), (56.0, 40, ["selected"])])
+def test_the_reference_has_to_learn_and_not_at_the_first_check(value, selected, failed):
+    one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
+    for seed in range(3):
+        baseline(store, one.config(one.cells[0], profile="repaired", scale=LONG, sources=SOURCES, seed=seed), value, 50.0, selected)
+    found = comparability(result(one, store))
+    assert [check.kind for check in found.checks if check.met is False] == failed
+    assert kinds(found)["gain"].value == pytest.approx(value - 50.0)
+
+
+def test_before_any_run_the_gain_is_not_known_and_refuses_nothing():
+    found = comparability(result(study(a={"queue.size": 512})))
+    assert kinds(found)["gain"].met is None and found.reasons == ()
+
+
+def test_the_frame_has_every_number():
+    row = comparability_frame([result(study(a={"queue.size": 4096}))]).iloc[0]
+    assert (row["comparable"], row["turnover"], row["turnover_limit"], row["turnover_met"], row["gain_met"]) == ("no", 0.32, 0.05, "no", "not known")

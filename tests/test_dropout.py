@@ -1,0 +1,215 @@
+"""Dropout's own stream: which bits it draws, how they are spread, that views and seeds differ, and that gradients are dropped alike."""
+
+import math
+
+import pytest
+import torch
+
+import tiny
+from core.engine import dropout
+from core.engine.dropout import Dropout, DropoutStream, dropped_of_65536, give, scale
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.simcse import SimCSE
+from core.engine.streams import stream_seed
+
+CPU = torch.device("cpu")
+MASK = (1 << 64) - 1
+# SplitMix64's first words of seed 1234567, as its published examples have them.
+PUBLISHED = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+
+
+def naive_word(key, number):
+    """Word `number` (0 the first) in Python's own whole numbers."""
+    z = (key + (number + 1) * 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def naive_mask(key, first, count, rate):
+    """Kept elements, by one draw of 16 bits after the other, the lowest bits of a word first."""
+    draws = [naive_word(key, first + i // 4) >> 16 * (i % 4) & 0xFFFF for i in range(count)]
+    return [(draw ^ 0x8000) >= round(rate * 65536) for draw in draws]  # read as int16, so the upper half comes first
+
+
+def stream(seed=0, device="cpu"):
+    return DropoutStream(seed, device)
+
+
+def drawn(made, *shape, rate=0.1):
+    return made.mask(torch.Size(shape), rate, torch.float32)
+
+
+def test_the_words_are_those_of_the_published_generator():
+    assert [naive_word(1234567, i) for i in range(5)] == PUBLISHED
+    made = stream()
+    made.key = 1234567
+    assert [int(word) & MASK for word in made._words(5)] == PUBLISHED
+
+
+def test_the_first_bits_never_change():
+    assert stream().key == stream_seed(0, "dropout") == 7938499265082287326
+    assert "".join(str(int(x > 0)) for x in drawn(stream(), 48, rate=0.5)) == "001000100011110101111011110000100010110001100010"
+
+
+@pytest.mark.parametrize("count, rate", [(1, 0.5), (7, 0.1), (4001, 0.15), (dropout.BLOCK * 4 + 5, 0.1)])
+def test_a_cpu_and_other_devices_and_a_naive_loop_agree(count, rate, monkeypatch):
+    made = stream(3)
+    drawn(made, 10)
+    start = int(made.position)
+    mask = drawn(made, count, rate=rate)
+    assert start == 3 and int(made.position) == 3 + -(-count // 4)
+    naive = torch.tensor(naive_mask(made.key, start, count, rate))
+    assert torch.equal(mask > 0, naive) and torch.equal(mask[naive], torch.full((int(naive.sum()),), scale(rate)))
+    made.position.fill_(start)
+    words = made._words(-(-count // 4))  # as a GPU computes them
+    assert torch.equal(words.view(torch.int16)[:count] >= dropped_of_65536(rate) - 32768, naive)
+
+
+def test_meta_tensors_have_masks_of_their_shape_without_being_read():
+    made = stream(device="meta")
+    mask = made.mask(torch.Size([3, 5]), 0.1, torch.bfloat16)
+    assert mask.shape == (3, 5) and mask.dtype == torch.bfloat16 and mask.device.type == "meta"
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.15, 0.3, 0.5, 0.9])
+def test_the_share_kept_and_the_expectation(rate):
+    assert abs(dropped_of_65536(rate) / 65536 - rate) <= 2**-17
+    mask = drawn(stream(1), 1000, 2000, rate=rate)
+    share = float((mask > 0).double().mean())
+    assert abs(share - (1 - rate)) < 5 * math.sqrt(rate * (1 - rate) / mask.numel())
+    assert mask.unique().tolist() == [0.0, pytest.approx(1 / (1 - dropped_of_65536(rate) / 65536), rel=1e-7)]
+    by_row = (mask > 0).double().mean(1)  # 1,000 shares of 2,000, spread as independent draws are
+    assert float(by_row.var()) * 2000 / (rate * (1 - rate)) == pytest.approx(1.0, abs=5 * math.sqrt(2 / 1000))
+
+
+def test_all_but_one_value_of_a_draw_can_drop_and_a_tiny_rate_drops_nothing():
+    assert dropped_of_65536(0.9999999) == 65535 and scale(0.9999999) == 65536.0
+    assert dropped_of_65536(1e-9) == 0 and scale(1e-9) == 1.0
+
+
+def correlation(a, b):
+    return float(torch.corrcoef(torch.stack([(a > 0).double().flatten(), (b > 0).double().flatten()]))[0, 1])
+
+
+def test_calls_seeds_and_neighbours_are_independent():
+    made, size = stream(0), 200_000
+    first, second, other = drawn(made, size), drawn(made, size), drawn(stream(1), size)
+    bound = 5 / math.sqrt(size)
+    assert abs(correlation(first, second)) < bound and abs(correlation(first, other)) < bound
+    for lag in (1, 2, 3, 4, 5, 8, 64, 128, 384, 768):
+        assert abs(correlation(first[:-lag], first[lag:])) < 5 / math.sqrt(size - lag), lag
+
+
+def test_torchs_own_generator_is_neither_read_nor_moved():
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = drawn(stream(5), 1000)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert torch.equal(first, drawn(stream(5), 1000))
+
+
+def test_a_stream_goes_on_from_its_position_and_a_rewound_one_repeats():
+    made = stream()
+    drawn(made, 9)
+    mark = made.mark()
+    after = [drawn(made, 33), drawn(made, 70)]
+    made.rewind(mark)
+    again = [drawn(made, 33), drawn(made, 70)]
+    assert all(torch.equal(a, b) for a, b in zip(after, again)) and not made._kept
+    assert not torch.equal(drawn(made, 33), after[0])
+    resumed = stream()
+    resumed.position.copy_(mark)
+    assert torch.equal(drawn(resumed, 33), after[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_mask_multiplies_the_gradient_too(dtype):
+    layer = Dropout(0.4)
+    layer.stream = stream()
+    x, y = (torch.randn(6, 50, dtype=dtype, generator=torch.Generator().manual_seed(i)).requires_grad_() for i in range(2))
+    towards = torch.randn(6, 50, dtype=dtype, generator=torch.Generator().manual_seed(9))
+    out = layer(x)
+    out.backward(towards)
+    mask = drawn(stream(), 6, 50, rate=0.4).to(torch.float64) * 1.0
+    mask[mask > 0] = scale(0.4)
+    near = {torch.float64: 1e-15, torch.float32: 1e-6, torch.bfloat16: 1e-2}[dtype]
+    assert torch.allclose(out.double(), x.double() * mask, rtol=near) and torch.equal(out == 0, mask == 0)
+    assert torch.allclose(x.grad.double(), towards.double() * mask, rtol=near)
+    x.grad, layer.stream = None, stream()
+    total = layer.added(x, y)
+    total.backward(towards)
+    assert torch.allclose(total.double(), x.double() + y.double() * mask, rtol=near, atol=near)
+    assert torch.equal(x.grad, towards) and torch.allclose(y.grad.double(), towards.double() * mask, rtol=near)
+
+
+def test_nothing_is_drawn_in_evaluation_or_at_rate_zero():
+    x = torch.randn(3, 4)
+    for layer in (Dropout(0.0), Dropout(0.5).eval()):
+        layer.stream = stream()
+        assert torch.equal(layer(x), x) and torch.equal(layer.added(x, x), 2 * x) and int(layer.stream.position) == 0
+
+
+def watched(model, monkeypatch):
+    """The model's masks as they are drawn: (position, shape)."""
+    seen, original = [], DropoutStream.mask
+
+    def mask(self, shape, rate, dtype):
+        seen.append((int(self.position), tuple(shape)))
+        return original(self, shape, rate, dtype)
+
+    monkeypatch.setattr(DropoutStream, "mask", mask)
+    return seen
+
+
+@pytest.mark.parametrize("method, changes", [
+    ("mocose", {}), ("mocose", {"target__embeddings": "ema"}), ("mocose", {"fgsm__gradient": "current", "fgsm__views": "online_only"}),
+    ("mocose", {"fgsm__gradient": "current"}), ("esimcse", {"momentum__dropout": "on"}), ("simcse", {}),
+])  # fmt: skip
+def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypatch):
+    config = tiny.config(method, heads__dropout=0.1, **changes) if method == "mocose" else tiny.config(method, **changes)
+    model = (MoCoSE if method == "mocose" else SimCSE)(config, tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1), CPU)
+    model.train()
+    seen = watched(model, monkeypatch)
+    texts = tiny.sentences(4)
+    batch = pack(texts) if method == "mocose" else pack(texts + texts)
+    model.loss(*((batch,) if method == "mocose" else (batch, pack(texts) if config.queue is not None else None)))
+    current = changes.get("fgsm__gradient") == "current"
+    branches = {"mocose": 2, "esimcse": 2, "simcse": 1}[method]
+    # embeddings once; three a layer; the projection's tail in both branches and the predictor's block
+    masks = branches * (1 + 2 * 3) + (3 if method == "mocose" else 0)
+    distinct = sorted(set(seen))
+    assert len(distinct) == masks and len({position for position, _ in distinct}) == masks
+    ends = [position + -(-math.prod(shape) // 4) for position, shape in distinct]
+    assert all(end <= start for end, (start, _) in zip(ends, distinct[1:])), "two masks share bits"
+    repeated = len(seen) - masks
+    assert repeated == (0 if not current else (9 if config.fgsm.views == "online_only" else masks)), seen
+
+
+def test_the_two_views_of_a_step_differ_by_their_masks():
+    config = tiny.config("mocose", heads__predictor_layers=0, ema__start=1.0, ema__end=1.0)
+    model = MoCoSE(config, tiny.encoder(tiny.bert(), dropout=0.3, attention_dropout=0.3), CPU).train()
+    batch = pack(tiny.sentences(4))
+    keys, others = model._keys(batch, None), model._keys(batch, None)
+    assert not torch.allclose(keys, others, atol=1e-3)
+    model.eval()
+    assert torch.equal(model._keys(batch, None), model._keys(batch, None))
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_both_kinds_of_attention_drop_the_same(attention):
+    encoder = tiny.encoder(tiny.bert(), dropout=0.2, attention_dropout=0.2, attention=attention).train()
+    give(encoder, stream())
+    plain = tiny.encoder(tiny.bert(), dropout=0.2, attention_dropout=0.2).train()
+    give(plain, stream())
+    batch = pack(tiny.sentences(4))
+    assert torch.equal(encoder(batch), plain(batch))
+    assert torch.allclose(encoder.eval()(batch), plain.eval()(batch), atol=1e-6)
+
+
+def test_a_copy_made_after_the_stream_was_given_would_be_seen():
+    layer = Dropout(0.1)
+    with pytest.raises(AttributeError):
+        layer(torch.ones(2))  # nobody gave it a stream
