@@ -96,14 +96,14 @@ def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first ste
     for epsilon in (1e-12, 1e-8, 1e-2):
         config = tiny.config("mocose", fgsm__gradient=gradient, fgsm__epsilon=epsilon)
         model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
-        assert model.diagnostics() == {"fgsm_changed_fraction": None}
+        assert model.diagnostics(PACKED)["fgsm_changed_fraction"] is None
         for seed in range(2):
             model.train().loss(pack(tiny.sentences(4, seed=seed, shortest=9))).backward()
             model.after_step()
-        shares.append(model.diagnostics()["fgsm_changed_fraction"])
+        shares.append(model.diagnostics(PACKED)["fgsm_changed_fraction"])
     assert shares[0] < shares[1] < shares[2] and shares[0] < 0.01 and shares[2] > 0.99
     plain = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
-    assert MoCoSE(plain, tiny.encoder(tiny.bert()), torch.device("cpu")).diagnostics() == {}
+    assert MoCoSE(plain, tiny.encoder(tiny.bert()), torch.device("cpu")).diagnostics(PACKED) == {}
 
 
 def test_tiny_encoder_is_not_degenerate():

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
 import tiny
 from core.engine import baselines
@@ -36,20 +37,85 @@ def test_a_sentence_is_the_mean_of_its_words_whatever_comes_before():
     assert abs(one @ two) / np.linalg.norm(one) / np.linalg.norm(two) < 0.3
 
 
+def value(rows, checkpoint, task, metric="spearman_all"):
+    (found,) = [row.value for row in rows if row[:3] == (checkpoint, task, metric)]
+    return found
+
+
 def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
     config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert(), dropout=0.5)
-    found = baselines.baselines(config, encoder.train(), scorer, tmp_path)
+    found = baselines.baseline_rows(config, encoder.train(), scorer, tmp_path)
     cls = scorer.vectors(baselines.Untrained(encoder), TEXTS)
     unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
     order = np.argsort(np.argsort((unit[:3] * unit[1:4]).sum(1)))
-    assert found["untrained"]["T"] == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
-    again = baselines.baselines(config, encoder, scorer, tmp_path)
-    assert [(name, list(scores.items())) for name, scores in again.items()] == [(n, list(s.items())) for n, s in found.items()]  # order too
-    path = next(tmp_path.glob("baselines/*.json"))
-    path.write_text(json.dumps({name: {"D": 1.0, "T": 2.0} for name in found}))
-    assert baselines.baselines(config, encoder, scorer, tmp_path)["untrained"] == {"D": 1.0, "T": 2.0}
-    path.write_text('{"untrained": 3')
-    assert baselines.baselines(config, encoder, scorer, tmp_path) == found
+    assert value(found, "untrained", "T") == value(found, "untrained", "avg") == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
+    assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found  # order too
+    (path,) = tmp_path.glob("baselines/*.json")
+    kept = [row._replace(value=float(i)) for i, row in enumerate(found)]
+    path.write_text(json.dumps(kept))
+    assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == kept
+
+
+def test_a_kept_file_that_is_torn_or_of_another_shape_is_made_anew(scorer, tmp_path):
+    config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert())
+    found = baselines.baseline_rows(config, encoder, scorer, tmp_path)
+    (path,) = tmp_path.glob("baselines/*.json")
+    of_version_1 = json.dumps({"untrained": {"D": 1.0, "T": 2.0}, "bag_of_words": {"D": 1.0, "T": 2.0}})
+    others = [found[:-1], found[::-1], [row._replace(value="1") for row in found], [row._replace(step=1) for row in found], [3], None]
+    for text in ('[["untrained", 3', of_version_1, *map(json.dumps, others)):
+        path.write_text(text)
+        assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found
+        assert json.loads(path.read_text()) == [list(row) for row in found]
+
+
+def test_the_untrained_encoder_s_directions_are_those_of_its_cls(scorer, tmp_path):
+    encoder = tiny.encoder(tiny.bert())
+    found = baselines.baseline_rows(tiny.config("mocose"), encoder, scorer, tmp_path)
+    cls = scorer.vectors(baselines.Untrained(encoder), TEXTS[:4]).astype(np.float64)  # the development set's distinct sentences
+    spectrum = [value(found, "untrained", "dev", f"singular_value_{i}") for i in range(tiny.HIDDEN)]
+    assert spectrum[:4] == pytest.approx(np.linalg.svd(cls, compute_uv=False), rel=1e-4) and max(spectrum[4:]) < 1e-4 * spectrum[0]
+    unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
+    wanted = np.mean([unit[i] @ unit[j] for i in range(4) for j in range(4) if i != j])
+    assert value(found, "untrained", "dev", "mean_cosine") == pytest.approx(wanted, abs=1e-6)
+
+
+def test_whitening_makes_mean_zero_and_covariance_identity():
+    draw = np.random.default_rng(0)
+    x = (draw.standard_normal((400, 6)) @ draw.standard_normal((6, 6)) + 7).astype(np.float32)
+    white = baselines.whitened(x, x)
+    assert white.mean(0) == pytest.approx(np.zeros(6), abs=1e-9) and np.cov(white, rowvar=False, bias=True) == pytest.approx(np.eye(6), abs=1e-9)
+    fitted = baselines.whitened(x[:50], x[50:])  # another formulation: inverse of the covariance between the rows
+    centred = x[:50].astype(np.float64) - x[50:].mean(0, dtype=np.float64)
+    gram = centred @ np.linalg.inv(np.cov(x[50:].astype(np.float64), rowvar=False, bias=True)) @ centred.T
+    assert fitted @ fitted.T == pytest.approx(gram, rel=1e-6, abs=1e-6)
+
+
+def test_whitening_drops_directions_without_variance_and_passes_on_what_is_not_finite():
+    draw = np.random.default_rng(1)
+    flat = (draw.standard_normal((300, 3)) @ draw.standard_normal((3, 8)) + 5).astype(np.float32)
+    white = baselines.whitened(flat, flat)
+    assert white.shape == (300, 3) and np.cov(white, rowvar=False, bias=True) == pytest.approx(np.eye(3), abs=1e-6)
+    assert baselines.whitened(np.full((4, 8), 2.0, dtype=np.float32), flat).shape == (4, 3)
+    assert baselines.whitened(flat[:4], np.full((9, 8), 2.0)).shape == (4, 0)
+    flat[7, 2] = np.inf
+    assert np.isnan(baselines.whitened(flat, flat)).all()
+
+
+def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur():
+    draw = np.random.default_rng(2)
+    texts = [f"s{i}" for i in range(40)]
+    vectors = draw.standard_normal((40, 5)) @ draw.standard_normal((5, 5)) + 3
+    a, b = ([texts[i] for i in draw.integers(0, 30, 200)] for _ in "ab")  # the last ten belong to no pair
+    gold = draw.uniform(0, 5, 200)
+    found = baselines.whitened_score(
+        StsSet("A", ("A",) * 200, tuple(a), tuple(b), gold), lambda wanted: vectors[[texts.index(text) for text in wanted]]
+    )
+    rows_a, rows_b = (vectors[[texts.index(text) for text in side]] for side in (a, b))
+    both = np.concatenate([rows_a, rows_b])
+    inverse = np.linalg.inv(np.cov(both, rowvar=False, bias=True))
+    x, y = rows_a - both.mean(0), rows_b - both.mean(0)
+    cosine = [u @ inverse @ v / np.sqrt((u @ inverse @ u) * (v @ inverse @ v)) for u, v in zip(x, y)]
+    assert found == pytest.approx(100 * spearmanr(np.float32(cosine), gold).statistic, abs=1e-6)  # pairs repeat: ties
 
 
 @pytest.mark.parametrize("make", [tiny.bert, tiny.roberta])
@@ -67,10 +133,10 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
 
 def test_first_last_scores_are_those_of_its_two_halves(scorer, tmp_path):
     encoder = tiny.encoder(tiny.bert())
-    found = baselines.baselines(tiny.config("mocose"), encoder, scorer, tmp_path)
+    found = baselines.baseline_rows(tiny.config("mocose"), encoder, scorer, tmp_path)
     for name, half in zip(("untrained_first_last", "untrained_first_last_0"), (slice(0, 16), slice(16, 32))):
         vectors = scorer.vectors(baselines.FirstLast(encoder), TEXTS)[:, half]
-        assert found[name]["T"] == pytest.approx(spearman(cosines(vectors[:3], vectors[1:4]), scorer.sets["T"].gold))
+        assert value(found, name, "T") == pytest.approx(spearman(cosines(vectors[:3], vectors[1:4]), scorer.sets["T"].gold))
 
 
 def test_vectors_are_taken_in_evaluation_mode_and_the_mode_is_put_back(scorer):

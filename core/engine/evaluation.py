@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -32,11 +32,16 @@ class SetScore:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores by set name, the pairs behind them, and alignment and uniformity by metric name (empty if not asked for)."""
+    """Scores by set name, the pairs behind them, and alignment and uniformity by metric name (empty if not asked for).
+
+    `vectors` (distinct sentences, dim) is what all of it was computed from; `index` gives each sentence's place in it.
+    """
 
     scores: dict[str, SetScore]
     pairs: tuple[PairBlock, ...]
     geometry: dict[str, float]
+    vectors: np.ndarray = field(repr=False, compare=False)
+    index: Mapping[str, int] = field(repr=False, compare=False)
 
     @property
     def finite(self) -> bool:
@@ -61,7 +66,7 @@ def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[S
         cosine = scores.cosines(vectors[[index[t] for t in pairs.a]], vectors[[index[t] for t in pairs.b]])  # (pairs,)
         found[name] = set_score(pairs, cosine)
         blocks += pair_blocks(pairs, cosine)
-    return Evaluation(found, tuple(blocks), geometry(vectors, index, geometry_of) if geometry_of else {})
+    return Evaluation(found, tuple(blocks), geometry(vectors, index, geometry_of) if geometry_of else {}, vectors, index)
 
 
 def set_score(pairs: StsSet, cosine: np.ndarray) -> SetScore:

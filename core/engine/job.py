@@ -5,30 +5,30 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
 
-from core.engine import evaluation, provenance
-from core.engine.baselines import baselines
+from core.engine import provenance
+from core.engine.baselines import baseline_rows
 from core.engine.batches import training_batches
 from core.engine.checkpoint import Keeper
-from core.engine.encoder import Encoder, from_pretrained
 from core.engine.edits import edit_rows, edited_copies
+from core.engine.encoder import Encoder, from_pretrained
 from core.engine.encoding import load_checkpoint
 from core.engine.length_bias import length_gap_rows
 from core.engine.mocose import MoCoSE
-from core.spec.schedules import ema_decay, traceable_distance
-from core.engine.scores import mean_of_7, mean_of_8_rounded
-from core.engine.scoring import Scorer, singular_values, spread, table_vectors
+from core.engine.packing import pack
+from core.engine.probing import Probing
+from core.engine.rows import check, count_rows, development_rows, final_evaluation
+from core.engine.scoring import Scorer
 from core.engine.simcse import SimCSE
-from core.engine.sts import load_demo, load_sick, load_sts, load_stsb, sets_digest
+from core.engine.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
-from core.engine.trainer import Training, train
-from core.engine.transfer_data import load_probes, load_transfer, probes_digest
+from core.engine.trainer import train
+from core.engine.transfer_data import load_probes, probes_digest
 from core.engine.views import ONLINE, TARGET, rewritten_table
 from core.runner.digests import evaluation_digest
 from core.runner.sources import DEMO_ENCODER, encoder_digest
@@ -38,7 +38,6 @@ from core.spec.execution import Execution
 from core.spec.result import Result, Row
 from core.spec.scale import SCALES, Scale
 
-COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 TRAINABLE = ("bert", "roberta")
 
 
@@ -54,14 +53,18 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     table, texts = training_table(config, execution, tokenizer)
     table, rewritten = text_views(config, execution, tokenizer, table, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
+    probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
     keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
     model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
     if execution.cuda_graphs and device.type == "cuda":
         model.replay()
     rows = keeper.saved_rows() if keeper is not None else None
     if rows is None:
-        rows = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, execution)]
-        rows += development_rows(scorer, model, config, 0)
+        rows = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, Path(execution.cache_dir))]
+        if config.eval.transfer:
+            progress(phase("transfer tasks", 0, config))
+            rows += probing.untrained_rows(encoder)  # before the first step moves it
+        rows += development_rows(scorer.development(model), scorer, config, 0)
     loaded = time.monotonic()
     done = keeper.step if keeper is not None else 0
     with kept(keeper, rows, progress):
@@ -71,7 +74,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
-    rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics().items() if value is not None]
+    some = pack([table[i] for i in range(min(config.train.batch_size, len(table)))], device)  # as in training, whenever it is asked
+    rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics(some).items() if value is not None]
     progress(phase("evaluate", config.train.steps, config))
     status, pairs = "diverged", ()
     if training.diverged_at is None:
@@ -82,12 +86,13 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             rows += edit_rows(model, edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions), device, step)
             if config.eval.transfer:
                 progress(phase("transfer tasks", config.train.steps, config))
-                rows += transfer_task_rows(config, execution, model, tokenizer, encoder.max_positions, device, step)
+                rows += probing.rows(model, "selected", step)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     earlier, resumed = (keeper.earlier_seconds, keeper.resumed_at) if keeper is not None else (0.0, [])
     seconds = {"load": loaded - started, "train": earlier + trained - loaded, "evaluate": time.monotonic() - trained}
     recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(rewritten)
+    recorded |= {"step_seconds": training.step_seconds} if training.step_seconds is not None else {}  # a time, so no row
     recorded |= {"resumed_at_steps": resumed} if resumed else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
 
@@ -183,104 +188,3 @@ def scorer_for(
         lambda: tokenise(tokenizer, sentences, encoder.max_positions),
     )
     return Scorer(sets, scale.dev, scale.tests, geometry_sets, sentences, table, device)
-
-
-def count_rows(scorer: Scorer, execution: Execution) -> list[Row]:
-    """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and SICK-R.
-
-    A SICK-R split that is not there, or is not as published, has no row: runs do not read it otherwise.
-    """
-    sets = {name: scorer.sets[name] for name in scorer.names} | {pairs.name: pairs for pairs in scorer.geometry_of}
-    if execution.evaluation_path is not None:
-        for split in ("train", "dev"):
-            with contextlib.suppress(UserError):
-                sets[f"SICK-R {split}"] = load_sick(Path(execution.evaluation_path), split)
-    return [Row("data", "dev" if name == scorer.dev else name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
-
-
-def baseline_rows(config: RunConfig, encoder: Encoder, scorer: Scorer, execution: Execution) -> list[Row]:
-    """What needs no training, at step 0: the encoder's own [CLS], its first-last averages (D77), a random bag of words."""
-    rows = []
-    for name, scores in baselines(config, encoder, scorer, Path(execution.cache_dir)).items():
-        rows += [Row(name, "dev" if task == scorer.dev else task, "spearman_all", 0, value) for task, value in scores.items()]
-        rows.append(Row(name, "avg", "spearman_all", 0, mean_of_7([scores[task] for task in scorer.tests])))
-    return rows
-
-
-def check(scorer: Scorer, model, config: RunConfig, step: int, rows: list[Row]) -> float:
-    """One check during training: its rows are added, and the score by which the checkpoint is selected is returned (D40, D41)."""
-    rows += development_rows(scorer, model, config, step)
-    if config.select.metric != "sts_test_avg":
-        return rows[-1].value
-    found = scorer.test(model)
-    scores = [getattr(found.scores[name], config.sts.aggregate) for name in scorer.tests]
-    score = mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
-    rows.append(Row("curve", "avg", f"spearman_{config.sts.aggregate}", step, mean_of_7(scores)))
-    return score
-
-
-def development_rows(scorer: Scorer, model, config: RunConfig, step: int) -> list[Row]:
-    """The development set's Spearman in the run's aggregation, as a curve row."""
-    score = scorer.development(model).scores[scorer.dev]
-    return [Row("curve", "dev", f"spearman_{config.sts.aggregate}", step, getattr(score, config.sts.aggregate))]
-
-
-def final_evaluation(config: RunConfig, scorer: Scorer, model, training: Training, rows: list[Row]):
-    """Status and pairs; adds the rows of the last and of the selected checkpoint, geometry, spectrum and distances."""
-    last_is_selected = training.selected.step == config.train.steps
-    last = scorer.complete(model, geometry=last_is_selected)
-    rows += named_rows(last, scorer, "last", config.train.steps)
-    selected = last
-    if not last_is_selected:
-        model.scored_parts().load_state_dict(training.selected.state)
-        selected = scorer.complete(model, geometry=True)
-    rows += named_rows(selected, scorer, "selected", training.selected.step)
-    dev = scorer.sets[scorer.dev]
-    vectors = scorer.vectors(model, list(dict.fromkeys(dev.a + dev.b)))  # (sentences, dim)
-    step = training.selected.step
-    if not np.isfinite(vectors).all():
-        return "diverged", ()
-    rows.append(Row("selected", "dev", "spread", step, spread(vectors)))
-    rows += [Row("selected", "dev", f"singular_value_{i}", step, float(v)) for i, v in enumerate(singular_values(vectors))]
-    rows += distance_rows(config, step)
-    return ("collapsed" if spread(vectors) < COLLAPSED_SPREAD else "ok"), selected.pairs
-
-
-def named_rows(found: evaluation.Evaluation, scorer: Scorer, checkpoint: str, step: int) -> list[Row]:
-    """An evaluation as rows, with the development set under the task `dev`."""
-    task = "STS-B" if len(scorer.geometry_of) > 1 else "dev"
-    rows = evaluation.rows(found, scorer.tests, checkpoint, step, geometry_task=task)
-    return [row._replace(task="dev") if row.task == scorer.dev else row for row in rows]
-
-
-def transfer_task_rows(
-    config: RunConfig, execution: Execution, model, tokenizer, max_length: int, device: torch.device, step: int
-) -> list[Row]:
-    """Accuracies of the transfer tasks, or of the demo's own, each distinct sentence encoded once (D42)."""
-    from core.engine.transfer import transfer_accuracies, transfer_rows  # few runs need scikit-learn
-
-    def encode(sentences: Sequence[str]) -> np.ndarray:
-        table = cached_table(
-            Path(execution.cache_dir), ["transfer", config.eval.digest, max_length, config.encoder.digest],
-            lambda: tokenise(tokenizer, sentences, max_length),
-        )
-        return table_vectors(model, table, np.arange(len(sentences)), device)
-
-    tasks = load_transfer(Path(execution.evaluation_path)) if execution.evaluation_path is not None else load_probes()
-    return transfer_rows(transfer_accuracies(tasks, encode), step)
-
-
-def distance_rows(config: RunConfig, selected_step: int) -> list[Row]:
-    """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the selected step (D3)."""
-    if config.method != "mocose":
-        return []
-    size, batch, steps = config.queue.size, config.train.batch_size, config.train.steps
-
-    def at(step: int) -> float:
-        return traceable_distance(ema_decay(config.ema, step, steps), size, batch)
-
-    values = [value for value in map(at, range(1, steps + 1)) if value != float("inf")]
-    rows = [Row("last", "train", "mtd_nominal", steps, traceable_distance(config.ema.start, size, batch))]
-    rows.append(Row("last", "train", "mtd_at_start", 1, at(1)))
-    rows.append(Row("last", "train", "mtd_mean_over_run", steps, float(np.mean(values)) if values else float("inf")))
-    return rows + [Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at(selected_step))]

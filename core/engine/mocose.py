@@ -20,6 +20,7 @@ from core.engine.queue import KeyQueue
 from core.engine.replay import Replayed, slots, spread
 from core.spec.schedules import ema_decay
 from core.engine.streams import torch_stream
+from core.engine.view_difference import view_differences
 from core.spec.config import RunConfig
 
 
@@ -139,9 +140,22 @@ class MoCoSE(nn.Module):
         pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
         return [*pooler, self.projection, self.predictor, self.target_projection]
 
-    def diagnostics(self) -> dict[str, float]:
-        """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed where it first acted (D19)."""
-        return {} if self.config.fgsm.gradient == "none" else {"fgsm_changed_fraction": self.changed_share}
+    def diagnostics(self, batch: Packed) -> dict[str, float | None]:
+        """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed where it first acted (D19), and
+        how far it puts the two views of these sentences apart at the end."""
+        if self.config.fgsm.gradient == "none":
+            return {}
+        return {"fgsm_changed_fraction": self.changed_share, **view_differences(self, batch)}
+
+    def sign_at(self, batch: Packed) -> Tensor:
+        """Sign of the gradient of the loss at these sentences' word embeddings, (T, hidden), in the mode the model is in, without
+        augmentation. Nothing is drawn from the run's streams."""
+        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering.clone_state())
+        words = self.encoder.embeddings.lookup(batch)  # (T, hidden)
+        with torch.no_grad():
+            keys = self._keyed(self._followed_embeddings().lookup(batch), batch.slot, batch)  # (B, out_size)
+        loss = self._compared(words, batch.slot, batch, keys, negatives)
+        return torch.autograd.grad(loss, words)[0].sign()
 
     def _average(self) -> None:
         self.updates += 1

@@ -41,6 +41,11 @@ class Scorer:
         """The model's vectors of sentences that the scorer knows, in evaluation mode, (sentences, dim) float32."""
         return table_vectors(model, self.table, np.array([self.index[text] for text in sentences]), self.device)
 
+    def development_vectors(self, found: Evaluation) -> np.ndarray:
+        """The vectors of the distinct development sentences out of an evaluation that holds that set, (sentences, dim)."""
+        dev = self.sets[self.dev]
+        return found.vectors[[found.index[text] for text in dict.fromkeys(dev.a + dev.b)]]
+
     def _encoder(self, model):
         return lambda sentences: self.vectors(model, sentences)
 
@@ -78,15 +83,3 @@ def token_batches(lengths: np.ndarray, budget: int) -> list[slice]:
             start, total = place, 0
         total += int(length)
     return batches + [slice(start, len(lengths))]
-
-
-def spread(vectors: np.ndarray) -> float:
-    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all sentences have one direction. vectors (n, dim)."""
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return float(1.0 - (unit.mean(0, dtype=np.float64) ** 2).sum())
-
-
-def singular_values(vectors: np.ndarray) -> np.ndarray:
-    """Singular values of the sentence-vector matrix (n, dim), not centred, descending (MoCoSE, Figure 7)."""
-    gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
-    return np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None))

@@ -96,8 +96,8 @@ class SimCSE(nn.Module):
         """What is trained and starts at random: train.new_layer_factor is for these."""
         return [self.head]
 
-    def diagnostics(self) -> dict[str, float]:
-        """Numbers about the method that a run keeps; none here."""
+    def diagnostics(self, batch: Packed) -> dict[str, float | None]:
+        """Numbers about the method that a run keeps, some of them of these sentences; none here."""
         return {}
 
     def _compared(self, views: Packed, negatives: Tensor | None = None) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from core.engine.optimiser import adamw
+from core.engine.step_time import StepTime
 from core.spec.config import RunConfig, Train
 from core.spec.schedules import learning_rate
 
@@ -42,11 +43,13 @@ class Standing(NamedTuple):
 
 class Training(NamedTuple):
     """What the loop leaves. `losses` are (step, mean training loss since the previous entry); `diverged_at` is the first step whose
-    loss or gradient was not finite, or None. After it the weights mean nothing; `selected` is from before."""
+    loss or gradient was not finite, or None. After it the weights mean nothing; `selected` is from before. `step_seconds` is the median
+    of single steps on a CPU, and of means between two checks on a GPU, which works on while the clock is read; of this attempt."""
 
     selected: Checkpoint | None
     losses: list[tuple[int, float]]
     diverged_at: int | None
+    step_seconds: float | None
 
 
 class Divergence:
@@ -93,6 +96,7 @@ def train(
     divergence = Divergence(config.train.precision, device)
     started = reported = time.monotonic()
     model.train()
+    times = StepTime(time.monotonic, at.step)
     for step, batch in enumerate(batches, start=at.step + 1):
         for group in optimiser.param_groups:
             group["lr"] = group["factor"] * learning_rate(config.train, step)
@@ -104,16 +108,18 @@ def train(
         checks = step % config.eval.every == 0 or step == config.train.steps
         keeps = keeper is not None and keeper.due()
         if (bad := divergence.found(step, loss.detach() + norm, checks or keeps)) is not None:
-            return Training(selected, losses, bad)
+            return Training(selected, losses, bad, times.median())
         scaler.step(optimiser)
         scaler.update()
         optimiser.zero_grad(set_to_none=True)
         model.after_step()
         pending.append(loss.detach().clone())  # a replayed step overwrites its loss
+        mean_loss = float(torch.stack(pending).mean()) if checks else None  # makes a GPU finish the step
+        if checks or divergence.at_once:
+            times.lap(step)
         if checks:
-            mean_loss = float(torch.stack(pending).mean())
             if not math.isfinite(mean_loss):
-                return Training(selected, losses, step)
+                return Training(selected, losses, step, times.median())
             losses.append((step, mean_loss))
             pending.clear()
             score = check(step)
@@ -126,7 +132,9 @@ def train(
             progress({"phase": "train", "step": step, "total": config.train.steps, "rate": (step - at.step) / (now - started), "dev": score})
         if keeps:
             keeper.write(Standing(step, selected, losses, pending, score), model, optimiser, scaler)
-    return Training(selected, losses, None)
+        if checks or keeps:
+            times.start(step)
+    return Training(selected, losses, None, times.median())
 
 
 def kept_state(model: nn.Module) -> dict:

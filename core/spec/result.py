@@ -8,24 +8,36 @@ Every metric, by checkpoint and task. `set` is each test set and `dev` (the deve
                                              alignment_all_global, alignment_all_batched64: all pairs
                                              uniformity_global, uniformity_batched64
                                              over all of STS-B; over the development set at scale demo
-    selected                  dev            spread: 1 - |mean unit vector|^2; singular_value_0, 1, … (MoCoSE, Figure 7)
+    selected, last, untrained dev            mean_cosine: over pairs of different sentences; effective_rank: of the centred unit
+                                             vectors, exp of the entropy of the shares of variance; no rows where a vector has
+                                             no direction. Claims on collapse read those of `last`
+    selected, untrained       dev            singular_value_0, 1, …: not centred (MoCoSE, Figure 7)
+    selected                  dev            spread: 1 - |mean unit vector|^2, from which the status is taken
     selected                  set            spearman_gap_le3, spearman_gap_gt3: pairs that differ by at most, by more than,
                                              3 words (ESimCSE, Table 1); no row for fewer than 10 pairs
     selected                  edits          cosine_itself, cosine_insertion, cosine_deletion, cosine_repetition,
                                              cosine_repetition_subword: means over 100 sentences (ESimCSE, Table 2)
-    selected                  a transfer task, avg_transfer
+    selected, untrained, untrained_first_last
+                              a transfer task, avg_transfer
                                              accuracy_test, accuracy_dev: x 100, with eval.transfer alone (MoCoSE, Table 2; D42)
     selected                  train          mtd_at_selected_checkpoint
     last                      train          mtd_nominal, mtd_at_start, mtd_mean_over_run (D3); fgsm_changed_fraction (D19);
                                              diverged_at: no value, at the step of it
-    curve                     dev            spearman_<sts.aggregate>, from step 0 on
+                                             view_cosine, view_cosine_plain: mean cosine of the [CLS] of both views of training
+                                             sentences with FGSM as the run has it, and without; view_input_difference: mean
+                                             |online - target| / |target| of their word embeddings; dropout off, online
+                                             encoder; no rows without FGSM
+    curve                     dev            spearman_<sts.aggregate>, mean_cosine: from step 0 on
     curve                     avg            spearman_<sts.aggregate> of the tests, where they select (D40)
     curve                     train          loss
     data                      set, other splits
                                              pairs: how many (ESimCSE, Table 3)
-    untrained, untrained_first_last, untrained_first_last_0, bag_of_words
+    untrained, untrained_first_last, untrained_first_last_0, whitening, bag_of_words
                               set, avg       spearman_all without training: [CLS]; mean of last and first transformer layer;
-                                             mean of last layer and embedding output (D77); random word vectors
+                                             mean of last layer and embedding output (D77); the former whitened on the sentences
+                                             of the set; random word vectors
+
+Times are no rows, since no run repeats them: `provenance["step_seconds"]` is the median time of a training step.
 """
 
 from __future__ import annotations

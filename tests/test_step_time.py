@@ -1,0 +1,85 @@
+"""Seconds of a training step, with a clock that the test moves."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import tiny
+from core.engine import trainer
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.step_time import StepTime
+
+
+def test_laps_are_divided_by_their_steps_and_pauses_left_out():
+    now = [10.0]
+    times = StepTime(lambda: now[0], step=4)
+    assert times.median() is None
+    now[0] = 14.0
+    times.lap(8)  # 4 steps, 1 s each
+    now[0] = 20.0
+    times.lap(10)  # 2 steps, 3 s each
+    now[0] = 70.0
+    times.start(10)  # a check
+    now[0] = 80.0
+    times.lap(11)  # 10 s
+    assert times.median() == 3.0
+
+
+class Clock:
+    """Seconds that pass when told; otherwise the time module."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+
+@pytest.mark.parametrize("waits, expected", [(True, 2.0), (False, (1.0 + 2.0 + 30.0) / 3)])
+def test_a_step_s_time_has_neither_checks_nor_checkpoints_in_it(waits, expected, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(trainer, "time", clock)
+    monkeypatch.setattr(trainer, "NO_WAITING", ("cpu",) if waits else ())  # a GPU is asked at checks alone
+    config = tiny.config("mocose", train__steps=6, eval__every=3)
+    model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
+    after, seconds = model.after_step, iter((1.0, 2.0, 30.0) * 2)
+
+    def slow_step():
+        after()
+        clock.now += next(seconds)
+
+    def check(step):
+        clock.now += 1000.0
+        return 0.0
+
+    monkeypatch.setattr(model, "after_step", slow_step)
+    batches = ((pack(tiny.sentences(4, seed=seed)),) for seed in range(6))
+    trained = trainer.train(config, model, batches, check, lambda report: None)
+    assert trained.step_seconds == pytest.approx(expected) and [step for step, _ in trained.losses] == [3, 6]
+
+
+def test_a_checkpoint_is_left_out_and_a_run_without_a_step_has_no_time(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(trainer, "time", clock)
+    config = tiny.config("mocose", train__steps=2, eval__every=2)
+    model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
+    after = model.after_step
+
+    def slow_step():
+        after()
+        clock.now += 5.0
+
+    def write(*_):
+        clock.now += 700.0
+
+    monkeypatch.setattr(model, "after_step", slow_step)
+    keeper = SimpleNamespace(restored=lambda *_: trainer.Standing(), due=lambda: True, write=write)
+    batches = [(pack(tiny.sentences(4, seed=seed)),) for seed in range(2)]
+    assert trainer.train(config, model, batches, lambda step: 0.0, lambda report: None, keeper).step_seconds == 5.0
+    assert trainer.train(config, model, [], lambda step: 0.0, lambda report: None).step_seconds is None

@@ -1,0 +1,103 @@
+"""What FGSM does to the two views: against a naive computation, at its ends, and without a trace in the training."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+import tiny
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.scores import cosines
+
+BATCH = pack(tiny.sentences(4, seed=50))
+
+
+def trained(dropout=0.0, **changes):
+    """A model after three steps, in training mode."""
+    config = tiny.config("mocose", **changes)
+    model = MoCoSE(config, tiny.encoder(tiny.bert(), dropout=dropout), torch.device("cpu")).train()
+    for seed in range(3):
+        model.loss(pack(tiny.sentences(4, seed=seed))).backward()
+        model.after_step()
+        model.zero_grad(set_to_none=True)
+    return model
+
+
+def cls(model, words):
+    """[CLS] of the online encoder without dropout, (B, hidden), from word embeddings (T, hidden)."""
+    copied = copy.deepcopy(model.encoder).eval()
+    with torch.no_grad():
+        return copied.stack(copied.embeddings.finish(words, BATCH.slot), BATCH).numpy()
+
+
+def test_the_stale_gradient_in_one_view_is_what_is_compared():
+    model = trained(dropout=0.3, fgsm__gradient="stale_online", fgsm__views="online_only", fgsm__epsilon=0.05)
+    found = model.diagnostics(BATCH)
+    words = model.encoder.embeddings.word.weight.detach()[BATCH.ids]  # (T, hidden)
+    perturbed = words.clone()
+    for place, (row, slot) in enumerate(zip(BATCH.row.tolist(), BATCH.slot.tolist())):
+        if slot < model.stale.signs.shape[1]:
+            perturbed[place] += 0.05 * model.stale.signs[row, slot]
+    assert not torch.equal(perturbed, words)
+    assert found["view_cosine"] == pytest.approx(cosines(cls(model, words), cls(model, perturbed)).mean(), abs=1e-6)
+    assert found["view_cosine"] < 0.9999 and found["view_cosine_plain"] == pytest.approx(1.0, abs=1e-6)
+    relative = (perturbed - words).norm(dim=1) / words.norm(dim=1)
+    assert found["view_input_difference"] == pytest.approx(float(relative.mean()), rel=1e-5)
+
+
+def test_views_that_are_perturbed_alike_do_not_differ():
+    found = trained(fgsm__gradient="stale_online", fgsm__views="both_same", fgsm__epsilon=0.05).diagnostics(BATCH)
+    assert found["view_cosine"] == pytest.approx(1.0, abs=1e-6) and found["view_input_difference"] == 0.0
+
+
+def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
+    model = trained(dropout=0.3, fgsm__gradient="current", fgsm__views="online_only", fgsm__epsilon=0.05)
+    found, sign = model.diagnostics(BATCH), model.eval().sign_at(BATCH)
+
+    def loss(change):  # (T, hidden), without dropout and augmentation
+        words = model.encoder.embeddings.lookup(BATCH).detach()
+        keys = model.target_projection(model.target_pooler(model.target_stack(model.encoder.embeddings.finish(words, BATCH.slot), BATCH)))
+        return model._compared(words + change, BATCH.slot, BATCH, keys, model.queue.visible()).item()
+
+    step = 1e-4 * sign
+    assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0} and loss(step) > loss(0 * step) > loss(-step)
+    worse = [loss(1e-4 * torch.randn(sign.shape, generator=torch.Generator().manual_seed(seed)).sign()) for seed in range(5)]
+    assert loss(step) > max(worse)  # no other change of this size raises the loss as much, to first order
+    words = model.encoder.embeddings.lookup(BATCH).detach()
+    assert found["view_cosine"] == pytest.approx(cosines(cls(model, words), cls(model, words + 0.05 * sign)).mean(), abs=1e-6)
+    assert found["view_cosine"] < 0.9999
+
+
+@pytest.mark.parametrize("changes", [
+    {"fgsm__gradient": "stale_online"},
+    {"fgsm__gradient": "current", "fgsm__views": "online_only"},
+    {"fgsm__gradient": "current", "fgsm__views": "online_only", "queue__negatives": "kmeans", "queue__clusters": 3},
+])  # fmt: skip
+def test_measuring_leaves_no_trace(changes):  # D53
+    def losses(measured):
+        torch.manual_seed(3)
+        model = trained(dropout=0.2, fgsm__epsilon=0.01, aug__feature_cutoff=0.2, **changes)
+        if measured:
+            found = [model.diagnostics(BATCH) for _ in range(2)]
+            assert found[0] == found[1] and len(found[0]) == 4
+            assert model.training and all(p.grad is None for p in model.parameters())
+        after = []
+        for seed in (7, 8):
+            loss = model.loss(pack(tiny.sentences(4, seed=seed)))
+            loss.backward()
+            model.after_step()
+            model.zero_grad(set_to_none=True)
+            after.append(loss.item())
+        return after
+
+    assert losses(True) == losses(False)
+
+
+def test_nothing_is_told_without_fgsm_or_of_broken_weights():
+    assert trained(fgsm__gradient="none", fgsm__epsilon=0.0).diagnostics(BATCH) == {}
+    model = trained(fgsm__gradient="stale_online")
+    with torch.no_grad():
+        model.encoder.embeddings.word.weight.fill_(float("nan"))
+    assert set(model.diagnostics(BATCH)) == {"fgsm_changed_fraction"} and np.isfinite(model.changed_share)
