@@ -190,7 +190,7 @@ class SecondMoCoSE:
         if self.config.ema.when == "after_optimizer_step":
             self.updates = max(1, self.updates)
             self.move()
-        return float(loss)
+        return loss.item()
 
 
 class SecondESimCSE:
@@ -222,4 +222,4 @@ class SecondESimCSE:
         self.optimiser.step(loss)
         if self.config.momentum.when != "after_forward":
             self.push(kept, masks[7:])
-        return float(loss)
+        return loss.item()
