@@ -134,7 +134,7 @@ def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
     config = configured(method, profile, {"train__precision": "fp32"})
     model = attempt(config, tmp_path)[2]
     functions = {"compared", "keyed", "kept_vectors"}  # of weights and batches
-    known = set(nn.Module().__dict__) | functions | {"config", "averaged", "_waiting"} | {path.partition(".")[0] for path in BESIDE_WEIGHTS[method]}
+    known = set(nn.Module().__dict__) | functions | {"config", "averaged", "trained", "_waiting"} | {path.partition(".")[0] for path in BESIDE_WEIGHTS[method]}
     assert {name for name, value in vars(model).items() if value is not None} <= known and getattr(model, "_waiting", None) is None
     for name in ("queue", "stale", "dropping"):
         part = getattr(model, name, None)

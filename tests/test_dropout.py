@@ -213,3 +213,20 @@ def test_a_copy_made_after_the_stream_was_given_would_be_seen():
     layer = Dropout(0.1)
     with pytest.raises(AttributeError):
         layer(torch.ones(2))  # nobody gave it a stream
+
+
+def test_the_pass_for_fgsms_sign_computes_no_gradient_of_a_weight(monkeypatch):
+    changes = {"fgsm__gradient": "current", "fgsm__views": "online_only", "heads__dropout": 0.1}
+    model = MoCoSE(tiny.config("mocose", **changes), tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1), CPU).train()
+    batch, needed = pack(tiny.sentences(4)), []
+    original = model._contrast
+
+    def contrast(*arguments):
+        needed.append([p.requires_grad for p in model.encoder.parameters()])
+        return original(*arguments)
+
+    monkeypatch.setattr(model, "_contrast", contrast)
+    loss = model.loss(batch)
+    assert not any(needed[0]) and all(needed[1]) and len(needed) == 2
+    loss.backward()
+    assert all(p.grad is not None for p in model.encoder.stack.parameters())

@@ -24,7 +24,7 @@ from core.spec.vary import vary
 TOLERANCE = 1e-4  # of a loss
 KEPT = {
     ("mocose", "off"): [6.185079, 4.249185, 3.669627, 3.225016], ("esimcse", "off"): [0.845179, 0.171962, 0.108531, 0.085898],
-    ("mocose", "on"): [], ("esimcse", "on"): [],
+    ("mocose", "on"): [6.116262, 5.263028, 5.303688, 4.915161], ("esimcse", "on"): [3.105351, 2.415509, 2.098747, 1.881425],
 }  # fmt: skip
 # The text of that time: the first 16,000 of today's sentences.
 TEXT = {"corpus_rows": 16_000, "corpus_digest": "a18f540387b8a51b17cb8a38d4c5e5b3648abe5471377e980e1e83c799f09c2a"}

@@ -80,6 +80,25 @@ def test_a_path_moves_at_every_c_and_ends_where_a_cold_start_does(shape):
         assert model.C == c and model.coef_ == pytest.approx(cold.coef_, abs=1e-3)
 
 
+def test_more_than_two_classes_end_at_the_solution_of_newtons_method_with_the_whole_matrix():
+    """Six classes along a path, on vectors a hundred times as wide in one direction as in another: weights as good as equal, the same
+    labels, and nearer to the solution than the whole matrix's own fits of two classes are asked to be."""
+    x, y = examples(300, dim=24, noise=2.0, classes=6)
+    x = (x * np.geomspace(1, 0.01, 24, dtype=np.float32) + 5).astype(np.float64)
+    for c, model in zip(HIGH, transfer.path(x, y, HIGH)):
+        whole = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(x, y)
+        centred = model.coef_ - model.coef_.mean(0)
+        assert model.solver == "newton-cg" and centred == pytest.approx(whole.coef_ - whole.coef_.mean(0), abs=1e-3 * np.abs(whole.coef_).max())
+        assert (model.predict(x) == whole.predict(x)).all()
+    assert np.abs(gradient(model, x, y, HIGH[-1])).max() < 1e-6
+
+
+def gradient(model, x, y, c):
+    """Of the mean loss with its penalty, in the weights (classes, features)."""
+    share = model.predict_proba(x) - np.eye(6)[y]
+    return (share.T @ x + model.coef_ / c) / len(x)
+
+
 def test_one_vector_for_everything_gives_chance():
     found = transfer_accuracies(tasks(), lambda s: np.ones((len(s), 3)))
     assert found["A"] == (50.0, 50.0)

@@ -80,7 +80,7 @@ class Layer(nn.Module):
         if self.attention == "sdpa" and not self.attention_dropout.active:
             split = [part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype))]
             return F.scaled_dot_product_attention(*split[:3], attn_mask=split[3]).flatten(0, 1)
-        scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1]))  # (B * heads, Q, L)
+        scores = torch.baddbmm(bias.to(query.dtype), query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1]))  # (B * heads, Q, L)
         return self.attention_dropout(scores.softmax(-1)) @ value
 
 

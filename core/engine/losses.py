@@ -16,8 +16,8 @@ def info_nce(
     cos(q_i, negatives) / tau, and the correct class is i. With `in_batch_negatives` False only k_i and the queue remain
     (MoCoSE eq. 3, Algorithm 1; D1). Without a queue it is SimCSE's loss. Returns a scalar.
     """
-    query = F.normalize(query.float(), dim=-1)  # (B, d)
-    key = F.normalize(key.float(), dim=-1)  # (B, d)
+    query = F.normalize(_whole(query), dim=-1)  # (B, d)
+    key = F.normalize(_whole(key), dim=-1)  # (B, d)
     if in_batch_negatives:
         logits = query @ key.T  # (B, B)
         target = torch.arange(len(query), device=query.device)
@@ -25,6 +25,11 @@ def info_nce(
         logits = (query * key).sum(-1, keepdim=True)  # (B, 1)
         target = torch.zeros(len(query), dtype=torch.long, device=query.device)
     if negatives is not None and len(negatives):
-        queue = F.normalize(negatives.float(), dim=-1)  # (W, d)
+        queue = F.normalize(_whole(negatives), dim=-1)  # (W, d)
         logits = torch.cat([logits, query @ queue.T], dim=1)  # (B, 1 or B, + W)
     return F.cross_entropy(logits / temperature, target)
+
+
+def _whole(x: Tensor) -> Tensor:
+    """x in float32, unless it has more."""
+    return x if x.dtype == torch.float64 else x.float()

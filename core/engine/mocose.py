@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +49,7 @@ class MoCoSE(nn.Module):
         self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
         followed.append((self.target_projection, self.projection))
         self.to(device)
+        self.trained = [p for p in self.parameters() if p.requires_grad]
         self.dropping = DropoutStream(config.seed.data, device)
         give(self, self.dropping)
         self.averaged = ema.averaged_pairs([target for target, _ in followed], [online for _, online in followed])
@@ -185,6 +188,8 @@ class MoCoSE(nn.Module):
     def _contrast(self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None) -> tuple[Tensor, Tensor]:
         """Loss against these keys (B, out_size), and the online view's word embeddings (T, hidden)."""
         words = self.encoder.embeddings.lookup(batch)
+        if not words.requires_grad:
+            words.requires_grad_()  # where the weights are fixed
         perturbed = words if sign is None else words + self.config.fgsm.epsilon * sign
         return self.compared(*self._augmented(perturbed, batch, self.augmenting), batch, keys, negatives), words
 
@@ -212,6 +217,18 @@ class MoCoSE(nn.Module):
         """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""
         return self.config.data.max_length if self.config.data.padding == "static" else batch.width
 
+    @contextlib.contextmanager
+    def _fixed(self) -> Iterator[None]:
+        """Within it no weight has a gradient, which `product.linear` would else compute; a captured graph computes all it was captured with."""
+        weights = self.trained if self.slots is None else []
+        for weight in weights:
+            weight.requires_grad_(False)
+        try:
+            yield
+        finally:
+            for weight in weights:
+                weight.requires_grad_(True)
+
     def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> tuple[Tensor, Tensor]:
         """Sign (T, hidden) of the gradient, at the current input, of the very loss that this step has before FGSM: same dropout, same
         augmentations (D18); and the keys (B, out_size) of the step.
@@ -222,7 +239,7 @@ class MoCoSE(nn.Module):
         both = self.config.fgsm.views == "both_same"
         keys = None if both else self._keys(other, None)
         dropped, augmented = self.dropping.mark(), self.augmenting.get_state() if self.config.aug.active() else None
-        with torch.enable_grad():
+        with self._fixed():
             loss, words = self._contrast(batch, (self._keys(other, None) if both else keys).detach(), negatives, None)
             sign = torch.autograd.grad(loss, words)[0].sign()
         self.dropping.rewind(dropped)

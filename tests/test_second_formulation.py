@@ -1,0 +1,104 @@
+"""Trainings of several steps, dropout included, against a second formulation in float64: losses agree to 1e-12 of themselves."""
+
+import pytest
+import torch
+
+import second_formulation as second
+import tiny
+from core.engine.dropout import DropoutStream
+from core.engine.mocose import MoCoSE
+from core.engine.packing import pack
+from core.engine.simcse import SimCSE
+from core.engine.trainer import train
+
+CPU = torch.device("cpu")
+STEPS = 5
+BOTH = {"train__weight_decay": 0.1, "train__new_layer_factor": 3.0, "train__steps": STEPS, "eval__every": 1, "train__epsilon": 1e-4}
+CURRENT = {"fgsm__gradient": "current", "fgsm__epsilon": 0.05}
+MOCOSE = [
+    ("clean", {}), ("clean", {"fgsm__epsilon": 0.05}), ("clean", {"loss__in_batch_negatives": False}),
+    ("clean", CURRENT | {"fgsm__views": "online_only", "loss__in_batch_negatives": False}), ("clean", CURRENT),
+    ("clean", {"train__adamw": "transformers"}), ("clean", {"target__embeddings": "ema", "ema__start": 0.3}),
+    ("clean", {"ema__when": "before_forward", "ema__total_updates": 4}), ("clean", {"train__clip_norm": 0.05}),
+    ("released", {"fgsm__epsilon": 0.05}), ("released", {"queue__init_size": 0, "train__adamw": "transformers"}),
+]  # fmt: skip
+ESIMCSE = [
+    {}, {"momentum__when": "after_optimizer"}, {"momentum__head": "ema"}, {"momentum__dropout": "on"}, {"train__adamw": "transformers"},
+    {"queue__size": 3},
+]
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The masks of the step, by position: what is drawn again at a position is the same mask."""
+    found, original = {}, DropoutStream.mask
+
+    def mask(self, shape, rate, dtype):
+        at = int(self.position)
+        found[at] = original(self, shape, rate, dtype)
+        return found[at]
+
+    monkeypatch.setattr(DropoutStream, "mask", mask)
+    return found
+
+
+def started(kind, config):
+    model = kind(config, tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.2), CPU).double()
+    weights = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in model.named_parameters()}
+    return model, weights, [name for name, p in model.named_parameters() if p.requires_grad]
+
+
+def compared(model, config, batches, theirs, drawn):
+    """Losses of both, step by step: the second formulation gets the masks that the first has drawn."""
+    found = []
+
+    def fed():
+        for number, batch in enumerate(batches):
+            drawn.clear()
+            yield batch
+            found.append(theirs(number, [drawn[at] for at in sorted(drawn)]))
+
+    losses = [loss for _, loss in train(config, model, fed(), lambda step: 0.0, lambda report: None).losses]
+    assert losses == pytest.approx(found, rel=1e-12, abs=0.0) and len(set(losses)) == STEPS
+
+
+@pytest.mark.parametrize("profile, changes", MOCOSE)
+def test_mocose_is_the_second_formulation(profile, changes, drawn):
+    config = tiny.config("mocose", profile, **({"heads__dropout": 0.15} | BOTH | changes))
+    model, weights, trained = started(MoCoSE, config)
+    model.queue.entries = model.queue.entries.double()
+    arrays = [tiny.sentences(4, seed=step) for step in range(STEPS)]
+    plain = second.SecondMoCoSE(config, weights, trained, model.queue.entries.clone())
+    compared(model, config, [(pack(a),) for a in arrays], lambda step, masks: plain.step(arrays[step], masks), drawn)
+    for name, p in model.named_parameters():
+        assert torch.allclose(p, plain.w[name], rtol=1e-9, atol=1e-12), name
+    assert torch.allclose(model.queue.entries, plain.entries, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("changes", ESIMCSE)
+def test_esimcse_is_the_second_formulation(changes, drawn):
+    config = tiny.config("esimcse", **(BOTH | changes))
+    model, weights, trained = started(SimCSE, config)
+    views = [(tiny.sentences(4, seed=step), tiny.sentences(4, seed=step + 50, longest=12)) for step in range(STEPS)]
+    plain = second.SecondESimCSE(config, weights, trained)
+    batches = [(pack(a + b), pack(a)) for a, b in views]
+    compared(model, config, batches, lambda step, masks: plain.step(*views[step], views[step][0], masks), drawn)
+    for name, p in model.named_parameters():
+        assert torch.allclose(p, plain.w[name], rtol=1e-9, atol=1e-12), name
+    assert torch.allclose(model.queue.entries, plain.entries, rtol=1e-10, atol=1e-12)
+
+
+def test_one_dropped_element_more_would_be_seen(drawn):
+    config = tiny.config("mocose", **({"heads__dropout": 0.15} | BOTH))
+    model, weights, trained = started(MoCoSE, config)
+    model.queue.entries = model.queue.entries.double()
+    arrays = [tiny.sentences(4, seed=step) for step in range(STEPS)]
+    plain = second.SecondMoCoSE(config, weights, trained, model.queue.entries.clone())
+
+    def theirs(step, masks):
+        masks[0] = masks[0].clone()
+        masks[0][0, 0] = 0.0 if masks[0][0, 0] else 1.0
+        return plain.step(arrays[step], masks)
+
+    with pytest.raises(AssertionError):
+        compared(model, config, [(pack(a),) for a in arrays], theirs, drawn)
