@@ -13,7 +13,7 @@ from core.spec.layout import Axis, Cell, Metric
 from core.spec.scale import DEMO, PAPER, at_scale
 from core.spec.study import Study
 from core.spec.vary import vary
-from fake_store import SOURCES, FakeStore, config_of
+from fake_store import SOURCES, FakeStore
 
 CONSTANT = {"ema.schedule": "constant", "ema.start": 0.9, "ema.end": None, "ema.total_updates": None}
 LONG = dataclasses.replace(DEMO, steps=200)

@@ -15,7 +15,7 @@ from scipy import stats
 
 from core.report.cells import StudyResult
 from core.report.contrasts import Readings, printed_value, weights
-from core.report.sequential import ALPHA, LOOKS, SETTLED, Chance, PValues, Tail, alpha_at, chances, claim_p, decide, futile, settled, tails
+from core.report.sequential import ALPHA, SETTLED, Chance, PValues, Tail, alpha_at, chances, claim_p, decide, futile, settled, tails
 from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
 
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "not comparable"]

@@ -1,7 +1,7 @@
 """MoCoSE Figures 5 and 6: collapse with a decay of 0, without and with the predictor."""
 
 from core.spec.base import constant, wrapping
-from core.spec.claim import Claim, above, all_of, below, collapsed, collapses, greater, sound
+from core.spec.claim import Claim, above, all_of, below, collapsed, greater, sound
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 

@@ -1,7 +1,7 @@
 """MoCoSE Table 1: the seven STS tasks, beside SimCSE and what the paper copied from elsewhere."""
 
 from core.spec.base import as_coded, rising, wrapping
-from core.spec.claim import Claim, Contrast, Term, all_of, best, gains, greater, interacts, within
+from core.spec.claim import Claim, Contrast, Term, all_of, best, gains, greater, within
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 

@@ -1,7 +1,7 @@
 """MoCoSE Table 8: which part of the queue serves as negatives."""
 
 from core.spec.base import as_coded
-from core.spec.claim import Claim, Contrast, Term, all_of, best, differ, greater
+from core.spec.claim import Claim, Contrast, Term, all_of, differ, greater
 from core.spec.layout import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
