@@ -95,7 +95,7 @@ STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
 DEMO = Scale(
-    name="demo", seeds=3, steps=320, checks=8, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
+    name="demo", seeds=3, steps=160, checks=5, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
     precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), probes=("Negation", "When", "Roles", "Verb"),
     watermark="demo scale: made-up language",
 )
