@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from fake_store import SOURCES, FakeStore, config_of
 from known_jobs import ONE, TWO
 
+from core.report import comparability
 from core.report.cells import gather, stored_seeds
-from core.runner import judging
 from core.runner.choosing import choices, missing, wall
 from core.runner.history import History
 from core.runner.judging import Judge
@@ -78,7 +79,7 @@ def test_choices_put_first_looks_first_and_then_the_largest_chance_by_the_second
 
 
 def test_a_study_that_cannot_carry_the_experiment_is_passed_over_with_its_reason(monkeypatch):
-    monkeypatch.setattr(judging, "reasons_of", lambda result: ("the queue turns over once", "two epochs"))
+    monkeypatch.setattr(comparability, "judged", lambda result: replace(result, not_comparable="the queue turns over once; two epochs"))
     judge = judged(filled(dict.fromkeys("abcd", 12), LEVELS))
     for standing in judge.standings.values():
         assert standing.entry.outcome == "undecided" and not standing.wishes

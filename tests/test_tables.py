@@ -224,7 +224,8 @@ def bold(study, store, seeds=3):
 
 def test_nothing_is_bold_that_cannot_be_told_from_the_others():
     far = stored(small(), a=[50.0, 50.1, 50.2, 50.1, 50.0], b=[60.0, 60.2, 60.2, 60.1, 60.1])
-    assert bold(small(), far, seeds=5) == [False, True] and bold(small(), far, seeds=3) == [False, False]
+    few = stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])
+    assert bold(small(), far, seeds=5) == [False, True] and bold(small(), few, seeds=3) == [False, False]
     assert bold(small(), stored(small(), a=[50.0, 55.0, 51.0], b=[51.0, 54.0, 53.0])) == [False, False]
     assert bold(small(), stored(small(), a=[50.0], b=[90.0]), seeds=1) == [False, False]
     assert bold(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, None])) == [False, False]  # a run is still to come

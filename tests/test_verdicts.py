@@ -47,7 +47,7 @@ def result(one, noise=None, **values):
             number, status = number if isinstance(number, tuple) else (number, "ok")
             store.add(config_of(one, (label,), seed), number, status=status)
     most = max(map(len, values.values()), default=3)
-    return gather(one, profile="repaired", scale=DEMO, sources=SOURCES, seeds=most, store=store, noise=noise)
+    return gather(one, profile="paper", scale=DEMO, sources=SOURCES, seeds=most, store=store, noise=noise)
 
 
 def around(mean, n, step=0.1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -69,6 +69,11 @@ def comparability(result: StudyResult) -> Comparability:
         return Comparability((), float("nan"))
     checks = (*_turnover(runs), *_initial_weights(runs), *_updates(runs, result), *_trained(result))
     return Comparability(checks, min(travel(run) for _, run in runs))
+
+
+def judged(result: StudyResult) -> StudyResult:
+    """The result with why its scale cannot carry the experiment, which withholds its verdicts; unchanged where it can."""
+    return replace(result, not_comparable="; ".join(comparability(result).reasons))
 
 
 def turnover(run: RunConfig) -> float:

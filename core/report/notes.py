@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from core.report.cells import StudyResult
+from core.report.comparability import comparability
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.layout import Metric
@@ -56,8 +57,14 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
 
 
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """Baselines, missing, diverged and collapsed runs, mixed environments and origins, then the study's own reservations."""
-    return (*_about_baselines(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+    """Baselines, comparability, missing, diverged and collapsed runs, mixed environments and origins, then the study's own reservations."""
+    return (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+
+
+def _about_scale(result: StudyResult) -> Iterator[str]:
+    """Whether these runs can carry the paper's experiment, with the numbers; nothing for a study without claims."""
+    if result.study.claims and any(cell.runs for cell in result.cells):
+        yield comparability(result).sentence
 
 
 def _about_baselines(result: StudyResult) -> Iterator[str]:

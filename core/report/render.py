@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
+from core.report.comparability import comparability_frame, judged
 from core.report.figures import figure
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.page import Section, page, summary_markdown
@@ -66,7 +67,8 @@ def render(
     noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
     with _abandoned_on_error(elsewhere):
         for study in studies:
-            result = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
+            found = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
+            result = judged(found)
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
@@ -122,7 +124,7 @@ def gathered(
     loaded: dict = {}
     noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
     found = [
-        gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
+        judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise))
         for study in studies
     ]
     return [Section(result=result, picture=None) for result in found]
@@ -137,7 +139,7 @@ def _noise(studies: Sequence[Study], profile: str, scale: Scale, sources: Source
 
 
 def render_page(sections: Sequence[Section], others: Sequence[Sequence[Section]], results_dir: Path) -> list[str]:
-    """Write report.html, summary.md and claims.csv of one scale and profile; `others` are the same studies under each other profile.
+    """Write report.html, summary.md, claims.csv and comparability.csv of one scale and profile; `others` are the same studies under each other profile.
 
     What was written, one line each; nothing without a section.
     """
@@ -152,6 +154,7 @@ def render_page(sections: Sequence[Section], others: Sequence[Sequence[Section]]
     folder = Path(results_dir) / results[0].scale.name / results[0].profile
     texts = {
         "report.html": page(beside, noise), "summary.md": summary_markdown(beside, noise), "claims.csv": csv_text(claim_frame(results)),
+        "comparability.csv": csv_text(comparability_frame(results)),
     }
     _write_all(folder, {name: text.encode() for name, text in texts.items()})
     return [f"{folder / name}" for name in texts]

@@ -11,11 +11,15 @@ from core.spec.layout import Metric
 # Constant vectors order nothing and class nothing: a correlation and an accuracy of 0. A correlation of -1 would take an encoder that
 # knows the order and turns it round; no failed run does that, and one of them would outweigh fifty healthy ones.
 NOTHING_LEARNT = (SCORE, "accuracy × 100")
+COLLAPSED = {"mean_cosine": 1.0, "effective_rank": 1.0}  # vectors without a direction are as good as one vector
 UNBOUNDED = ("curve_late_range",)  # a range of scores is the worse the larger it is, and has no worst value
 
 
 def worst(metric: Metric) -> float | None:
-    """0 for scores and accuracies; None for what has no worst value (cosines, spectra, geometry, counts, times): the run is missing."""
+    """0 for scores and accuracies, 1 for mean cosine and effective rank; None for what has no worst value (other cosines, spectra,
+    geometry, counts, times): the run is missing."""
+    if metric.quantity in COLLAPSED:
+        return COLLAPSED[metric.quantity]
     return 0.0 if unit(metric) in NOTHING_LEARNT and metric.quantity not in UNBOUNDED else None
 
 

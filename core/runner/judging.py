@@ -86,10 +86,11 @@ class Judge:
         return importlib.import_module("core.report.signflip").noise_sd(self._gathered({}, None))
 
     def _gathered(self, loaded: dict, noise: float | None):
-        return importlib.import_module("core.report.cells").gather(
+        found = importlib.import_module("core.report.cells").gather(
             self.study, profile=self.profile, scale=self.scale, sources=self.sources, seeds=self.rules.LOOKS[0], store=self.store,
             loaded=loaded, noise=noise,
         )  # fmt: skip
+        return importlib.import_module("core.report.comparability").judged(found)
 
     def look(self, loaded: dict, noise: float | None) -> bool:
         """Read the stored runs again if there are others than at the last look; whether there were. `loaded` keeps runs by id; `noise`
@@ -102,9 +103,9 @@ class Judge:
         self._seen = seen
         self.result = self._gathered(loaded, noise)
         self.readings = importlib.import_module("core.report.contrasts").Readings(self.result)
-        reasons = "; ".join(reasons_of(self.result))
+        reason = self.result.not_comparable
         self.standings = {
-            claim.key: Standing(entry=NOTHING, reason=f"not comparable: {reasons}") if reasons else self._standing(claim)
+            claim.key: Standing(entry=NOTHING, reason=f"not comparable: {reason}") if reason else self._standing(claim)
             for claim in self.study.claims
         }  # fmt: skip
         return True
@@ -170,8 +171,3 @@ class Judge:
         """The seeds of the first look that not all of these contrasts have reached."""
         reached = min(self.readings.seeds(contrast) for contrast in contrasts)
         return next((n for n in self.rules.LOOKS if n > reached), self.rules.LOOKS[-1])
-
-
-def reasons_of(result) -> tuple[str, ...]:
-    """Why a study cannot carry the paper's experiment at this scale; empty if it can. Its claims are passed over then."""
-    return (result.not_comparable,) if result.not_comparable else ()
