@@ -153,5 +153,5 @@ def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_pa
     assert render_page([], [], tmp_path) == [] and not list(tmp_path.iterdir())
     written = render_page([Section(result=result(), picture=None)], [], tmp_path)
     folder = tmp_path / "demo" / "paper"
-    assert sorted(path.name for path in folder.iterdir()) == ["claims.csv", "report.html", "summary.md"] and len(written) == 3
+    assert sorted(path.name for path in folder.iterdir()) == ["claims.csv", "comparability.csv", "report.html", "summary.md"] and len(written) == 4
     assert (folder / "claims.csv").read_text().startswith("study,claim,text,quote,place,decided_by,verdict,reason,effect,low,high,n,look")
