@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 
@@ -14,6 +15,7 @@ from core.runner import tables
 from core.runner.store import Store
 from core.runner.stored import OtherVersion
 from core.runner.verify import SAME, Difference, apart, difference, spread
+from core.spec.base import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS
 from core.spec.result import Row
@@ -121,19 +123,21 @@ def test_differences_by_hand():
 
 
 def test_a_published_run_of_the_demo_comes_out_as_published(tmp_path):
-    """In earnest: the first cell of MoCoSE's Table 3 that is published under this NUMERICS."""
-    home = run_study.HOME / "results" / "published"
-    store = Store(tmp_path / "none", home)
-    current = 0
-    for identity in store.runs():
-        try:
-            current += store.load(identity).config.scale == "demo"
-        except UserError:
-            continue
-    if not current:
+    """In earnest: a run of MoCoSE's Table 3 if one is published under this NUMERICS, else of any study."""
+    store = Store(tmp_path / "none", run_study.HOME / "results" / "published")
+    if not any(demo_run(store, identity) for identity in store.runs()):
         pytest.skip("no run of scale demo is published under this version of the code (NUMERICS)")
-    done = Desk(tmp_path).do("mocose-table3", "--verify-published", "1", scale="demo", FAKE_JOB="core.engine.job:run", FAKE_HOME=str(run_study.HOME))
-    if "nothing is verified" in done.stdout:
-        pytest.skip("no run of MoCoSE's Table 3 is published under this version of the code")
+    for study, profile in itertools.product(("mocose-table3", "--all"), PROFILES):
+        words = (study, "--verify-published", "1", "--profile", profile)
+        done = Desk(tmp_path).do(*words, scale="demo", FAKE_JOB="core.engine.job:run", FAKE_HOME=str(run_study.HOME))
+        if "nothing is verified" not in done.stdout:
+            break
     found = re.search(r"the largest difference is ([\d.]+) points", done.stdout)
     assert done.returncode == 0 and found and float(found[1]) <= SAME, done.stdout + done.stderr
+
+
+def demo_run(store: Store, identity: str) -> bool:
+    try:
+        return store.load(identity).config.scale == "demo"
+    except UserError:
+        return False
