@@ -15,7 +15,7 @@ from fake_jobs import made_result
 
 from core.runner import sources
 from core.runner.store import OtherVersion
-from core.spec.identity import run_id
+from core.spec.identity import NUMERICS, run_id
 from core.spec.scale import MINI
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +38,7 @@ def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypa
     new = desk.six()
     assert len(new.missing) == 6 and not {run.run_id for run in old.runs} & {run.run_id for run in new.runs}
     assert sources.recorded_sources(MINI, desk.store) is None  # another version's runs say nothing here
-    with pytest.raises(OtherVersion, match="NUMERICS 1, here 99"):
+    with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS}, here 99"):
         desk.store.load(old.runs[0].run_id)
     fill(desk, 2)
     desk.store.sweep_checkpoints()

@@ -18,7 +18,7 @@ TABLE3 = find("mocose-table3")
 
 
 def of(study, store):
-    return gather(study, profile="clean", scale=DEMO, sources=SOURCES, seeds=3, store=store)
+    return gather(study, profile="paper", scale=DEMO, sources=SOURCES, seeds=3, store=store)
 
 
 def drawn(kind, store=None, study=TABLE3, seeds=3):

@@ -133,7 +133,7 @@ def test_words_that_no_paper_has_are_not_found(texts):
     assert not any(plain("the batch size of the base model is 65") in text for some in texts.values() for text in some)
 
 
-# Today's `repaired`, which was the only clean profile before there was `paper`: every field, written out.
+# Today's `repaired`, which is older than `paper`: every field, written out.
 SHARED = {
     "scale": "paper", "data.digest": "", "data.rows": 1_000_000, "data.reader": "lines", "data.max_length": 32, "data.drop_last": True,
     "encoder.digest": "", "encoder.hidden_dropout": 0.1, "encoder.attention_dropout": 0.1, "encoder.attention": "eager",
@@ -206,7 +206,7 @@ def configurations(profile, study):
 
 @pytest.mark.parametrize("profile", ["repaired", "released"])
 def test_no_run_of_the_code_sided_profiles_has_moved(profile):
-    """Every configuration of every paper study as it was under `clean` (now `repaired`) and `released` before the profile `paper`.
+    """Every configuration of every paper study as it was under `repaired` and `released` before there was `paper`.
 
     A change to a study or a base that is meant for `paper` alone must not touch them. Studies may gain cells.
     """

@@ -16,10 +16,10 @@ STEPS = 5
 BOTH = {"train__weight_decay": 0.1, "train__new_layer_factor": 3.0, "train__steps": STEPS, "eval__every": 1, "train__epsilon": 1e-4}
 CURRENT = {"fgsm__gradient": "current", "fgsm__epsilon": 0.05}
 MOCOSE = [
-    ("clean", {}), ("clean", {"fgsm__epsilon": 0.05}), ("clean", {"loss__in_batch_negatives": False}),
-    ("clean", CURRENT | {"fgsm__views": "online_only", "loss__in_batch_negatives": False}), ("clean", CURRENT),
-    ("clean", {"train__adamw": "transformers"}), ("clean", {"target__embeddings": "ema", "ema__start": 0.3}),
-    ("clean", {"ema__when": "before_forward", "ema__total_updates": 4}), ("clean", {"train__clip_norm": 0.05}),
+    ("repaired", {}), ("repaired", {"fgsm__epsilon": 0.05}), ("repaired", {"loss__in_batch_negatives": False}),
+    ("repaired", CURRENT | {"fgsm__views": "online_only", "loss__in_batch_negatives": False}), ("repaired", CURRENT),
+    ("repaired", {"train__adamw": "transformers"}), ("repaired", {"target__embeddings": "ema", "ema__start": 0.3}),
+    ("repaired", {"ema__when": "before_forward", "ema__total_updates": 4}), ("repaired", {"train__clip_norm": 0.05}),
     ("released", {"fgsm__epsilon": 0.05}), ("released", {"queue__init_size": 0, "train__adamw": "transformers"}),
 ]  # fmt: skip
 ESIMCSE = [

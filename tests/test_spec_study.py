@@ -79,8 +79,8 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
     assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
     assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
     assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
-    with pytest.raises(ValueError, match="no profile clean"):
-        study(by_profile={"clean": {}})
+    with pytest.raises(ValueError, match="no profile tidy"):
+        study(by_profile={"tidy": {}})
 
 
 def test_a_decay_without_a_schedule_takes_the_profile_s_and_a_named_schedule_stays():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit  # scipy.stats has the same behind two seconds of imports
 
 from core.report.sequential import ALPHA, LOOKS, alpha_at
 
@@ -60,7 +60,7 @@ def over_seeds(values: Sequence[float], level: float = LEVEL) -> Estimate:
     if values.size == 1:
         return Estimate(float(values[0]), np.nan, np.nan, 1, np.nan)
     mean, sd = float(values.mean()), float(values.std(ddof=1))
-    half = float(stats.t.isf((1 - level) / 2, values.size - 1)) * sd / np.sqrt(values.size)
+    half = -float(stdtrit(values.size - 1, (1 - level) / 2)) * sd / np.sqrt(values.size)
     return Estimate(mean, mean - half, mean + half, int(values.size), sd)
 
 
@@ -115,7 +115,7 @@ def against_reference(cells: Mapping[object, Mapping[int, float]], reference: ob
     for key in others:
         one = paired(cells[key], cells[reference], len(others))
         if not one.basis and one.n and freedom:
-            half = float(stats.t.isf(ALPHA / (2 * len(others)), freedom)) * scatter * float(np.sqrt(2 / one.n))
+            half = -float(stdtrit(freedom, ALPHA / (2 * len(others)))) * scatter * float(np.sqrt(2 / one.n))
             one = one._replace(low=one.difference - half, high=one.difference + half, basis="equal scatter")
         found[key] = one
     return found

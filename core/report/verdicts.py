@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from core.report.cells import StudyResult
 from core.report.contrasts import Readings, printed_value, weights
@@ -116,7 +116,7 @@ def interval(turn: Turn, n: int, look: int, claims: int, readings: Readings) -> 
         values = readings.samples(turn.contrast, n)
         return Interval(np.nan if values is None else float(values.mean()), np.nan, np.nan, n)
     effect, error, level = float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), alpha_at(look, claims)
-    low, high = (float(stats.t.isf(level / divisor, n - 1)) * error for divisor in (turn.support, turn.contradiction))
+    low, high = (-float(stdtrit(n - 1, level / divisor)) * error for divisor in (turn.support, turn.contradiction))
     return Interval(effect, effect - low, effect + high, n)
 
 
@@ -182,7 +182,7 @@ def _welch(contrast: Contrast, result: StudyResult) -> Callable[[float], Tail] |
     if spread == 0:
         return lambda shift: tails(np.full(2, effect + shift))
     error, freedom = float(np.sqrt(sum(parts))), float(sum(parts) ** 2 / spread)
-    return lambda shift: Tail(float(stats.t.sf((effect + shift) / error, freedom)), float(stats.t.cdf((effect + shift) / error, freedom)))
+    return lambda shift: Tail(float(stdtr(freedom, -(effect + shift) / error)), float(stdtr(freedom, (effect + shift) / error)))
 
 
 def p_best(predicate: Predicate, readings: Readings) -> float | None:

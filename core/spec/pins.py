@@ -6,4 +6,4 @@ DEMO_CORPUS_ROWS = 16_000
 # SHA-256 of the graded pairs, as core.engine.sts.sets_digest takes it
 DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
 # SHA-256 of the graded pairs and the labelled sentences and of how probes are fitted, as core.engine.transfer_data.probes_digest takes it
-DEMO_TRANSFER_DIGEST = "18a37717364693f6e4800e73ab92ed0830496eb2c3e3b30ec08f97f2fd1ddb42"
+DEMO_TRANSFER_DIGEST = "aed40945ec901d8f059020c3c1f273d77c16409fbf3c516fe4d64389b42aab9d"
