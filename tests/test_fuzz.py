@@ -18,9 +18,9 @@ from core.runner import corpus, graded, tables
 from core.runner.checkpoints import check_encoder
 from core.runner.senteval import SICK_SPLITS, STSB_SPLITS, year_files
 from core.runner.store import Store
-from core.spec.base import BASES, base
+from core.spec.base import BASES, PROFILES, base
 from core.spec.errors import UserError
-from core.spec.identity import canonical_json, from_canonical_json, run_id
+from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
 from core.spec.vary import parse_setting, paths, read, vary
 
 quick = settings(
@@ -142,7 +142,7 @@ def test_harmed_encoders_are_taken_or_refused(tmp_path, how, name):
         assert str(tmp_path) in str(error)
 
 
-RUNS = tuple(vary(base(method, profile), {"data.digest": "d"}) for method in BASES for profile in ("repaired", "released"))
+RUNS = tuple(vary(base(method, profile), {"data.digest": "d"}) for method in BASES for profile in PROFILES)
 FIELDS = sorted({path for run in RUNS for path in paths(run)} | {"queue", "seed", "data", "scale"})
 written = st.one_of(
     text, st.integers().map(str), st.floats().map(str), st.sampled_from(("none", "true", "off", "on", "last", "[[0,5]]", "[" * 2000)),
@@ -159,7 +159,7 @@ def test_any_setting_is_a_configuration_or_a_sentence(run, path, value):
     except UserError as error:
         assert str(error).endswith((".", "?")) and len(str(error)) < 2000
         return
-    assert from_canonical_json(canonical_json(changed)) == (changed, 1)
+    assert from_canonical_json(canonical_json(changed)) == (changed, NUMERICS)
     if read(changed, name) == read(run, name):
         assert run_id(changed) == run_id(run)
     else:

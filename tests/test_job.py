@@ -1,5 +1,6 @@
 """A whole run at scale demo, a few steps long: rows, selection, determinism, collapse, divergence."""
 
+import functools
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from core.engine import job, rows, trainer, views
 from core.engine.demo.probes import TASKS
 from core.engine.edits import EDITS
 from core.engine.evaluation import Evaluation, SetScore
+from core.engine.sts import StsSet, load_demo, sets_digest
 from core.runner.sources import demo_sources
 from core.spec.base import base
 from core.spec.config import TextView
@@ -31,16 +33,37 @@ def small(method="mocose", profile="repaired", **changes):
     return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
 
 
+@functools.cache
+def thinned():
+    """Every eighth pair of each set: what a test of the training needs of an evaluation."""
+    return {name: StsSet(name, one.subset[::8], one.a[::8], one.b[::8], one.gold[::8]) for name, one in load_demo().items()}
+
+
+@pytest.fixture
+def thin(execution, monkeypatch):
+    """Where runs are evaluated on the thinned sets, which their configurations then name."""
+    monkeypatch.setattr(job, "load_demo", thinned)
+    return execution
+
+
 def run(config, execution):
+    if job.load_demo is thinned and config.eval.digest == small().eval.digest:
+        config = vary(config, {"eval.digest": sets_digest(thinned())})
     return job.run(config, execution, lambda report: None)
+
+
+@pytest.fixture(scope="module")
+def whole(execution):
+    """The result of the plain small run on the whole sets."""
+    return run(small(), execution)
 
 
 def values(result, checkpoint, task, metric):
     return [row.value for row in result.rows if (row.checkpoint, row.task, row.metric) == (checkpoint, task, metric)]
 
 
-def test_rows_and_pairs_of_a_run(execution):
-    result = run(small(), execution)
+def test_rows_and_pairs_of_a_run(whole):
+    result = whole
     assert result.status == "ok"
     for checkpoint in ("selected", "last"):
         tests = [values(result, checkpoint, task, "spearman_all")[0] for task in DEMO.tests]
@@ -62,8 +85,8 @@ def test_rows_and_pairs_of_a_run(execution):
     assert not any("seconds" in row.metric for row in result.rows)
 
 
-def test_directions_are_measured_before_along_and_after_training(execution):
-    result = run(small(select__metric="last"), execution)
+def test_directions_are_measured_before_along_and_after_training(thin):
+    result = run(small(select__metric="last"), thin)
     cosines = [row for row in result.rows if row[:3] == ("curve", "dev", "mean_cosine")]
     assert [row.step for row in cosines] == [0, 2, 4]
     assert values(result, "untrained", "dev", "mean_cosine") == [pytest.approx(cosines[0].value, abs=1e-6)]
@@ -72,24 +95,24 @@ def test_directions_are_measured_before_along_and_after_training(execution):
         assert last == selected != untrained
     assert values(result, "last", "dev", "mean_cosine") == [pytest.approx(cosines[-1].value, abs=1e-6)]
     assert 1 < values(result, "last", "dev", "effective_rank")[0] <= 128
-    early = run(small(train__learning_rate=1e-2, train__warmup_fraction=0.0), execution)  # after two such steps it only gets worse
+    early = run(small(train__learning_rate=1e-2, train__warmup_fraction=0.0), thin)  # after two such steps it only gets worse
     assert {row.step for row in early.rows if row[:3] == ("selected", "dev", "effective_rank")} == {2}
     along = values(early, "curve", "dev", "mean_cosine")
     assert values(early, "selected", "dev", "mean_cosine") == [pytest.approx(along[1], abs=1e-6)] and along[1] < along[2] - 1e-3
     assert values(early, "last", "dev", "mean_cosine") == [pytest.approx(along[2], abs=1e-6)]
 
 
-def test_what_fgsm_does_to_the_views_is_told(execution):
+def test_what_fgsm_does_to_the_views_is_told(thin):
     current = small(fgsm__gradient="current", fgsm__views="online_only", fgsm__epsilon=0.01)
-    result = run(current, execution)
+    result = run(current, thin)
     assert values(result, "last", "train", "view_cosine_plain") == [pytest.approx(1.0, abs=1e-7)]
     assert values(result, "last", "train", "view_cosine")[0] < 1.0 and values(result, "last", "train", "view_input_difference")[0] > 0
-    without = run(small(fgsm__gradient="none", fgsm__epsilon=0.0), execution)
+    without = run(small(fgsm__gradient="none", fgsm__epsilon=0.0), thin)
     assert not [row for row in without.rows if row.metric.startswith("view_")]
 
 
-def test_what_the_papers_other_tables_need_is_measured(execution):
-    result = run(small(), execution)
+def test_what_the_papers_other_tables_need_is_measured(whole):
+    result = whole
     assert values(result, "data", "Para", "pairs") == [1200.0] and values(result, "data", "dev", "pairs") == [960.0]
     for task in (*DEMO.tests, "dev"):
         block = [b for b in result.pairs if b.task == ("DEV" if task == "dev" else task)]
@@ -106,9 +129,9 @@ def test_what_the_papers_other_tables_need_is_measured(execution):
         assert -8 <= values(result, "selected", "dev", metric)[0] <= 0
 
 
-def test_transfer_tasks_of_the_demo_and_nothing_else_moves(execution):
+def test_transfer_tasks_of_the_demo_and_nothing_else_moves(execution, whole):
     config = small(eval__digest=demo_sources().sources.transfer_digest, eval__transfer=True)
-    plain, found = run(small(), execution), run(config, execution)
+    plain, found = whole, run(config, execution)
     assert set(plain.rows) < set(found.rows)
     for task in (*TASKS, "avg_transfer"):
         for metric in ("accuracy_test", "accuracy_dev"):
@@ -122,17 +145,17 @@ def test_transfer_tasks_of_the_demo_and_nothing_else_moves(execution):
         run(small(eval__transfer=True), execution)
 
 
-def test_same_run_twice_gives_the_same_numbers(execution):
-    assert run(small(), execution).rows == run(small(), execution).rows
+def test_same_run_twice_gives_the_same_numbers(execution, whole):
+    assert run(small(), execution).rows == whole.rows
 
 
-def test_an_extra_check_does_not_move_the_training(execution):
-    one, many = (run(small(eval__every=n, select__metric="last"), execution) for n in (4, 1))
+def test_an_extra_check_does_not_move_the_training(thin):
+    one, many = (run(small(eval__every=n, select__metric="last"), thin) for n in (4, 1))
     assert values(one, "last", "Para", "spearman_all") == values(many, "last", "Para", "spearman_all")
 
 
-def test_released_selection_reads_the_tests(execution):
-    result = run(small(profile="released"), execution)
+def test_released_selection_reads_the_tests(thin):
+    result = run(small(profile="released"), thin)
     curve = values(result, "curve", "avg", "spearman_all")
     assert len(curve) == 2
     assert values(result, "selected", "avg", "spearman_all") == [pytest.approx(max(curve), abs=0.01)]  # other batches: two ranks may swap
@@ -140,43 +163,43 @@ def test_released_selection_reads_the_tests(execution):
 
 @pytest.mark.parametrize("method", ["simcse", "esimcse"])
 @pytest.mark.parametrize("profile", ["paper", "repaired", "released"])
-def test_the_other_methods_run(method, profile, execution):
-    result = run(small(method, profile), execution)
+def test_the_other_methods_run(method, profile, thin):
+    result = run(small(method, profile), thin)
     assert result.status == "ok" and math.isfinite(values(result, "selected", "avg", "spearman_all")[0])
 
 
-def test_each_way_of_lengthening_is_another_training(execution):  # Table 10, D72
+def test_each_way_of_lengthening_is_another_training(thin):  # Table 10, D72
     units = ("subword", "word", "stopword", "mask")
-    losses = [values(run(small("esimcse", dup__unit=unit), execution), "curve", "train", "loss")[-1] for unit in units]
+    losses = [values(run(small("esimcse", dup__unit=unit), thin), "curve", "train", "loss")[-1] for unit in units]
     assert len(set(losses)) == len(units) and all(map(math.isfinite, losses))
 
 
-def test_text_views_are_trained_and_told(execution, monkeypatch):  # Table 5, D26
+def test_text_views_are_trained_and_told(thin, monkeypatch):  # Table 5, D26
     monkeypatch.setattr(views, "training_text", lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)])
     typos = small(text=TextView(kind="typos"), fgsm__gradient="none", fgsm__epsilon=0.0)
-    plain, target, both = (run(vary(typos, change), execution) for change in ({"text": None}, {}, {"text.view": "both"}))
+    plain, target, both = (run(vary(typos, change), thin) for change in ({"text": None}, {}, {"text.view": "both"}))
     losses = [values(result, "curve", "train", "loss") for result in (plain, target, both)]
     assert losses[0] != losses[1] != losses[2] != losses[0]
     assert "rewritten_text" not in plain.provenance
     assert target.provenance["rewritten_text"] == both.provenance["rewritten_text"] and target.provenance["nlpaug"]
 
 
-def test_augmented_evaluation_is_another_score(execution):  # D21
+def test_augmented_evaluation_is_another_score(thin):  # D21
     shuffle = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded", "select__metric": "last"}
-    plain = run(small(**shuffle), execution)
-    released = run(small(**shuffle, eval__apply_augmentation=True), execution)
+    plain = run(small(**shuffle), thin)
+    released = run(small(**shuffle, eval__apply_augmentation=True), thin)
     assert values(plain, "curve", "train", "loss") == values(released, "curve", "train", "loss")
     assert values(plain, "last", "avg", "spearman_all") != values(released, "last", "avg", "spearman_all")
 
 
-def test_divergence_is_a_result(execution):
-    result = run(small(train__learning_rate=1e30, train__warmup_fraction=0.0, train__clip_norm=1e30), execution)
+def test_divergence_is_a_result(thin):
+    result = run(small(train__learning_rate=1e30, train__warmup_fraction=0.0, train__clip_norm=1e30), thin)
     assert result.status == "diverged" and not result.pairs
     assert len(values(result, "last", "train", "diverged_at")) == 1
     assert not values(result, "selected", "avg", "spearman_all")
 
 
-def test_a_gpu_is_asked_at_checks_alone_and_finds_the_same_step(execution, monkeypatch):
+def test_a_gpu_is_asked_at_checks_alone_and_finds_the_same_step(thin, monkeypatch):
     numbers = [torch.tensor(value) for value in (1.0, float("nan"), 1.0, float("inf"))]
 
     def answers(precision, device):
@@ -186,16 +209,16 @@ def test_a_gpu_is_asked_at_checks_alone_and_finds_the_same_step(execution, monke
     assert answers("bf16", "cpu") == [None, 2, None, 4] and answers("bf16", "cuda") == [None, None, 2, 4]
     assert answers("fp16", "cuda") == [None] * 4
     config = small(train__learning_rate=1e30, train__warmup_fraction=0.0, train__clip_norm=1e30, train__steps=6, eval__every=5)
-    at_once = run(config, execution)
+    at_once = run(config, thin)
     monkeypatch.setattr(trainer, "NO_WAITING", ())
-    later = run(config, execution)
+    later = run(config, thin)
     steps = [[row.step for row in result.rows if row.metric == "diverged_at"] for result in (at_once, later)]
     assert steps[0] == steps[1] and 1 < steps[0][0] < 5 and later.status == "diverged"
 
 
-def test_collapse_is_a_result(execution, monkeypatch):
+def test_collapse_is_a_result(thin, monkeypatch):
     monkeypatch.setattr(rows, "COLLAPSED_SPREAD", 2.0)  # every embedding counts as collapsed: the status must say so
-    result = run(small(), execution)
+    result = run(small(), thin)
     assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
 
 

@@ -193,6 +193,22 @@ def test_a_dead_nursery_costs_no_run_and_is_started_again_once(desk, start):
     assert "died twice" in launcher.launch(fourth).failure.detail
 
 
+def test_the_next_batch_goes_on_with_the_same_warm_process_and_begins_a_dead_one_anew(desk, start):
+    launcher = start()
+    desk.behave()
+    launcher.wait_ready()
+    first = launcher._nursery.pid
+    launcher.stop.ask(signal.SIGTERM, 0.0)
+    assert launcher.launch(planned(60)).state == "stopped"
+    launcher.again(Display(Pace(1, 1.0, 2)))
+    assert launcher.launch(planned(60)).state == "done" and launcher._nursery.pid == first
+    os.kill(first, signal.SIGKILL)
+    until(lambda: not launcher._nursery.alive)
+    launcher.again(Display(Pace(1, 1.0, 2)))
+    launcher.wait_ready()
+    assert launcher.launch(planned(61)).state == "done" and launcher._nursery.pid != first
+
+
 def test_a_job_that_cannot_be_imported_is_one_sentence(start):
     with pytest.raises(UserError, match="could not be started .*no_such_module"):
         start(job="tests.no_such_module:run").wait_ready()

@@ -263,9 +263,9 @@ def test_a_stale_gradient_falls_on_the_slots_of_either_text(seen):
     given, lookup = [], model.encoder.embeddings.finish
     model.encoder.embeddings.finish = lambda words, slots: given.append(words) or lookup(words, slots)
     model.loss(batch, other)
-    plain = [model.encoder.embeddings.lookup(b) for b in (batch, other)]
-    assert torch.allclose(given[0], plain[0] + 0.05)
-    assert torch.allclose(given[1], plain[1] + (0.05 if seen == "both_same" else 0.0))
+    keys, queries = given  # the target branch goes first
+    assert torch.allclose(queries, model.encoder.embeddings.lookup(batch) + 0.05)
+    assert torch.allclose(keys, model.encoder.embeddings.lookup(other) + (0.05 if seen == "both_same" else 0.0))
 
 
 def test_a_waiting_process_goes_on_when_the_lock_is_free(tmp_path, monkeypatch):

@@ -122,6 +122,7 @@ folder = Path(sys.argv[1])
 summary = render(STUDIES, "paper", DEMO, SOURCES, 2, Store(folder, None), folder / "results", folder / "figures")
 print(*summary.lines, sep="\\n")
 assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
+assert "scipy.stats" not in sys.modules, "two seconds of imports at every start; scipy.special has Student's t"
 """
 
 

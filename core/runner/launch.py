@@ -86,6 +86,13 @@ class Launcher:
         """Wait until the training code is imported. Raises UserError if it cannot be."""
         self._nursery.wait_ready()
 
+    def again(self, display: Display) -> None:
+        """Go on with other runs under the same circumstances: another display, and nobody has asked to stop. The nursery stays warm;
+        one that died is begun anew."""
+        self._display, self.stop, self._restarts = display, Stop(), 1
+        if not self._nursery.alive:
+            self._nursery = self._begin()
+
     def close(self) -> None:
         """Let the nursery go."""
         self._nursery.close()

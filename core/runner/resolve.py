@@ -52,10 +52,22 @@ class Resolving:
         self._read()
         self._verify()
         self.store.prepare()
+        try:
+            status = self._spend()
+        finally:
+            self.training.close()
+        if status > 128:
+            return status
+        print("\n".join(table(self.judges, self.known)))
+        print(f"This command took {spoken(time.monotonic() - self.began)}.")
+        return status
+
+    def _spend(self) -> int:
+        """Batch after batch; the exit status."""
         status = 0
         while (choice := self._turn()) is not None:
             before = self._settled()
-            ended = self.training.train(batch(choice.runs), self.scale, self.found)
+            ended = self.training.train(batch(choice.runs), self.scale, self.found, keep=True)
             if ended > 128:
                 return ended
             status = max(status, ended)
@@ -64,8 +76,6 @@ class Resolving:
             for study, key in sorted(self._settled() - before):
                 entry = self.known[study].claims[key]
                 print(f"{study} {key} is {entry.outcome} with {entry.n} seeds.", flush=True)
-        print("\n".join(table(self.judges, self.known)))
-        print(f"This command took {spoken(time.monotonic() - self.began)}.")
         return status
 
     def plan(self) -> int:

@@ -30,9 +30,10 @@ class Training:
         self.options, self.argv = options, list(argv)
         self.store, self.results, self.published = store, results, published
         self.job, self.warm = job, tuple(warm)
+        self._kept: Launcher | None = None
 
-    def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
-        """Train what is missing; the exit status."""
+    def train(self, plan: Plan, scale: Scale, found: finding.Found, keep: bool = False) -> int:
+        """Train what is missing; the exit status. With `keep` this machine's warm process stays for the next batch, until `close`."""
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
         print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
@@ -47,10 +48,18 @@ class Training:
             try:
                 summary = run.train(plan.missing, launcher, shown, jobs, run.on_threads, self.grace(scale))
             finally:
-                launcher.close()
+                self._kept = launcher if keep and isinstance(launcher, Launcher) else None
+                if self._kept is None:
+                    launcher.close()
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
         print("\n".join(summary.lines(shlex.join(["python", "run_study.py", *again]))), flush=True)
         return summary.exit_status
+
+    def close(self) -> None:
+        """Let the warm process go that `keep` has kept."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def check(self, plan: Plan, found: finding.Found) -> None:
         """Refuse before any training what every run would refuse. Raises UserError."""
@@ -71,6 +80,9 @@ class Training:
         """What starts runs on this machine, and how many go at once."""
         resources = devices.resources(scale.name, self.options.device, self.options.jobs)
         shown.pace.jobs = resources.jobs
+        if self._kept is not None:
+            self._kept.again(shown)
+            return self._kept, resources.jobs
         launcher = Launcher(
             store=self.store, execution=self.execution(resources.device, resources.threads, found, scale),
             slots=devices.Slots(resources), display=shown, job=self.job, warm=self.warm,
