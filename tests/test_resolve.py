@@ -65,9 +65,9 @@ def test_what_is_true_is_found_and_no_run_is_wasted(alone):
     counts = seeds(desk)
     assert counts["a"] <= max(found["K1"]["n"], found["K2"]["n"])  # a speaks in K1 and K2 alone, and in no open claim
     assert counts["c"] >= found["K3"]["n"] and counts["d"] == counts["c"]
-    for text in ("whose first look is due", "of chance makes", "K1 is supported with", "4 of 5 claims are settled"):
+    for text in ("whose first look is due", "whose chance to be", "K1 is supported with", "4 of 5 claims are settled"):
         assert text in done.stdout
-    futile = re.search(r"mocose-one K4 +undecided +n = (\d+) +futile: [\d.]+% of chance at best at every look left", done.stdout)
+    futile = re.search(r"mocose-one K4 +undecided +n = (\d+) +futile: a chance of [\d.]+% at best at every look left", done.stdout)
     assert futile, done.stdout[-1500:]
     assert counts["d"] == int(futile[1]) < 60  # passed over from there on, with seeds left to the last look
     assert "drew nothing" in done.stdout  # then it renders as ever

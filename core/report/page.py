@@ -53,11 +53,12 @@ def summary_markdown(sections: Sequence[Section], noise: Sequence[str] = ()) -> 
     everything = [verdict for some in found.values() for verdict in some]
     lines = [f"# What holds: scale {first.scale.name}, profile {first.profile}", "", setting(first), "",
              f"{len(everything)} claims: {claims.counted(everything)}. {claims.of_scale(first)}", "", cost(sections), ""]
-    lines += ["| study | runs | claims | verdicts |", "| :-- | --: | --: | :-- |"]
+    lines += ["| study | runs | claims | verdicts | can this scale carry it? |", "| :-- | --: | --: | :-- | :-- |"]
     for one in sections:
         result, some = one.result, found[one.result.study.name]
         runs = f"{len(result.runs) - result.missing} of {len(result.runs)}"
-        lines.append(f"| {title(result)} | {runs} | {len(some)} | {claims.counted(some)} |")
+        carried = ("no: " + result.not_comparable if result.not_comparable else "yes") if some else ""
+        lines.append(f"| {title(result)} | {runs} | {len(some)} | {claims.counted(some)} | {carried} |")
     if noise:
         lines += ["", "## What seeds alone do", "", *(f"- {sentence}" for sentence in noise)]
     return "\n".join(lines) + "\n"

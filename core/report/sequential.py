@@ -6,9 +6,9 @@ studies at once, in the simulation). A study looks at n = 3, 5, 8, … seeds and
 claims of the study together (Bonferroni over claims and looks), whatever else has run. A seed that is not there makes a p of 1, so
 no choice of runs can make an error more likely.
 
-Student's t asks that means of a few seeds be about normal. Skew that few seeds do not show breaks it: where a cell fails outright in one
-run of ten, its mean lies far from what three healthy seeds say (`benchmarks/simulation.py` has that world, and its verdicts are wrong
-more often than in one study of twenty).
+Student's t asks that means of a few seeds be about normal. Skew that few seeds do not show breaks it: where a cell fails outright now
+and then, its mean lies far from what healthy seeds say. `benchmarks/simulation.py` has that world: a failure in one run of fifty makes three
+studies of four wrong, in one of ten one of four, in three of ten one of fifty.
 """
 
 from __future__ import annotations

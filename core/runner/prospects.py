@@ -14,7 +14,7 @@ def next_words(choice: Choice, seconds: float) -> str:
     """What comes next, for which claim, why, and what it takes by the clock."""
     wish = choice.wish
     why = {"first look": "whose first look is due", "begun": "whose runs are begun"}.get(
-        wish.leaning, f"which {(wish.chance or 0.0):.0%} of chance makes {wish.leaning} with {wish.aim} seeds"
+        wish.leaning, f"whose chance to be {wish.leaning} with {wish.aim} seeds is {(wish.chance or 0.0):.0%}"
     )
     return f"{wish.study} {wish.claim}, {why}: {len(choice.runs)} runs to {wish.n} seeds, about {spoken(seconds)}"
 
@@ -41,7 +41,7 @@ def prospect(standing: Standing) -> str:
     if standing.reason:
         return standing.reason
     if standing.futile:
-        return "no look is left" if standing.chance is None else f"futile: {standing.chance:.1%} of chance at best at every look left"
+        return "no look is left" if standing.chance is None else f"futile: a chance of {standing.chance:.1%} at best at every look left"
     if not standing.wishes:
         return "no run can settle it"
-    return "its first look is due" if standing.chance is None else f"{standing.chance:.0%} of chance left"
+    return "its first look is due" if standing.chance is None else f"a chance of {standing.chance:.0%} left"
