@@ -143,20 +143,29 @@ class SecondMoCoSE:
     def move(self):
         self.updates += 1
         e = self.config.ema
-        decay = e.end - (e.end - e.start) * (math.cos(math.pi * self.updates / e.total_updates) + 1) / 2
+        decay = e.start
+        if e.schedule != "constant":
+            steps = self.config.train.steps  # where a rising decay stays at its end
+            done = min(1.0, self.updates / steps) if e.schedule == "cosine_to_end" else self.updates / e.total_updates
+            decay = e.end - (e.end - e.start) * (math.cos(math.pi * done) + 1) / 2
         average(self.w, self.pairs, decay)
+
+    def projected(self, name, x, drops):
+        """One layer; a plain one as the paper has it, or with the code's normalisation and dropout."""
+        x = linear(self.w, f"{name}.0", x)
+        return x if self.config.heads.projection_tail == "linear" else norm(self.w, f"{name}.1", x) * drops.plain()
 
     def keys(self, ids, real, drops, change):
         w = self.w
         words = w[f"{self.followed}.word.weight"][ids] + change
         cls = stack(w, "target_stack", embed(w, self.followed, words, real, drops), real, drops)
-        found = norm(w, "target_projection.1", linear(w, "target_projection.0", linear(w, "target_pooler", cls))) * drops.plain()
+        found = self.projected("target_projection", linear(w, "target_pooler", cls), drops)
         return found.detach() if self.config.target.stop_gradient else found
 
     def queries(self, words, real, drops):
         w = self.w
         cls = stack(w, "encoder.stack", embed(w, "encoder.embeddings", words, real, drops), real, drops)
-        x = norm(w, "projection.1", linear(w, "projection.0", linear(w, "pooler", cls))) * drops.plain()
+        x = self.projected("projection", linear(w, "pooler", cls), drops)
         x = norm(w, "predictor.1", linear(w, "predictor.0", x)) * drops.plain()
         return torch.tanh(linear(w, "predictor.3", x))
 

@@ -20,6 +20,8 @@ MOCOSE = [
     ("repaired", CURRENT | {"fgsm__views": "online_only", "loss__in_batch_negatives": False}), ("repaired", CURRENT),
     ("repaired", {"train__adamw": "transformers"}), ("repaired", {"target__embeddings": "ema", "ema__start": 0.3}),
     ("repaired", {"ema__when": "before_forward", "ema__total_updates": 4}), ("repaired", {"train__clip_norm": 0.05}),
+    ("paper", {}), ("paper", {"fgsm__epsilon": 0.05, "train__clip_norm": 0.05}),
+    ("paper", {"ema__schedule": "cosine_to_end", "ema__start": 0.75, "ema__end": 0.95}),
     ("released", {"fgsm__epsilon": 0.05}), ("released", {"queue__init_size": 0, "train__adamw": "transformers"}),
 ]  # fmt: skip
 ESIMCSE = [
