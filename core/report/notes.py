@@ -33,10 +33,17 @@ def reading(result: StudyResult) -> str:
     """What a number in the table is."""
     metric = result.study.metric
     seeds = (
-        f"mean over {result.seeds} seeds ± half of the 95 % t-interval of that mean" if result.seeds > 1
+        f"mean over {seeds_of(result)} ± half of the 95 % t-interval of that mean" if result.seeds > 1
         else "one seed; its 95 % interval, if any, is a bootstrap over test pairs"
     )
     return f"{what(result, metric)}; {seeds}."
+
+
+def seeds_of(result: StudyResult) -> str:
+    """How many seeds the cells are asked for, or have beyond that: runs go where they decide, so cells may differ."""
+    counts = [len(cell.runs) for cell in result.cells if cell.runs] or [result.seeds]
+    least, most = min(counts), max(counts)
+    return f"{least} to {most} seeds" if least < most else f"{most} seed{'s' if most > 1 else ''}"
 
 
 def what(result: StudyResult, metric: Metric) -> str:

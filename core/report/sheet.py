@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from core.report.cells import StudyResult
-from core.report.notes import setting, title, what
+from core.report.notes import seeds_of, setting, title, what
 from core.report.style import GREY, blank
 
 WIDTH = 7.2  # inches
@@ -78,7 +78,7 @@ def key(label: str, marker: str, colour: str, hollow: bool = False, size: float 
 def notes_of(result: StudyResult, *more: str) -> list[str]:
     """The lines under a figure: what the numbers are, and what is not in the picture."""
     there = max((sum(run.rows is not None for run in cell.runs) for cell in result.cells), default=0)
-    seeds = f"{there} of {result.seeds} seeds" if there < result.seeds else f"{there} seed{'s' if there > 1 else ''}"
+    seeds = f"{there} of {result.seeds} seeds" if there < result.seeds else seeds_of(result)
     caption, number = result.study.figure.caption, what(result, result.study.metric)
     text = "; ".join([caption, *([] if number.lower() in caption.lower() else [number]), seeds]) + "."
     if result.missing:

@@ -190,7 +190,7 @@ def _ours(cell: CellResult, seeds: int, places: int) -> str:
     if cell.comparison.distinguishable:
         text += " ▲" if cell.comparison.difference > 0 else " ▼"
     text += ("†" if cell.is_reference else "") + ("‡" if cell.count("collapsed") + cell.count("diverged") else "") + ("§" if estimate.n == 1 else "")
-    return text + (f" (n={estimate.n})" if 1 < estimate.n < seeds else "")
+    return text + (f" (n={estimate.n})" if estimate.n > 1 and estimate.n != seeds else "")
 
 
 def _md(text: str) -> str:
