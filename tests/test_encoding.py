@@ -1,7 +1,6 @@
 """Sentence vectors of checkpoints on disk: poolings, batching, truncation, refusals, and published scores as the oracle."""
 
 import json
-import os
 import random
 
 import numpy as np
@@ -171,20 +170,13 @@ PUBLISHED = {
 }  # fmt: skip
 
 
-SHORT = ("STS13", "STS16", "STS-B", "STS-B dev")  # a quarter of the pairs, of both layouts; LONG_TESTS=yes scores all
-
-
 def test_published_scores_of_minilm():
-    """Every set whose protocol coincides agrees to 0.01."""
-    long = bool(os.environ.get("LONG_TESTS"))
+    """The one long test (minutes on a slow core): every set whose protocol coincides agrees to 0.01."""
     data = real.data_dir()
     checkpoint = load_checkpoint(real.minilm_dir(), pooling="mean")
     sets = load_sts(data) | {s.name: s for s in (load_sick(data, "train"), load_sick(data, "dev"))}
-    sets = {name: one for name, one in sets.items() if long or name in SHORT}
     found = evaluate(sets, lambda texts: sentence_vectors(checkpoint, texts, "mean"))
     scores = {name: score.all for name, score in found.scores.items()}
-    if long:
-        sick = [block for block in found.pairs if block.task.startswith("SICK-R")]
-        scores["SICK-R, all splits"] = spearman(*(np.concatenate([getattr(b, side) for b in sick]) for side in ("cosine", "gold")))
-    wanted = {name: score for name, score in PUBLISHED.items() if long or name in SHORT}
-    assert {name: scores[name] for name in wanted} == pytest.approx(wanted, abs=0.01)
+    sick = [block for block in found.pairs if block.task.startswith("SICK-R")]
+    scores["SICK-R, all splits"] = spearman(*(np.concatenate([getattr(b, side) for b in sick]) for side in ("cosine", "gold")))
+    assert {name: scores[name] for name in PUBLISHED} == pytest.approx(PUBLISHED, abs=0.01)
