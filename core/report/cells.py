@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from core.report.comparisons import comparisons as compared
 from core.report.quantities import value as value_of, with_times
 from core.report.worst import counted
 from core.report.statistics import (
@@ -16,7 +17,6 @@ from core.report.statistics import (
     Comparison,
     Estimate,
     Subset,
-    against_reference,
     bootstrap_over_pairs,
     clear_best,
     over_seeds,
@@ -162,7 +162,7 @@ def gather(
     same = {cell.labels for cell in study.cells if study.metric_of(cell) == study.metric}  # only like is compared with like
     comparable = {labels: found for labels, found in values.items() if labels in same and not reasons[labels]}
     known = study.reference in comparable
-    comparisons = against_reference(comparable, study.reference) if known else {}
+    comparisons = compared(comparable, study.reference, study.claims) if known else {}
     all_run = all(run.status not in ("missing", "incomplete") for runs in by_cell.values() for run in runs)
     best = clear_best(comparable) if all_run else None  # a cell still to come may be better
     results = []

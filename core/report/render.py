@@ -17,11 +17,12 @@ from typing import NamedTuple
 from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
 from core.report.comparability import comparability_frame, judged
-from core.report.figures import figure
+from core.report.figures import figure, finding
+from core.report.notes import title
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.page import Section, page, summary_markdown
 from core.report.signflip import NOISE, noise_sd, sentences
-from core.report.style import drawing, pdf_bytes, pixels, png_bytes, webp_bytes
+from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
@@ -44,10 +45,10 @@ class RenderSummary:
 
 
 class Picture(NamedTuple):
-    """A figure: its files by name, and what the page shows of it."""
+    """A figure: its files by name, and its text as an element of the page."""
 
     files: dict[str, bytes]
-    webp: bytes
+    svg: str
 
 
 def render(
@@ -90,7 +91,7 @@ def render(
             picture = drawn() if drawn is not None else None
             if picture is not None:
                 _write_all(pictures, picture.files)
-            sections.append(Section(result=result, picture=picture and picture.webp))
+            sections.append(Section(result=result, picture=picture and picture.svg))
     return RenderSummary(lines=lines, missing=len(missing), published=len(published), sections=sections)
 
 
@@ -172,11 +173,12 @@ def _table_files(result: StudyResult) -> dict[str, bytes]:
 
 
 def _picture(result: StudyResult) -> Picture:
+    name = result.study.name
     with drawing():
         drawn = figure(result)
-        seen = pixels(drawn)
-        files = {f"{result.study.name}.png": png_bytes(seen), f"{result.study.name}.pdf": pdf_bytes(drawn)}
-    return Picture(files, webp_bytes(seen))
+        files = {f"{name}.png": png_bytes(pixels(drawn)), f"{name}.pdf": pdf_bytes(drawn)}
+        words = f"{title(result)}. {finding(drawn)}. The numbers are in the table below."
+        return Picture(files, svg_text(drawn, f"{name}-{result.scale.name}-{result.profile}", words))
 
 
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:
