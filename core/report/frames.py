@@ -70,6 +70,6 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     return ordered[[*columns, *stored]]
 
 
-def csv_text(frame: pd.DataFrame) -> str:
-    """A frame as CSV: eight significant digits, empty where there is no number, the same bytes on every machine."""
-    return frame.to_csv(index=False, lineterminator="\n", float_format="%.8g")
+def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:
+    """A frame as CSV: so many significant digits, empty where there is no number, the same bytes on every machine."""
+    return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")

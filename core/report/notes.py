@@ -63,9 +63,19 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
     return any(cell.metric.task == metric.task for cell in result.cells)
 
 
+def of_runs(result: StudyResult) -> tuple[str, ...]:
+    """What is to be known of these runs: baselines, comparability, missing, diverged and collapsed ones, mixed environments and origins."""
+    return (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result))
+
+
+def of_paper(result: StudyResult) -> tuple[str, ...]:
+    """What is to be known of the paper's table and its code, at their own scale: the study's own reservations."""
+    return result.study.footnotes
+
+
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """Baselines, comparability, missing, diverged and collapsed runs, mixed environments and origins, then the study's own reservations."""
-    return (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+    """First what is of these runs, then what is of the paper."""
+    return (*of_runs(result), *of_paper(result))
 
 
 def _about_scale(result: StudyResult) -> Iterator[str]:
