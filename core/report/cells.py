@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,10 +23,14 @@ from core.report.statistics import (
 )
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.layout import Metric
+from core.spec.table import Metric
 from core.spec.scale import Scale, Sources
-from core.spec.layout import Cell
+from core.spec.table import Cell
 from core.spec.study import Study
+
+if TYPE_CHECKING:
+    from core.report.comparability import Comparability
+    from core.report.verdicts import Verdict
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 MOST_SEEDS = 1000  # of a cell
@@ -97,7 +101,8 @@ class StudyResult:
     """A study as far as it has been run, with what its title line needs.
 
     `noise` is the SD of one run in the noise study, None if that has not been run; `not_comparable` says why this scale cannot carry
-    the experiment, "" if it can.
+    the experiment, "" if it can. `checks` and `verdicts` are kept once they are found (`core.report.verdicts.settled_once`), since
+    tables, figures and the page all ask for them.
     """
 
     study: Study
@@ -109,6 +114,8 @@ class StudyResult:
     cells: tuple[CellResult, ...]
     noise: float | None = None
     not_comparable: str = ""
+    checks: "Comparability | None" = None
+    verdicts: "tuple[Verdict, ...] | None" = None
 
     @property
     def runs(self) -> tuple[RunResult, ...]:

@@ -80,6 +80,8 @@ def chances(verdict: Verdict) -> str:
 
 def signed(value: float) -> str:
     """A difference with its sign, and as many decimals as it takes to see it."""
+    if 0 < abs(value) < 0.0005:
+        return f"{value:+.0e}".replace("-", "−")
     places = 2 if abs(value) >= 0.1 or value == 0 else 3
     return f"{value:+.{places}f}".replace("-", "−")
 

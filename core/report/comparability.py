@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from core.report.cells import CellResult, StudyResult
-from core.spec.config import RunConfig
-from core.spec.layout import Cell
+from core.spec.run import RunConfig
+from core.spec.table import Cell
 from core.spec.schedules import ema_decay
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
@@ -60,6 +60,8 @@ class Comparability:
 
 def comparability(result: StudyResult) -> Comparability:
     """The checks of a study under the scale and profile of its result."""
+    if result.checks is not None:
+        return result.checks
     study = result.study
     runs = [
         (cell.cell, study.config(cell.cell, profile=result.profile, scale=result.scale, sources=result.sources, seed=0))
@@ -73,7 +75,8 @@ def comparability(result: StudyResult) -> Comparability:
 
 def judged(result: StudyResult) -> StudyResult:
     """The result with why its scale cannot carry the experiment, which withholds its verdicts; unchanged where it can."""
-    return replace(result, not_comparable="; ".join(comparability(result).reasons))
+    found = comparability(result)
+    return replace(result, not_comparable="; ".join(found.reasons), checks=found)
 
 
 def turnover(run: RunConfig) -> float:

@@ -25,6 +25,7 @@ from core.report.page import Section, gathered_page, page_files
 from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
+from core.report.verdicts import settled_once
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 
@@ -70,7 +71,7 @@ def render(
     with _abandoned_on_error(elsewhere):
         for study in studies:
             found = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
-            result = judged(found)
+            result = settled_once(judged(found))
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
@@ -126,7 +127,7 @@ def gathered(
     loaded: dict = {}
     noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
     found = [
-        judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise))
+        settled_once(judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)))
         for study in studies
     ]
     return [Section(result=result, picture=None) for result in found]

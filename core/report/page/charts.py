@@ -31,7 +31,6 @@ def effects(card: Card, editions: Sequence[str]) -> str:
     shown = [(name, card.standings[name]) for name in editions if name in card.standings and _known(card.standings[name])]
     if not shown:
         return ""
-    step = HIGH / len(shown) if len(shown) > 1 else HIGH
     high = max(HIGH, 9 * len(shown))
     step = high / len(shown)
     parts, said = [], []
@@ -96,7 +95,7 @@ def seeds(one: Standing) -> str:
     def x(value: float) -> float:
         return 12 + (min(max(value, low), high) - low) * scale
 
-    parts = [f'<line class="zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="38"/>', f'<text x="{x(0):.1f}" y="50" text-anchor="middle">threshold</text>']
+    parts = [f'<line class="zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="38"/>', f'<text x="{min(max(x(0), 26), STRIP_WIDE - 26):.1f}" y="50" text-anchor="middle">threshold</text>']
     if np.isfinite(found.low):
         name = kind(found.outcome)
         parts.append(f'<line class="ci {name}" x1="{x(found.low):.1f}" x2="{x(found.high):.1f}" y1="30" y2="30"/>')
