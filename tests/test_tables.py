@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from core.report.quantities import value as value_of
-from core.report.frames import cell_frame, csv_text, run_frame
+from core.report.frames import CELL_COLUMNS, cell_frame, csv_text, run_frame
+from core.report.naming import label_here
 from core.report.notes import footnotes, reading
 from core.report.statistics import spearman
 from core.report.tables import Entry, grid, latex, markdown, number
@@ -144,14 +145,18 @@ def test_cells_csv_reads_back_with_one_row_a_cell():
     skip = {(("all", "4096"), seed) for seed in range(3)}
     frame = cell_frame(result(TABLE7, filled(TABLE7, skip=skip)))
     back = pd.read_csv(io.StringIO(csv_text(frame)))
-    assert list(back.columns[:9]) == ["initial_fill", "queue_size", "mean", "interval_low", "interval_high", "interval", "n", "sd", "published"]
+    assert tuple(back.columns) == ("initial_fill", "queue_size", *CELL_COLUMNS)
+    assert not {"published", "interval", "vs_reference"} & set(back.columns)  # each meant two things
     assert [(r.initial_fill, str(r.queue_size)) for r in back.itertuples()] == [cell.labels for cell in TABLE7.cells]
     gone = back[back["status"] == "missing"].iloc[0]
-    assert (gone["initial_fill"], gone["queue_size"], gone["n"], gone["missing"], gone["published"]) == ("all", 4096, 0, 3, 45.80)
-    assert np.isnan(gone["mean"]) and np.isnan(gone["difference"])
+    assert (gone["initial_fill"], gone["queue_size"], gone["n"], gone["missing"], gone["printed"]) == ("all", 4096, 0, 3, 45.80)
+    assert np.isnan(gone["mean"]) and np.isnan(gone["minus_printed"])
     whole = back[back["status"] == "ok"]
-    assert len(whole) == 19 and (whole["n"] == 3).all() and (whole["interval"] == "seeds").all()
-    assert whole["difference"].to_numpy() == pytest.approx((whole["mean"] - whole["published"]).to_numpy(), abs=1e-5)
+    assert len(whole) == 19 and (whole["n"] == 3).all() and (whole["interval_over"] == "seeds").all() and set(whole["reference"]) == {"quarter/512"}
+    assert whole["minus_printed"].to_numpy() == pytest.approx((whole["mean"] - whole["printed"]).to_numpy(), abs=2e-4)
+    base = whole[(whole["initial_fill"] == "quarter") & (whole["queue_size"] == 512)]["mean"].iloc[0]
+    assert whole["difference"].to_numpy() == pytest.approx((whole["mean"] - base).to_numpy(), abs=2e-4)
+    assert (whole["mean"] == whole["mean"].round(4)).all()  # people read it
     assert whole["run_ids"].str.split().map(len).eq(3).all()
 
 
@@ -248,7 +253,7 @@ def test_latex_is_balanced_escaped_and_plain_ascii():
     for study in STUDIES:
         text = latex(result(study, filled(study, skip={(study.cells[0].labels, 0)}), sources=sources))
         assert text.isascii()
-        for name in ("table", "tabular", "minipage"):
+        for name in ("table", "tabular", "adjustbox"):
             assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
         bare = re.sub(r"\\[\\{}$&%#_]", "", text)  # what is escaped is no syntax
         assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
@@ -260,12 +265,39 @@ def test_latex_is_balanced_escaped_and_plain_ascii():
         assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
 
 
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_latex_fits_the_page_and_no_row_begins_with_an_option(study):
+    """Without LaTeX: the table is scaled to width and height, no smaller than half of its letters, and no bracket follows a row's end."""
+    text = latex(result(study, filled(study)))
+    body = text[text.index(r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}") : text.index(r"\end{adjustbox}")]
+    assert not re.search(r"\\\\(?:\s|\\(?:midrule|addlinespace|toprule))*\[", body) and not re.search(r"(?<!\{)\[", body)
+    assert text.index(r"\end{table}") < text.index(r"\begingroup")  # notes may be longer than a page
+    table = grid(result(study, filled(study)))
+    widths = [max(len(row[place].text) for row in (*table.rows, [Entry(h) for h in table.headers])) for place in range(len(table.headers))]
+    characters = sum(widths) + 2 * len(widths)
+    assert characters * 4.6 <= 2.0 * 455 and len(table.rows) * 12 <= 2.0 * 440  # points: 9 pt letters on 455 x 0.8 * 550
+
+
 def test_markdown_escapes_what_would_break_a_table():
     sources = replace(SOURCES, encoder_name="a|b*c<d")
-    assert r"encoder a\|b\*c&lt;d" in markdown(result(TABLE3, filled(TABLE3), sources=sources))
+    assert r"encoder a\|b\*c\<d" in markdown(result(TABLE3, filled(TABLE3), sources=sources))
 
 
 def test_an_entry_that_the_study_lacks_is_blank():
     ragged = replace(TABLE7, cells=tuple(cell for cell in TABLE7.cells if cell.labels != ("all", "4096")), claims=())
     table = grid(result(ragged, filled(ragged)))
     assert table.rows[9][-1] == Entry() and table.rows[10][-1] == Entry()
+
+
+def test_rows_are_named_by_the_encoder_that_was_run_and_sets_are_counted():
+    study = find("mocose-table1")
+    demo = markdown(result(study, filled(study)))
+    assert "MoCoSE-demo\\_bert 2x128" in demo and "MoCoSE-BERT-base |" not in demo and "four test sets" in demo and "seven STS" not in demo.split("## Claims")[0]
+    assert "the paper's numbers in them are of BERT-base" in demo and "RoBERTa-large" in demo
+    assert label_here("SimCSE-RoBERTa-base", result(study, filled(study))) == "SimCSE-RoBERTa-base"
+
+
+def test_what_is_said_of_the_paper_stands_apart_from_what_is_said_of_these_runs():
+    text = markdown(result(TABLE3, filled(TABLE3)))
+    runs, paper = text.split("On the paper and its code, at their own scale:")
+    assert TABLE3.footnotes[1].split(".")[0] in paper and TABLE3.footnotes[1].split(".")[0] not in runs and "Comparable" in runs or "comparable" in runs

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from core.report.cells import StudyResult
 from core.report.comparability import comparability
+from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.table import Metric
@@ -18,7 +19,7 @@ ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "num
 
 def title(result: StudyResult) -> str:
     """Paper, table and caption."""
-    return f"{PAPERS[result.study.paper]} {result.study.title}: {result.study.caption}"
+    return f"{PAPERS[result.study.paper]} {result.study.title}: {text_here(result.study.caption, result)}"
 
 
 def setting(result: StudyResult) -> str:
@@ -65,7 +66,8 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
 
 def of_runs(result: StudyResult) -> tuple[str, ...]:
     """What is to be known of these runs: baselines, comparability, missing, diverged and collapsed ones, mixed environments and origins."""
-    return (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result))
+    named = [said for said in (stand_in(result),) if said]
+    return (*named, *_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result))
 
 
 def of_paper(result: StudyResult) -> tuple[str, ...]:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import jinja2
 import pandas as pd
-from markupsafe import Markup, escape
+from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import claims
 from core.report.cells import RunResult, StudyResult
 from core.report.frames import csv_text
-from core.report.naming import label_here, stand_in, text_here
+from core.report.naming import label_here, text_here
 from core.report.notes import ENVIRONMENT, PAPERS, flattened, of_paper, of_runs, reading
 from core.report.page import charts
 from core.report.page.content import Card, Edition, Page, Standing, answer, slug, title
@@ -62,9 +62,9 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {"slug": slug, "markdown": lambda text: re.sub(r"([|*_<`\\\[\]])", r"\\\1", str(text))}
     made.globals |= {
-        "MARKS": claims.MARKS, "PAPERS": PAPERS, "READING": claims.READING, "charts": charts, "Markup": Markup, "title": title, "grid": grid,
+        "MARKS": claims.MARKS, "PAPERS": PAPERS, "READING": claims.READING, "charts": charts, "Markup": markupsafe.Markup, "title": title, "grid": grid,
         "marks": marks, "measured": claims.measured, "signed": claims.signed, "number": number, "reading": reading, "of_paper": of_paper,
-        "of_runs": of_runs, "label_here": label_here, "text_here": text_here, "stand_in": stand_in, "kind": charts.kind, "numbers_in": numbers_in,
+        "of_runs": of_runs, "label_here": label_here, "text_here": text_here, "kind": charts.kind, "numbers_in": numbers_in,
         "profiles_of": profiles_of, "style": (TEMPLATES / "page.css").read_text(), "script": (TEMPLATES / "page.js").read_text(), "explained": explained,
     }
     return made
@@ -76,10 +76,10 @@ def numbers_in(*texts: str) -> list[str]:
     return sorted(found, key=lambda name: int(name[1:]))
 
 
-def explained(text: str, deviations: Mapping[str, str]) -> Markup:
+def explained(text: str, deviations: Mapping[str, str]) -> markupsafe.Markup:
     """Text with each known D-number's meaning where it stands, as its title."""
-    return Markup(DEVIATION.sub(
-        lambda found: f'<abbr title="{escape(deviations[found[0]])}">{found[0]}</abbr>' if found[0] in deviations else found[0], str(escape(text))
+    return markupsafe.Markup(DEVIATION.sub(
+        lambda found: f'<abbr title="{markupsafe.escape(deviations[found[0]])}">{found[0]}</abbr>' if found[0] in deviations else found[0], str(markupsafe.escape(text))
     ))  # fmt: skip
 
 
