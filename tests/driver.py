@@ -28,7 +28,7 @@ if not os.environ.get("REAL_REPORT"):
     module = types.ModuleType("core.report.render")
     module.render = render
     module.gathered = lambda *_: []
-    module.render_page = lambda *_: []
+    module.render_index = lambda *_: []
     sys.modules["core.report.render"] = module
 
 chosen, by_name = studies.STUDIES, studies.find

@@ -83,7 +83,9 @@ def learning_curves(result: StudyResult) -> Figure:
     def ends(lines: Sequence[tuple[str, Mapping[float, float]]]) -> str:
         return of_curves([(name, list(mean.values())[-1]) for name, mean in lines if mean])
 
-    return _along(result, lambda run, _: curve(run.rows, result.aggregate), ends, "optimiser step", "development score, Spearman × 100")
+    steps = [curve(run.rows, result.aggregate).index.max() for run in result.runs if run.rows is not None]
+    whole = float(np.nanmax(steps)) if steps else 1.0
+    return _along(result, lambda run, _: curve(run.rows, result.aggregate), ends, "optimiser step", "development score, Spearman × 100", whole)
 
 
 def spectra(result: StudyResult) -> Figure:
@@ -96,17 +98,20 @@ def spectra(result: StudyResult) -> Figure:
     def left(lines: Sequence[tuple[str, Mapping[float, float]]]) -> str:
         return of_spectra([(name, mean[NAMED_INDEX]) for name, mean in lines if NAMED_INDEX in mean], NAMED_INDEX)
 
-    return _along(result, shares, left, "index of the singular value", "share of the largest", log=True)
+    width = max((len(spectrum(run.rows)) for run in result.runs if run.rows is not None), default=0)
+    return _along(result, shares, left, "index of the singular value", "share of the largest", float(width), log=True)
 
 
-def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str, y_name: str, log: bool = False) -> Figure:
-    """Lines of means over seeds, named where they end; each seed's own line is pale."""
-    lines = []
+def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str, y_name: str, whole: float, log: bool = False) -> Figure:
+    """Lines of means over seeds, named where they end; each seed's own line is pale. The paper's are dashed, at their shares of `whole`."""
+    lines, labels = [], []
     for cell in _distinct(result):
         found = [one for run in cell.runs if run.rows is not None for one in (dict(points(run, cell.metric.checkpoint)),) if one]
         common = sorted(set.intersection(*(set(one) for one in found))) if found else []
+        labels.append(_series(result, cell))
         lines.append((_name(result, cell), {x: float(np.mean([one[x] for one in found])) for x in common}, found))
     line = f"{result.study.figure.caption}   thick: mean over seeds   thin: one seed"
+    line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if result.study.figure.curves else ""
     names = [f"{name} (n = {len(found)})" for name, _, found in lines]
     made = sheet(result, finding([(name, mean) for name, mean, _ in lines]), line, notes_of(result), left=0.62,
                  right=0.2 + max((0.058 * len(name) for name in names), default=0), height=2.7)
@@ -117,6 +122,9 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
             axes.plot(list(one), list(one.values()), color=look.colour, linewidth=0.4, alpha=0.3)
         axes.plot(list(mean), list(mean.values()), color=look.colour, linewidth=1.5, linestyle=dashes, marker=look.marker, markersize=3.4,
                   markevery=max(1, len(mean) // 10))
+        papers = result.study.figure.curves.get(labels[number], ())
+        axes.plot([share * whole for share, _ in papers], [y for _, y in papers], color=look.colour, linewidth=0.8, linestyle=DASHED,
+                  marker=look.marker, markersize=3.0, markerfacecolor="white", markevery=max(1, len(papers) // 16))
     if log:
         axes.set_yscale("log")
     axes.grid(axis="y", color=PALE, linewidth=0.6)
@@ -162,6 +170,11 @@ def _name(result: StudyResult, cell: CellResult) -> str:
     series = result.study.figure.series
     places = [n for n, axis in enumerate(result.study.axes) if series is None or axis.name == series]
     return "/".join(label_here(cell.cell.labels[n], result) for n in places)
+
+
+def _series(result: StudyResult, cell: CellResult) -> str:
+    """The cell's label along the figure's series, as the study has it."""
+    return next((label for axis, label in zip(result.study.axes, cell.cell.labels) if axis.name == result.study.figure.series), "")
 
 
 def _beeswarm(values: Sequence[float]) -> np.ndarray:

@@ -32,10 +32,10 @@ class Drawing:
             self.page(studies, {(scale.name, self.profile): sections})
         return 0
 
-    def gathered(self, studies: list[Study], drawn: dict[tuple[str, str], list]) -> dict[tuple[str, str], list]:
+    def gathered(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]) -> dict[tuple[str, str], list]:
         """The sections by scale and profile: those that are drawn, and all others that are begun, without a figure."""
         report = importlib.import_module("core.report.render")
-        known, found = finding.recorded(self.store), {}
+        found = {}
         for scale in SCALES.values():
             sources = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
             for profile in PROFILES if sources is not None else ():
@@ -56,7 +56,7 @@ class Drawing:
             found = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
             if found is not None:
                 drawn |= self.drawn(studies, scale, found, self.options.seeds or scale.seeds)
-        self.page(studies, drawn)
+        self.page(studies, drawn, known)
         return 0
 
     def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
@@ -74,10 +74,11 @@ class Drawing:
             print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")
         return drawn
 
-    def page(self, studies: list[Study], drawn: dict[tuple[str, str], list]) -> None:
-        """Write the page over all scales and profiles, of which these are drawn."""
+    def page(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found] | None = None) -> None:
+        """Write the page over all scales and profiles, of which these are drawn; `known` are the sources of the stored runs, if read already."""
         report = importlib.import_module("core.report.render")
-        for line in report.render_index(studies, self.gathered(studies, drawn), self.store, self.tables, self.figures):
+        sections = self.gathered(studies, drawn, finding.recorded(self.store) if known is None else known)
+        for line in report.render_index(studies, sections, self.store, self.tables, self.figures):
             print(line)
 
     def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
