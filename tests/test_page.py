@@ -173,8 +173,8 @@ def test_every_number_of_cards_and_tables_is_in_a_csv(page):
 
         for section in edition.sections:
             frame = cell_frame(section.result)
-            half = frame["interval_high"] - frame["mean"]
-            held += [float(v) for column in (*frame.select_dtypes("number"), half) for v in (frame[column] if isinstance(column, str) else [column])]
+            half = frame["interval_high"] - frame["mean"]  # what stands behind a ±
+            held += [float(v) for v in (*frame.select_dtypes("number").to_numpy().ravel(), *half) if np.isfinite(v)]
     labels = {float(label) for study in given.studies for axis in study.axes for label in axis.labels if re.fullmatch(r"[\d.]+", label)}
     html = re.sub(r"<(code|blockquote|style|script|h[1-6]|dl|summary)\b.*?</\1>", "", files["index.html"], flags=re.DOTALL)
     html = re.sub(r"<p class=\"small\"><b>On the paper.*?</ul>|<th scope.*?</th>", "", html, flags=re.DOTALL)
@@ -241,7 +241,7 @@ def test_links_of_claims_are_unlike():
 def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
     one = result()
     frame = claim_frame([one])
-    assert list(frame["claim"]) == ["X.1", "X.2 (all)"] and list(frame["holds_as_printed"]) == ["holds", "holds"] or True
+    assert list(frame["claim"]) == ["X.1", "X.2 (all)"] and list(frame["holds_as_printed"]) == ["holds", "holds"]
     for verdict, row in zip(verdicts(one), frame.itertuples()):
         assert (row.verdict, row.n, row.look) == (verdict.outcome, 3, 1) and row.effect == pytest.approx(verdict.effect)
         assert (row.p_supported, row.p_contradicted, row.p_equivalent) == pytest.approx(tuple(verdict.p)) and row.chance == chances(verdict)
@@ -267,7 +267,7 @@ def test_every_outcome_has_a_mark_of_its_own_that_is_in_the_font_and_a_style(pag
 
 
 def test_signed_numbers_keep_what_small_effects_need():
-    assert [signed(v) for v in (1.234, -0.5, 0.0123, 0.0, -0.0002)] == ["+1.23", "−0.50", "+0.012", "+0.00", "−2e-04"]
+    assert [signed(v) for v in (1.234, -0.5, 0.0123, 0.0, -0.0002)] == ["+1.23", "−0.50", "+0.012", "+0.00", "−2e−04"]
 
 
 def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_path):
