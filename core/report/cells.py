@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from core.report.comparisons import comparisons as compared
-from core.report.quantities import value as value_of, with_times
+from core.report.quantities import unit, value as value_of, with_times
 from core.report.worst import counted
 from core.report.statistics import (
     NO_COMPARISON,
@@ -166,7 +166,7 @@ def gather(
         )
     aggregate = aggregates[0] if aggregates else "all"
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
-    same = {cell.labels for cell in study.cells if study.metric_of(cell) == study.metric}  # only like is compared with like
+    same = {cell.labels for cell in study.cells if unit(study.metric_of(cell)) == unit(study.metric)}  # only like is compared with like
     comparable = {labels: found for labels, found in values.items() if labels in same and not reasons[labels]}
     known = study.reference in comparable
     comparisons = compared(comparable, study.reference, study.claims) if known else {}
