@@ -130,9 +130,9 @@ def test_figure_table_and_verdict_of_one_comparison_agree(gap):
 
 def test_the_band_is_what_the_noise_study_gives_a_difference_of_so_many_runs():
     found = differences(of(TABLE3, filled(TABLE3), noise=2.0))
-    assert found.from_noise and {row.band for row in found.rows if row.n} == {pytest.approx(1.96 * 2.0 * np.sqrt(2 / 3))}
+    assert found.from_noise and {round(row.band, 9) for row in found.rows if row.n} == {round(1.96 * 2.0 * float(np.sqrt(2 / 3)), 9)}
     reference = of(TABLE3, filled(TABLE3)).at(ema_decay="0.85").estimate
-    assert {row.band for row in differences(of(TABLE3, filled(TABLE3))).rows if row.n} == {pytest.approx(reference.high - reference.mean)}
+    assert {row.band for row in differences(of(TABLE3, filled(TABLE3))).rows if row.n} == {reference.high - reference.mean}
 
 
 def far_rows():
@@ -171,8 +171,8 @@ def test_no_interval_is_cut_without_an_arrow(figures, name):
 @pytest.mark.parametrize("name", CASES)
 def test_no_run_is_drawn_twice(figures, name):
     for axes in figures[name].axes:
-        ticks = [(float(x), round(float(y), 3)) for line in axes.lines if line.get_marker() == "|" for x, y in zip(line.get_xdata(), line.get_ydata())]
-        assert len(ticks) == len(set(ticks))
+        rows = [round(float(y), 3) for line in axes.lines if line.get_marker() == "|" for y in line.get_ydata()]
+        assert all(rows.count(row) <= (1 if name == "one seed" else 3) for row in rows)  # as many as there are seeds
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -85,7 +85,7 @@ def differences(result: StudyResult) -> Differences | None:
     for base in dict.fromkeys(_base_of(labels, pattern) for labels in cells):
         if base in cells:
             rows |= _against(cells[base], [cell for cell in cells.values() if _base_of(cell.cell.labels, pattern) == base], result)
-    if not any(row.mean is not None for row in rows.values()):
+    if not any(row.n for row in rows.values()):
         return None
     bases = [cells[labels] for labels in cells if _base_of(labels, pattern) == labels]
     drawn = {labels: row for labels, row in rows.items() if row.printed is not None or row.word not in ("not run", "not at this scale")}

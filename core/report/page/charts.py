@@ -33,12 +33,12 @@ def effects(card: Card, editions: Sequence[str]) -> str:
         return ""
     high = max(HIGH, 9 * len(shown))
     step = high / len(shown)
-    parts, said = [], []
+    bands, parts, said = [], [], []
     for place, (name, one) in enumerate(shown):
         y = (place + 0.5) * step
         if one.band is not None:
             low, up = _x(-one.band), _x(one.band)
-            parts.append(f'<rect class="band" x="{low:.1f}" y="{y - step / 2:.1f}" width="{up - low:.1f}" height="{step:.1f}"/>')
+            bands.append(f'<rect class="band" x="{low:.1f}" y="{y - step / 2:.1f}" width="{up - low:.1f}" height="{step:.1f}"/>')
         parts.append(_mark(one, y))
         said.append(f"{name}: {signed(one.verdict.effect)}")
     zero = f'<line class="zero" x1="{_x(0):.1f}" x2="{_x(0):.1f}" y1="0" y2="{high}"/>'
@@ -47,7 +47,7 @@ def effects(card: Card, editions: Sequence[str]) -> str:
         said.append(f"as printed: {signed(printed)}")
         parts.append(_printed(printed, high))
     words = escape(f"Effect in points, {'; '.join(said)}", quote=True)
-    return f'<svg class="effect" role="img" aria-label="{words}" viewBox="0 0 {WIDE} {high}">{zero}{"".join(parts)}</svg>'
+    return f'<svg class="effect" role="img" aria-label="{words}" viewBox="0 0 {WIDE} {high}">{"".join(bands)}{zero}{"".join(parts)}</svg>'
 
 
 def _known(one: Standing) -> bool:
@@ -111,9 +111,10 @@ def seeds(one: Standing) -> str:
 
 
 def cells_of(one: Standing) -> list[CellResult]:
-    """The cells of the comparison that decides a claim, as far as they have runs."""
+    """The cells of the comparison that decides a claim, as far as they have runs; of cells that read the same runs the first."""
     named = weights(one.verdict.contrast, one.result)
-    return [cell for cell in one.result.cells if cell.cell.labels in named and any(run.rows is not None for run in cell.runs)]
+    cells = [cell for cell in one.result.cells if cell.cell.labels in named and any(run.rows is not None for run in cell.runs)]
+    return list({tuple(run.run_id for run in cell.runs): cell for cell in reversed(cells)}.values())[::-1]
 
 
 def curves(one: Standing) -> tuple[str, list[tuple[int, str]]]:
