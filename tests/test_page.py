@@ -203,6 +203,7 @@ def test_a_card_has_quotation_place_decision_points_and_what_to_run_next(page):
     text = page[1]["index.html"]
     card = text[text.index('id="X.1"') : text.index('id="X.2-all"')]
     assert "First | second." in card and "Section 4" in card and "0.5 against 0.8" in card and "In-batch negatives. paper: eq. 3" in card
+    assert "It turns on 0.5 minus 0.8, above 0." in card
     assert card.count('class="seed"') == 6  # three seeds under two profiles
     assert "python run_study.py mocose-table3 --scale demo --profile paper --seeds 5 --cell 0.5 --cell 0.8" in card
     seeds = pd.read_csv(io.StringIO(page[1]["seeds.csv"]))

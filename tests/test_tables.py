@@ -1,7 +1,6 @@
 """From a store to cells, CSV, Markdown and LaTeX: what is counted, what is marked, and what is left out."""
 
 import io
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,13 +12,13 @@ from core.report.frames import CELL_COLUMNS, cell_frame, csv_text, run_frame
 from core.report.naming import label_here
 from core.report.notes import footnotes, reading
 from core.report.statistics import spearman
-from core.report.tables import Entry, grid, latex, markdown, number
+from core.report.tables import Entry, grid, markdown, number
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 from core.spec.table import Metric
 from fake_store import SOURCES, FakeStore, config_of, filled
 from small_study import result, small, stored
-from studies import STUDIES, find
+from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
 
@@ -184,7 +183,7 @@ def test_a_table_of_two_axes_has_the_papers_rows_and_columns():
     table = grid(result(TABLE7, filled(TABLE7)))
     assert table.headers == ("Initial fill", "Queue size", "128", "256", "512", "1024", "4096")
     assert [row[:2] for row in texts(table)][:6] == [
-        ["none", "ours"], ["", "paper"], ["", "difference"], ["quarter", "ours"], ["", "paper"], ["", "difference"],
+        ["none", "ours"], ["", "paper"], ["", "ours − paper"], ["quarter", "ours"], ["", "paper"], ["", "ours − paper"],
     ]  # fmt: skip
     assert texts(table)[4][2:] == ["75.92", "76.34", "77.30", "76.20", "50.42"]
     assert table.breaks == (3, 6, 9) and len(table.rows) == 12
@@ -193,10 +192,10 @@ def test_a_table_of_two_axes_has_the_papers_rows_and_columns():
 def test_a_table_of_one_axis_across_or_down():
     across = grid(result(TABLE3, filled(TABLE3)))
     assert across.headers == ("EMA decay η", "0.5", "0.8", "0.85", "0.9", "0.95", "0.99")
-    assert [row[0] for row in texts(across)] == ["ours", "paper", "difference"]
+    assert [row[0] for row in texts(across)] == ["ours", "paper", "ours − paper"]
     study = small(rows="size", columns=None)
     down = grid(result(study, stored(study, a=[50.0, 51.0], b=[60.0, 61.0]), seeds=2))
-    assert down.headers == ("Size", "ours", "paper", "difference")
+    assert down.headers == ("Size", "ours", "paper", "ours − paper")
     assert [row[0] for row in texts(down)] == ["a", "b"] and texts(down)[0][2:] == ["50.00", "+0.50"] and texts(down)[1][2:] == ["", ""]
 
 
@@ -246,37 +245,6 @@ def test_noise_over_twenty_cells_makes_nothing_bold_and_no_arrows():
     text = markdown(result(TABLE7, store))
     assert "▲" not in text and "▼" not in text and "± " in text
     assert not any(entry.bold for row in grid(result(TABLE7, store)).rows for entry in row)
-
-
-def test_latex_is_balanced_escaped_and_plain_ascii():
-    sources = replace(SOURCES, encoder_name=r"a_b&c%d#e$f{g}~h^i\j <k>", corpus_name="x|y")
-    for study in STUDIES:
-        text = latex(result(study, filled(study, skip={(study.cells[0].labels, 0)}), sources=sources))
-        assert text.isascii()
-        for name in ("table", "tabular", "adjustbox"):
-            assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
-        bare = re.sub(r"\\[\\{}$&%#_]", "", text)  # what is escaped is no syntax
-        assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
-        assert not re.search(r"[#~^]", re.sub(r"\$[^$]*\$", "", bare)) and bare.count("%") == 1
-        width = text.split(r"\begin{tabular}{")[1].split("}")[0]
-        rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert {line.replace(r"\&", "").count("&") for line in rows} == {len(width) - 1}
-        assert r"a\_b\&c\%d\#e\$f\{g\}\textasciitilde{}h\textasciicircum{}i\textbackslash{}j $<$k$>$" in text
-        assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
-
-
-@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
-def test_latex_fits_the_page_and_no_row_begins_with_an_option(study):
-    """Without LaTeX: the table is scaled to width and height, no smaller than half of its letters, and no bracket follows a row's end."""
-    one = result(study, filled(study, seeds=1), seeds=1)
-    text = latex(one)
-    body = text[text.index(r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}") : text.index(r"\end{adjustbox}")]
-    assert not re.search(r"\\\\(?:\s|\\(?:midrule|addlinespace|toprule))*\[", body) and not re.search(r"(?<!\{)\[", body)
-    assert text.index(r"\end{table}") < text.index(r"\begingroup")  # notes may be longer than a page
-    table = grid(one)
-    widths = [max(len(row[place].text) for row in (*table.rows, [Entry(h) for h in table.headers])) for place in range(len(table.headers))]
-    characters = sum(widths) + 2 * len(widths)
-    assert characters * 4.6 <= 2.0 * 455 and len(table.rows) * 12 <= 2.0 * 440  # points: 9 pt letters on 455 x 0.8 * 550
 
 
 def test_markdown_escapes_what_would_break_a_table():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 from core.report.cells import StudyResult
+from core.spec.claim import Contrast, Labels
 from core.spec.scale import PAPER
 
 BASE = re.compile(r"BERT-base(?![\w])")
 SETS = re.compile(r"\bseven STS (tasks|sets|test sets)")
 TRANSFER = re.compile(r"\b([Ss])even transfer tasks")
+MOST_TERMS = 4  # of a comparison that is spelled out
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -22,6 +24,30 @@ def text_here(text: str, result: StudyResult) -> str:
     """A caption or a sentence of ours with as many test sets and transfer tasks as this scale has."""
     text = SETS.sub(lambda found: f"{_count(result.scale.tests)} test sets", text)
     return TRANSFER.sub(lambda found: f"{_count(result.scale.probes, found[1] == 'S')} transfer tasks", text)
+
+
+def contrast_here(contrast: Contrast, result: StudyResult) -> str:
+    """A comparison in words: "0.85 minus 0.9, above 0"; of many cells how many there are, and of another metric its name."""
+    terms = [(term.weight, _cell(term.cell, result)) for term in contrast.terms]
+    if len(terms) > MOST_TERMS:
+        said = f"a weighted sum of {len(terms)} cells"
+    else:
+        said = "".join(_term(weight, name, first=n == 0) for n, (weight, name) in enumerate(terms))
+    if contrast.of == "scatter":
+        said = f"scatter over seeds: {said}"
+    if contrast.metric is not None:
+        said = f"{contrast.metric.title.lower()}: {said}"
+    threshold = f"{contrast.above:g}".replace("-", "−")
+    return f"{said}, above {threshold}"
+
+
+def _cell(labels: Labels, result: StudyResult) -> str:
+    return "/".join("every " + axis.title.lower() if label is None else label_here(label, result) for axis, label in zip(result.study.axes, labels))
+
+
+def _term(weight: float, name: str, first: bool) -> str:
+    sign = ("" if first else " plus ") if weight > 0 else "minus " if first else " minus "
+    return f"{sign}{name}" if abs(weight) == 1.0 else f"{sign}{abs(weight):.3g} × {name}"
 
 
 def stand_in(result: StudyResult) -> str:

@@ -15,7 +15,7 @@ from core.report.verdicts import verdicts
 from core.spec.claim import Claim
 
 SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
-LINES = ("ours", "paper", "difference")
+LINES = ("ours", "paper", "ours − paper")
 TESTED = "the interval of the difference, paired by seed, that its claim is tested with (no claim: simultaneous over the table)"
 MARKS = {
     "▲": f"higher than the reference: zero lies outside {TESTED}",
@@ -185,7 +185,7 @@ def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:
     places = decimals(cell.metric)
     if line == "paper":
         return Entry("" if cell.cell.published is None else number(cell.cell.published, places=places))
-    if line == "difference":
+    if line == "ours − paper":
         return Entry("" if cell.difference is None else number(cell.difference, signed=True, places=places))
     if not cell.estimate.n:
         return Entry({"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}.get(cell.status, "—"))
