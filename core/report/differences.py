@@ -209,6 +209,6 @@ def frame(panels: Sequence[Panel]) -> tuple[float, float]:
         reach = max(reach, size) if size <= FAR * reach else reach
     kept = [value for row in rows for value in (row.mean, row.printed) if value is not None and abs(value) <= reach]
     wanted = [end for row in rows for end in (row.low, row.high, *row.seeds) if np.isfinite(end) and abs(end) <= 1.5 * reach]
-    inside = [0.0, *kept, *wanted, *(sign * band for band in bands for sign in (-1, 1))]
+    inside = [-least / 2, least / 2, *kept, *wanted, *(sign * band for band in bands for sign in (-1, 1))]
     margin = 0.06 * (max(inside) - min(inside))
     return min(inside) - margin, max(inside) + margin
