@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from benchmarks.timing import median_seconds
 from core.spec.run import RunConfig
+import itertools
 
 ADAMW_BYTES = 7 * 4  # a parameter: weight, gradient and both moments read, weight and moments written
 EMA_BYTES = 3 * 4  # a parameter: target and source read, target written
@@ -90,7 +91,7 @@ def _head_layers(config: RunConfig, shape: Shape) -> list[tuple[int, int]]:
     layers = [(h, h)] + [(h, h)] * (config.heads.projection_layers - 1) + [(h, out)] * (config.heads.projection_layers > 0)
     depth = config.heads.predictor_layers
     widths = [out, *[inner] * (depth - 1), out] if depth else []
-    return layers + list(zip(widths, widths[1:]))
+    return layers + list(itertools.pairwise(widths))
 
 
 def _backward(product: Product) -> list[Product]:

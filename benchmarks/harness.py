@@ -77,7 +77,7 @@ def _command(results: Path, *arguments: str) -> None:
     environment = {**os.environ, "TMPDIR": str(temporary), "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
         [sys.executable, "run_study.py", *arguments, "--results-dir", str(results)],
-        cwd=HOME, env=environment, capture_output=True, text=True,
+        cwd=HOME, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"run_study.py {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-2000:]}")

@@ -29,6 +29,7 @@ from core.data.sts import StsSet
 from core.engine.tokens import TokenTable
 from core.engine.trainer import precision
 from core.spec.run import RunConfig
+import itertools
 
 EVALUATION_BATCH = 128
 
@@ -152,7 +153,7 @@ class PlainTraining:
         for _ in range(steps + 1):
             self._one_step()
             stamps.append(now(self.device))
-        return [after - before for before, after in zip(stamps, stamps[1:])]
+        return [after - before for before, after in itertools.pairwise(stamps)]
 
     def _one_step(self) -> float:
         self.step += 1

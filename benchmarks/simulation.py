@@ -104,7 +104,7 @@ def careless(claim: Claim, runs: np.ndarray) -> np.ndarray:
     contrasts, found = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int)
     for n in range(3, runs.shape[2] + 1):
         tested = {contrast: tails(values_of(contrast, runs, n)) for contrast in contrasts}
-        p = claim_p(replace(claim, margin=None), lambda contrast, shift: tested[contrast])
+        p = claim_p(replace(claim, margin=None), lambda contrast, shift, tested=tested: tested[contrast])
         found = np.where(found == 0, settled(p, 0.025 / len(CLAIMS)), found)
     return found
 
@@ -151,7 +151,7 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             mine = (chosen == place) & np.isfinite(promise[place])
             target = looks[mine][:, cells[place]].min(1, keepdims=True) + 1
             looks[np.ix_(np.flatnonzero(mine), cells[place])] = np.maximum(looks[mine][:, cells[place]], target)
-    return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found)], axis=0)
+    return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0)
 
 
 def worlds() -> Iterator[World]:

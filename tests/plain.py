@@ -21,7 +21,7 @@ class PlainMoCoSE:
         self.projection = [torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN), torch.nn.LayerNorm(tiny.HIDDEN, 1e-12)]
         self.predictor = [torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN), torch.nn.LayerNorm(tiny.HIDDEN, 1e-12),
                           torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN)]
-        for module, state in zip(self.projection + self.predictor, weights):
+        for module, state in zip(self.projection + self.predictor, weights, strict=True):
             module.load_state_dict(state)
         self.target_layers = copy.deepcopy(bert.encoder)
         self.target_pooler = copy.deepcopy(self.pooler)
@@ -57,9 +57,9 @@ class PlainMoCoSE:
         eta = self.eta()
         with torch.no_grad():
             pairs = [(self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler)]
-            pairs += list(zip(self.target_projection, self.projection))
+            pairs += list(zip(self.target_projection, self.projection, strict=True))
             for target, online in pairs:
-                for p, q in zip(target.parameters(), online.parameters()):
+                for p, q in zip(target.parameters(), online.parameters(), strict=True):
                     p.copy_(eta * p + (1 - eta) * q)
         _, y = embed()
         cls = run_layers(self.bert.encoder, x, bias)[:, 0]
@@ -93,7 +93,7 @@ def plain_esimcse_step(bert, momentum_bert, head, first, second, queue, decay):
     z1 = torch.tanh(cls(bert, first) @ head.weight.T + head.bias)
     z2 = torch.tanh(cls(bert, second) @ head.weight.T + head.bias)
     with torch.no_grad():
-        for p, q in zip(momentum_bert.parameters(), bert.parameters()):
+        for p, q in zip(momentum_bert.parameters(), bert.parameters(), strict=True):
             p.copy_(decay * p + (1 - decay) * q)
     loss = 0.0
     for i in range(len(first)):

@@ -33,7 +33,7 @@ def test_the_plain_steps_lose_what_ours_lose(target_gradient):
     for step in range(4):
         arrays = tiny.sentences(4, seed=step)
         losses = ours.loss(pack(arrays)), theirs.loss(*plain.padded(arrays, config.data.max_length, CPU))
-        for model, loss, optimiser in zip((ours, theirs), losses, optimisers):
+        for model, loss, optimiser in zip((ours, theirs), losses, optimisers, strict=True):
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

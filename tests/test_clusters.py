@@ -30,7 +30,7 @@ def naive(points, centres, steps):
             cosines = [point @ centre / np.linalg.norm(centre) for centre in centres]
             owners.append(int(np.argmax(cosines)))
         for k in range(len(centres)):
-            mine = [point for point, owner in zip(points, owners) if owner == k]
+            mine = [point for point, owner in zip(points, owners, strict=True) if owner == k]
             if mine:
                 centres[k] = np.mean(mine, axis=0)
     return centres

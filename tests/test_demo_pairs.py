@@ -53,7 +53,7 @@ def test_length_pairs_a_short_sentence_with_a_long_one():
     short = [len(p.a.split()) for p in graded_pairs("Length")]
     long = [len(p.b.split()) for p in graded_pairs("Length")]
     assert np.mean(short) < 8 and np.mean(long) > 1.7 * np.mean(short)
-    assert np.mean([b > a for a, b in zip(short, long)]) > 0.95
+    assert np.mean([b > a for a, b in zip(short, long, strict=True)]) > 0.95
 
 
 def test_paraphrases_share_few_words():

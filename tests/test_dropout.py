@@ -118,7 +118,7 @@ def test_a_stream_goes_on_from_its_position_and_a_rewound_one_repeats():
     after = [drawn(made, 33), drawn(made, 70)]
     made.rewind(mark)
     again = [drawn(made, 33), drawn(made, 70)]
-    assert all(torch.equal(a, b) for a, b in zip(after, again)) and not made._kept
+    assert all(torch.equal(a, b) for a, b in zip(after, again, strict=True)) and not made._kept
     assert not torch.equal(drawn(made, 33), after[0])
     resumed = stream()
     resumed.position.copy_(mark)
@@ -183,7 +183,7 @@ def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypa
     distinct = sorted(set(seen))
     assert len(distinct) == masks and len({position for position, _ in distinct}) == masks
     ends = [position + -(-math.prod(shape) // 4) for position, shape in distinct]
-    assert all(end <= start for end, (start, _) in zip(ends, distinct[1:])), "two masks share bits"
+    assert all(end <= start for end, (start, _) in zip(ends, distinct[1:], strict=False)), "two masks share bits"
     repeated = len(seen) - masks
     assert repeated == (0 if not current else (9 if config.fgsm.views == "online_only" else masks)), seen
 

@@ -223,7 +223,7 @@ def test_what_the_printed_numbers_contradict_or_do_not_say():
 def test_every_claim_can_fail(study, claim):
     """Whatever all the other contrasts say: the runs can contradict any of those that a claim needs."""
     first = claim.predicate.contrasts()[0]
-    assert truth(claim.predicate, lambda contrast: contrast != first) is (True if isinstance(claim.predicate, Joined) and _spare(claim) else False)
+    assert truth(claim.predicate, lambda contrast: contrast != first) is (bool(isinstance(claim.predicate, Joined) and _spare(claim)))
     assert truth(claim.predicate, lambda contrast: False) is False and truth(claim.predicate, lambda contrast: True) is True
 
 
@@ -233,7 +233,7 @@ def _spare(claim) -> bool:
 
 
 def test_gains_are_the_printed_ones():
-    for name, pairs in (("table4", zip(("E4.2", "E4.3", "E4.4", "E4.5"), BACKBONES)), ("table5", zip(("E5.3", "E5.4", "E5.5", "E5.6"), BACKBONES))):
+    for name, pairs in (("table4", zip(("E4.2", "E4.3", "E4.4", "E4.5"), BACKBONES, strict=True)), ("table5", zip(("E5.3", "E5.4", "E5.5", "E5.6"), BACKBONES, strict=True))):
         claims = {claim.key: claim for claim in BY_NAME[name].claims}
         for key, backbone in pairs:
             rows = [("ESimCSE", backbone), ("unsup-SimCSE", backbone)] if name == "table4" else [

@@ -68,7 +68,7 @@ def whole() -> tuple[bytes, bytes]:
 def test_a_harmed_run_file_is_refused_or_right(tmp_path, how, kind):
     store, sound = Store(tmp_path, None), whole()
     store.prepare()
-    for name, content in zip(("runs", "pairs"), sound):
+    for name, content in zip(("runs", "pairs"), sound, strict=True):
         (tmp_path / name / f"{RUN}.parquet").write_bytes(harmed(content, how) if name == kind else content)
     fresh = Store(tmp_path / "fresh", None)
     fresh.save(CONFIG, made_result(CONFIG))

@@ -7,6 +7,8 @@ import json
 import socket
 import tarfile
 
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -67,7 +69,7 @@ def tiny(weights, digest=None):
 def test_everything_once_then_offline(served, tmp_path, monkeypatch):
     monkeypatch.setitem(hub_pins.ENCODERS, "tiny", tiny("model.safetensors"))
     found = hub.prefetch(tmp_path, "tiny")
-    assert open(found["corpus_path"], "rb").read() == TEXT
+    assert Path(found["corpus_path"]).read_bytes() == TEXT
     assert len(load_sts(found["evaluation_path"])) == 8
     assert found["encoder_name"] == "tiny" and found["encoder_path"].endswith("hub/bert")
     entry = locked(tmp_path)[f"datasets/{DATA.name}"]

@@ -182,7 +182,7 @@ def test_a_dead_nursery_costs_no_run_and_is_started_again_once(desk, start):
         thread.start()
     until(lambda: {first.run_id, second.run_id} <= set(desk.started()))
     os.kill(launcher._nursery.pid, signal.SIGKILL)
-    os.kill(dict(zip(desk.started(), desk.pids()))[second.run_id], signal.SIGKILL)
+    os.kill(dict(zip(desk.started(), desk.pids(), strict=False))[second.run_id], signal.SIGKILL)
     for thread in threads:
         thread.join(timeout=20)
     assert outcomes[first.run_id].state == "done"  # its process outlived the nursery

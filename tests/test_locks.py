@@ -87,7 +87,7 @@ def test_jobs_and_threads_fill_the_cores(monkeypatch):
     monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ())
     assert (resources("demo", "auto", None).jobs, resources("demo", "auto", None).threads) == (8, 1)
     for gigabytes, jobs, threads in ((64, 8, 1), (23, 2, 4), (4, 1, 8)):
-        monkeypatch.setattr("core.runner.devices.memory", lambda: gigabytes << 30)
+        monkeypatch.setattr("core.runner.devices.memory", lambda gigabytes=gigabytes: gigabytes << 30)
         assert (resources("mini", "auto", None).jobs, resources("mini", "auto", None).threads) == (jobs, threads)
         assert resources("demo", "auto", None).jobs == 8
     assert (resources("mini", "cpu", 3).jobs, resources("mini", "cpu", 3).threads) == (3, 2)

@@ -66,7 +66,7 @@ def config(study: Study, *labels: str, profile: str = "paper", scale=PAPER, sour
 )  # fmt: skip
 def test_tables_print_the_reference_and_nothing_else(name, columns, rename):
     keys = [",".join(row[column] for column in columns) for row in reference(name)]
-    wanted = {tuple(rename.get(key, key).split(",")): float(row["value"]) for key, row in zip(keys, reference(name))}
+    wanted = {tuple(rename.get(key, key).split(",")): float(row["value"]) for key, row in zip(keys, reference(name), strict=True)}
     assert printed(MOCOSE[name]) == wanted
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {"httpx": "huggingface_hub's own client", "threadpoolctl": "scikit-learn's"}  # theirs to choose a release of
-NOT_IMPORTED = {"sacremoses": "the back-translation models' tokenizer asks for it", "pytest-timeout": "a plugin of pytest"}
+NOT_IMPORTED = {"dask": "its command starts the workers", "sacremoses": "the back-translation models' tokenizer asks for it", "pytest-timeout": "a plugin of pytest"}
 
 
 def pins(name: str) -> dict[str, str]:

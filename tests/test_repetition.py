@@ -12,6 +12,7 @@ from core.methods.stopwords import STOP_WORDS
 from core.data.sources import DEMO_ENCODER
 from core.spec.run import Repetition
 from core.spec.errors import UserError
+import itertools
 
 PAPER = Repetition(rate=0.32, cap=None)
 RELEASED = Repetition(rate=0.32, range="released")
@@ -94,7 +95,7 @@ def naive_insertion(sentence, dup, stream, inserted):
     words = sentence.split()
     places = positions(dup, len(words), stream)
     fillers = [inserted[stream._randbelow(len(inserted))] for _ in places]
-    for place, filler in reversed(list(zip(places, fillers))):
+    for place, filler in reversed(list(zip(places, fillers, strict=True))):
         words.insert(place + 1, filler)
     return " ".join(words)
 
@@ -117,7 +118,7 @@ def test_the_places_do_not_depend_on_what_is_written():
     for seed in range(20):
         word = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="word"), random.Random(seed)).split()
         mask = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="mask"), random.Random(seed), ("M",)).split()
-        assert [later == "M" for later in mask[1:]] == [earlier == later for earlier, later in zip(word, word[1:])]
+        assert [later == "M" for later in mask[1:]] == [earlier == later for earlier, later in itertools.pairwise(word)]
 
 
 def test_what_the_demo_encoder_has_to_insert():

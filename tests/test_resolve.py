@@ -108,7 +108,7 @@ def test_kills_cost_no_run_and_end_with_the_same_ledger(alone, tmp_path):
     for kill in range(3):
         driver = desk.start(*BOTH, *RESOLVE, **KNOWN)
         count = len(desk.started())
-        until(lambda: driver.poll() is not None or len(desk.started()) >= count + 2 + kill, 120)
+        until(lambda driver=driver, wanted=count + 2 + kill: driver.poll() is not None or len(desk.started()) >= wanted, 120)
         if driver.poll() is None:
             os.kill(driver.pid, signal.SIGKILL)
         driver.communicate(timeout=60)

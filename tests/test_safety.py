@@ -41,7 +41,7 @@ def troubles(source: str) -> list[str]:
             continue
         name, given = dotted(node.func), {word.arg: word.value for word in node.keywords}
 
-        def says(word: str, value: bool) -> bool:
+        def says(word: str, value: bool, given: dict = given) -> bool:
             return isinstance(given.get(word), ast.Constant) and given[word].value is value
 
         if name in ("torch.load", "torch.serialization.load") and not says("weights_only", True):

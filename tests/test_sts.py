@@ -117,7 +117,7 @@ def test_evaluation_digest_follows_content_and_nothing_else(root, tmp_path):
 
 def test_digests_need_neither_torch_nor_numpy():
     code = "import sys, core.data.digests; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=False).returncode == 0
 
 
 def test_demo_sets():

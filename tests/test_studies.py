@@ -127,7 +127,7 @@ def test_profiles_share_a_run_only_where_they_say_the_same_and_cells_keep_what_t
         same = paper.method == "simcse" or study.name.startswith("deviations") or cell.changes.get("dup", paper) is None
         assert (run_id(paper) == run_id(repaired)) == same  # SimCSE's paper is its code; a list of deviations is the same under each
         own = study.base_changes if cell.method in (None, study.method) else {}
-        for profile, run in zip(PROFILES, (paper, repaired, released)):
+        for profile, run in zip(PROFILES, (paper, repaired, released), strict=True):
             named = {**own, **study.by_profile.get(profile, {}), **cell.changes, **cell.by_profile.get(profile, {})}
             for path, value in named.items():
                 if cell.method not in (None, study.method) and path not in {**cell.changes, **cell.by_profile.get(profile, {})}:

@@ -19,11 +19,14 @@ CPU = torch.device("cpu")
 TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in range(23)]
 
 
+KNOWN = {"[MASK]": 4, "a": 5, "the": 6}
+
+
 class WordTokenizer:
     """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens. "[MASK]" is 4; two stop-words are known."""
 
     mask_token, unk_token = "[MASK]", "[UNK]"
-    known = {"[MASK]": 4, "a": 5, "the": 6}
+    known = KNOWN
 
     def tokenize(self, text):
         return [word if word in self.known else "[UNK]" for word in text.split()]

@@ -99,7 +99,7 @@ def test_another_numerics_is_told_even_where_its_configuration_has_other_fields(
 def test_runs_are_spread_evenly(total, count):
     found = spread(list(range(total)), count)
     assert len(found) == len(set(found)) == min(total, count) and found == sorted(found)
-    gaps = [after - before for before, after in zip([-1, *found], [*found, total])]
+    gaps = [after - before for before, after in zip([-1, *found], [*found, total], strict=True)]
     assert max(gaps) <= total / min(total, count) + 1
 
 

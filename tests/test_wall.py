@@ -135,9 +135,9 @@ def test_rendering_works_with_a_poisoned_torch(tmp_path):
         (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned: imported ' + __name__)\n")
     paths = os.pathsep.join([str(tmp_path / "poison"), str(ROOT), str(ROOT / "tests")])
     environment = {**os.environ, "PYTHONPATH": paths}
-    poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment)
+    poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment, check=False)
     assert "poisoned" in poisoned.stderr  # the poison works
-    done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
     drawn = {path.name for path in (tmp_path / "store").rglob("demo/paper/*")}

@@ -10,7 +10,7 @@ A set is made of families. A family starts from one random frame of a reserved e
 occur in the training text) and changes it in several ways; gold scores follow from the frames alone (`frame.gold`).
 """
 
-from functools import lru_cache
+from functools import lru_cache, cache
 from random import Random
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
     gold: float
 
 
-def _another(rng: Random, groups: dict, old, group: str = None):
+def _another(rng: Random, groups: dict, old, group: str | None = None):
     """Return a concept other than `old`: of `group` if given, of any group otherwise."""
     while True:
         new = one(rng, groups[group]) if group else concept(rng, groups)
@@ -219,7 +219,7 @@ def _family(rng: Random, character: str) -> list[Pair]:
     return [Pair(texts[i], texts[j], round(gold(frames[i], frames[j]), 3)) for i, j in links]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _pairs(name: str) -> tuple[Pair, ...]:
     rng = Random(f"demo pairs {name}")
     pairs = []

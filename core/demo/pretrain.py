@@ -16,7 +16,7 @@ import hashlib
 import random
 import time
 from pathlib import Path
-from typing import Iterator
+from collections.abc import Iterator
 
 import torch
 from safetensors.torch import save_file

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from itertools import pairwise
-from typing import Iterable
+from collections.abc import Iterable
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -54,7 +54,7 @@ def training_batches(
         if config.dup is not None and config.dup.unit == "subword":
             second = [
                 repeat_tokens(tokens, config.dup, config.data.max_length, stream_for(config.dup, drawing, int(i)))
-                for tokens, i in zip(first, indices)
+                for tokens, i in zip(first, indices, strict=True)
             ]
         elif config.dup is not None:
             repeated = [

@@ -86,7 +86,7 @@ def _about_baselines(result: StudyResult) -> Iterator[str]:
         if run.rows is None:
             continue
         wanted = run.rows[(run.rows["task"] == result.study.metric.task) & (run.rows["metric"] == "spearman_all")]
-        values = dict(zip(wanted["checkpoint"], wanted["value"]))
+        values = dict(zip(wanted["checkpoint"], wanted["value"], strict=True))
         if {"untrained", "bag_of_words"} <= set(values):
             yield (
                 f"Without training, the encoder's own [CLS] scores {values['untrained']:.2f}; "

@@ -41,9 +41,9 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
         return _finite(singular(spectrum(rows, metric.checkpoint), int(index), divided=kind == "spectrum"))
     column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
     chosen = rows[(rows["checkpoint"] == metric.checkpoint) & (rows["metric"] == column)]
-    found = dict(zip(chosen["task"], chosen["value"]))
-    if metric.quantity.startswith(GEOMETRY) and metric.task not in found:
-        found = {metric.task: value for value in found.values()}  # of the scale's own sentences, which stand for STS-B's
+    found = dict(zip(chosen["task"], chosen["value"], strict=True))
+    if found and metric.quantity.startswith(GEOMETRY) and metric.task not in found:
+        found = {metric.task: list(found.values())[-1]}  # of the scale's own sentences, which stand for STS-B's
     parts = scale.tests if metric.task == "avg" else ()
     if metric.task == "avg_transfer" and metric.task not in found:
         parts = scale.probes

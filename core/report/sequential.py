@@ -130,7 +130,7 @@ def p_values(predicate: Predicate, of: Callable[[Contrast], Tail]) -> tuple[np.n
         tail = of(predicate)
         return np.asarray(tail.up, dtype=float), np.asarray(tail.down, dtype=float)
     parts = [p_values(part, of) for part in predicate.parts]
-    support, contradiction = (np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in zip(*parts))  # (parts, ...)
+    support, contradiction = (np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in zip(*parts, strict=True))  # (parts, ...)
     m, u = len(parts), predicate.needed
     return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
 
@@ -198,7 +198,7 @@ def chances(
         if all(have >= n for have in there.values()):
             continue
 
-        def ways(shift: float) -> tuple[float | None, float | None]:
+        def ways(shift: float, look: int = look, n: int = n) -> tuple[float | None, float | None]:
             def reach(contrast: Contrast, sign: int, level: float) -> float | None:
                 return _reach(contrast, sign, level, shift, n, there[contrast], samples, prior)
 

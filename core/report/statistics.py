@@ -182,7 +182,7 @@ def _task_scores(subsets: Sequence[Subset], draws: list[np.ndarray], aggregate: 
         return _weighted_spearman(gold, cosine, np.concatenate(draws, axis=1))
     if aggregate not in ("mean", "wmean"):
         raise ValueError(f"there is no aggregate {aggregate!r}")
-    scores = np.array([_weighted_spearman(subset.gold, subset.cosine, counts) for subset, counts in zip(subsets, draws)])
+    scores = np.array([_weighted_spearman(subset.gold, subset.cosine, counts) for subset, counts in zip(subsets, draws, strict=True)])
     weights = [len(subset.gold) if aggregate == "wmean" else 1 for subset in subsets]
     return np.average(scores, axis=0, weights=weights)
 

@@ -26,7 +26,7 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]
 
 def _present() -> int:
     try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20)
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=False)
         if listing.returncode == 0:
             return sum(line.startswith("GPU ") for line in listing.stdout.splitlines())
     except (OSError, subprocess.TimeoutExpired):

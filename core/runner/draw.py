@@ -88,7 +88,7 @@ class Drawing:
             [run_id(config) for config in study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)]
             for cell in study.cells if study.unavailable(cell, scale, found.sources) is None
         ]
-        return [list(seed) for seed in zip(*runs)]
+        return [list(seed) for seed in zip(*runs, strict=True)]
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
         """Draw tables and figures from what is stored; the page's sections."""

@@ -120,7 +120,7 @@ class Training:
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
             device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, checkpoint_minutes=self.checkpoint_minutes(scale),
             other_encoders=tuple(
-                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
+                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
             ),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections import Counter
@@ -154,6 +155,6 @@ def scores(rows: DataFrame) -> dict[tuple, float]:
 
 def apart(one: float, other: float) -> float:
     """|one - other|; 0 for two NaN, infinite for a single one."""
-    if one != one or other != other:
-        return 0.0 if one != one and other != other else float("inf")
+    if math.isnan(one) or math.isnan(other):
+        return 0.0 if math.isnan(one) and math.isnan(other) else math.inf
     return abs(one - other)

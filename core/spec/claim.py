@@ -42,7 +42,7 @@ class Contrast:
     metric: Metric | None = None
     of: Literal["value", "scatter"] = "value"
 
-    def contrasts(self) -> tuple["Contrast", ...]:
+    def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
         return (self,)
 
@@ -51,7 +51,7 @@ class Contrast:
 class Joined:
     """Several predicates of which at least `needed` are true."""
 
-    parts: tuple["Predicate", ...]
+    parts: tuple[Predicate, ...]
     needed: int
 
     def __post_init__(self):
@@ -233,7 +233,7 @@ def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None
 
 def matches(wanted: Labels, labels: Labels) -> bool:
     """Whether a cell has these labels, None matching any."""
-    return len(wanted) == len(labels) and all(want is None or want == have for want, have in zip(wanted, labels))
+    return len(wanted) == len(labels) and all(want is None or want == have for want, have in zip(wanted, labels, strict=True))
 
 
 def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:

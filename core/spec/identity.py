@@ -80,7 +80,7 @@ def _section_from(plain):
     names = {public_name(field.name): field for field in dataclasses.fields(cls)}
     unknown = set(plain) - set(names) - {_tag(cls)}
     if unknown:
-        raise UserError(f"Unknown field {sorted(unknown)[0]!r} in section {cls.label()} of a run configuration.")
+        raise UserError(f"Unknown field {min(unknown)!r} in section {cls.label()} of a run configuration.")
     arguments = {}
     for name, field in names.items():
         if name in plain:

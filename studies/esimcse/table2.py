@@ -44,8 +44,8 @@ STUDY = Study(
     ),
     footnotes=(
         "Cosines, not Spearman. The paper shows one sentence; ours are means over sentences of the development set.",
-        "The paper's second example of a repetition stands in the row repetition 2, where ours repeats a sub-word; the "
-        "pairing is a guess.",
+        ("The paper's second example of a repetition stands in the row repetition 2, where ours repeats a sub-word; the "
+        "pairing is a guess."),
         "In the text at hand the paper's deletion row shows an unchanged sentence (D75).",
         "The paper used the published SimCSE checkpoint; here SimCSE is trained anew (D81).",
     ),

@@ -34,7 +34,7 @@ STUDY = Study(
             copied=count == 0,  # there is no such split to be counted
         )
         for split, counts in PRINTED.items()
-        for task, count in zip(STS_TESTS, counts)
+        for task, count in zip(STS_TESTS, counts, strict=True)
     ),
     metric=Metric(task="dev", title="Pairs", quantity="pairs", checkpoint="data"),
     figure=None,

@@ -38,7 +38,7 @@ STUDY = Study(
             metric=Metric(task=task, title="Test sets"),
         )
         for components, scores in PRINTED.items()
-        for task, score in zip(TASKS, scores)
+        for task, score in zip(TASKS, scores, strict=True)
     ),
     metric=Metric(task="avg", title="Test sets"),
     figure=FigureSpec(kind="grouped", x="task", series="components", caption="Score by test set and component"),

@@ -57,10 +57,10 @@ STUDY = Study(
     ),
     footnotes=(
         "The column SimCSE is from the paper's Table 4; its text compares with it.",
-        "The paper's eight rates have a standard deviation of 0.87 and no trend: single runs (D76), of which its 0.32 is "
-        "the released run of seed 42.",
-        "Nothing is repeated in short sentences under the released range, and 0.32 and 0.36 draw alike from the longest "
-        "(D61, D62).",
+        ("The paper's eight rates have a standard deviation of 0.87 and no trend: single runs (D76), of which its 0.32 is "
+        "the released run of seed 42."),
+        ("Nothing is repeated in short sentences under the released range, and 0.32 and 0.36 draw alike from the longest "
+        "(D61, D62)."),
         "The score is that of the best of many development checks on the set that is reported, as in the paper (D74).",
     ),
 )

@@ -82,10 +82,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "All numbers are read off the figure (± 0.02). Decay and queue are inferred from the MTD; 128 initial vectors are "
-        "derived for batch 64 and a guess otherwise, and never more than the queue holds.",
-        "The MTD is nominal: it takes the decay where it starts (D3), and its first term is a "
-        "mean age and no maximum (D4).",
+        ("All numbers are read off the figure (± 0.02). Decay and queue are inferred from the MTD; 128 initial vectors are "
+        "derived for batch 64 and a guess otherwise, and never more than the queue holds."),
+        ("The MTD is nominal: it takes the decay where it starts (D3), and its first term is a "
+        "mean age and no maximum (D4)."),
         "One MTD is another schedule at another batch size: at 256 the decay hardly leaves its start (D2).",
     ),
 )

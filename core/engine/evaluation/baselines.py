@@ -137,8 +137,8 @@ def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:
     sentences = list(dict.fromkeys(text for pairs in sets.values() for side in (pairs.a, pairs.b) for text in side))
     index = {text: place for place, text in enumerate(sentences)}
     averages = np.split(scorer.vectors(FirstLast(encoder), sentences), 2, axis=1)  # (sentences, hidden) each
-    for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages):
-        found[name] = _scores(evaluate(sets, lambda texts: vectors[[index[text] for text in texts]]))
+    for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages, strict=True):
+        found[name] = _scores(evaluate(sets, lambda texts, vectors=vectors: vectors[[index[text] for text in texts]]))
     found["whitening"] = {
         name: whitened_score(pairs, lambda texts: averages[0][[index[text] for text in texts]]) for name, pairs in sets.items()
     }

@@ -67,7 +67,7 @@ class MoCoSE(nn.Module):
         self.keyed, self.compared = Replayed(self._keyed, self, self.dropping), Replayed(self._compared, self, self.dropping)
         self.slots = slots(self.config)
 
-    def train(self, mode: bool = True) -> "MoCoSE":
+    def train(self, mode: bool = True) -> MoCoSE:
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
         super().train(mode)
         if self.config.target.dropout == "off":

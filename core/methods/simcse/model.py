@@ -51,7 +51,7 @@ class SimCSE(nn.Module):
         self.kept_vectors = Replayed(self._kept_vectors, self, self.dropping)
         self.slots = slots(self.config)
 
-    def train(self, mode: bool = True) -> "SimCSE":
+    def train(self, mode: bool = True) -> SimCSE:
         """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
         super().train(mode)
         if self.config.momentum is not None and self.config.momentum.dropout == "off":
