@@ -1,6 +1,6 @@
 """Both methods' training step a second time, in the plainest way: padded batches, transformers' own modules, loops, autograd.
 
-Written from the dossiers, without anything from core.engine but the configuration. Dropout is off throughout.
+Written from studies/reference and the papers' equations, without anything from core.engine but the configuration. Dropout is off throughout.
 """
 
 import copy
@@ -85,7 +85,7 @@ def run_layers(encoder, x, bias):
 
 
 def plain_esimcse_step(bert, momentum_bert, head, first, second, queue, decay):
-    """Loss of one ESimCSE step, dossier 2.2: encode, move the momentum weights, contrast; then what is pushed."""
+    """Loss of one ESimCSE step, studies/reference/methods.md: encode, move the momentum weights, contrast; then what is pushed."""
     def cls(model, arrays):
         ids, mask = tiny.padded(arrays, max(map(len, arrays)))
         return model(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]

@@ -1,4 +1,4 @@
-"""Repetition: ranges against the table in the dossier, places, lengths, and who draws."""
+"""Repetition: ranges against a table of the released code's, places, lengths, and who draws."""
 
 import random
 from collections import Counter
@@ -19,7 +19,7 @@ RELEASED = Repetition(rate=0.32, range="released")
 
 
 @pytest.mark.parametrize("length,released,paper", [(6, 0, 2), (8, 1, 2), (16, 4, 5), (24, 6, 7), (32, 9, 10)])
-def test_largest_count_of_the_dossier(length, released, paper):
+def test_largest_count_of_the_released_code(length, released, paper):
     assert largest_count(RELEASED, length) == released
     assert largest_count(PAPER, length) == paper
 

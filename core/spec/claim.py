@@ -68,9 +68,9 @@ Predicate = Contrast | Joined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, as the dossier judges it.
+    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by their sign alone.
 
-    `key` is the dossier's number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
+    `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
     `place` where they stand. `decided_by` is the comparison that decides it, in words that a reader can check against the table.
     `margin` is what counts as no difference that matters, in the unit of the predicate: what is smaller is "equivalent". None: the
     predicate has a margin of its own. `note` is a reservation that goes with any verdict.

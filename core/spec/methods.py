@@ -17,7 +17,7 @@ Switch = Literal["on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heads(Section):
-    """MoCoSE's pooler, projection and predictor (dossier 1.2). `out_size` is the width of the contrastive space (D13)."""
+    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of the contrastive space (D13)."""
 
     projection_layers: int = 1  # D12: 0 is the identity
     predictor_layers: int = 2  # D12: 0 is the identity
@@ -163,7 +163,7 @@ class FGSM(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation(Section):
-    """MoCoSE's embedding-level augmentations (dossier 1.9); the two views draw separately."""
+    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw separately."""
 
     position_shuffle: Literal["off", "per_batch", "per_sentence"] = "off"  # D24 scope
     position_shuffle_range: Literal["padded", "real_tokens"] | None = None  # D24 range
@@ -191,7 +191,7 @@ class Augmentation(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(Section):
-    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (dossier 2.1).
+    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (studies/reference/methods.md).
 
     `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table 10, D72).
     """
@@ -217,7 +217,7 @@ class Repetition(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Section):
-    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (dossier 2.2)."""
+    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (studies/reference/methods.md)."""
 
     lambda_: float = 0.995  # D73
     init: Literal["pretrained_copy", "random"] = "pretrained_copy"  # D60

@@ -1,4 +1,4 @@
-"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (dossier 1.2 - 1.9)."""
+"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (studies/reference/methods.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SimCSE and ESimCSE: two views in one pass, repetition, and the momentum queue (ESimCSE dossier, sections 1 and 2)."""
+"""SimCSE and ESimCSE: two views in one pass, repetition, and the momentum queue (studies/reference/methods.md)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SimCSE(nn.Module):
         """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences; `kept` is what
         goes through the momentum encoder (queue.view), B sentences, or None without a queue.
 
-        Order (dossier 2.2): encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
+        Order: encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
         momentum.when=after_optimizer the last two wait for `after_step`, so what is pushed lags one step less (D69).
         """
         if self.slots is not None:
