@@ -1,4 +1,4 @@
-"""The lock file of what was fetched from the hub: what was accepted once is all that is accepted later."""
+"""The lock file of what was fetched from the hub: once a file is accepted, no other content is."""
 
 from __future__ import annotations
 

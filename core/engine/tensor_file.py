@@ -18,7 +18,7 @@ from core.store.files import temporary_name, whole
 
 
 class Damaged(Exception):
-    """A file that is not what `write` left there; the text says in a few words why."""
+    """The file's content is not what `write` wrote; the message says why in a few words."""
 
 
 def write(path: Path, tensors: dict[str, Tensor], document: dict) -> None:

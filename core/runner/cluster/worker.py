@@ -40,7 +40,7 @@ class Errand:
 
     @property
     def sign_path(self) -> Path:
-        """A file that is there while the command is, if this is its results folder."""
+        """The file that exists in the command's results folder for as long as the command runs."""
         return Path(self.execution.results_dir) / ".locks" / f"{self.key}.cluster"
 
     @property
