@@ -78,7 +78,8 @@ def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
     lines = [f"{sets_digest}\n"]
     for task in tasks:
         for name, part in (("train", task.train), ("dev", task.dev), ("test", task.test)):
-            lines += [f"{task.name}\t{name}\t{label}\t{text}\n" for text, label in zip(part.first, part.labels, strict=True)]
+            if part is not None:
+                lines += [f"{task.name}\t{name}\t{label}\t{text}\n" for text, label in zip(part.first, part.labels, strict=True)]
     return with_probes(hashlib.sha256("".join(lines).encode()).hexdigest())
 
 

@@ -23,7 +23,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
     rows = []
     for cell in result.cells:
         estimate, comparison = cell.estimate, cell.comparison
-        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True)}
+        row: dict[str, object] = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True)}
         row |= {
             "mean": estimate.mean, "interval_low": estimate.low, "interval_high": estimate.high,
             "interval": cell.interval, "n": estimate.n, "sd": estimate.sd,

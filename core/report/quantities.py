@@ -114,7 +114,8 @@ def _view_cosine_loss(rows: pd.DataFrame, metric: Metric, aggregate: str, scale:
 def _alignment_plus_uniformity(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """Global alignment plus global uniformity: the L1 distance from any point below both, but for a constant. Less is better."""
     parts = [value(rows, replace(metric, quantity=f"{name}_global"), aggregate, scale) for name in GEOMETRY]
-    return None if None in parts else sum(parts)
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 DERIVED: Mapping[str, Callable[[pd.DataFrame, Metric, str, Scale], float | None]] = {

@@ -223,10 +223,13 @@ def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None
     def of(contrast: Contrast) -> bool | None:
         if contrast.metric is not None or contrast.of != "value":
             return None  # a paper prints what its tables show
-        values = [(term.weight, _mean(term.cell, printed)) for term in contrast.terms]
-        if any(value is None for _, value in values):
-            return None
-        return sum(weight * value for weight, value in values) - contrast.above > ROUNDING
+        total = 0.0
+        for term in contrast.terms:
+            value = _mean(term.cell, printed)
+            if value is None:
+                return None
+            total += term.weight * value
+        return total - contrast.above > ROUNDING
 
     return truth(predicate, of)
 
@@ -238,4 +241,5 @@ def matches(wanted: Labels, labels: Labels) -> bool:
 
 def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:
     found = [value for labels, value in printed.items() if matches(wanted, labels)]
-    return None if not found or None in found else sum(found) / len(found)
+    known = [value for value in found if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(found) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from core.spec.errors import UserError
 
 FILE = Path(__file__).parents[2] / "studies" / "reference" / "deviations.md"
-ENTRY = re.compile(r"^\*\*(D\d+)\.\*\* (.+)$", re.MULTILINE)
+ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)
 NUMBER = re.compile(r"\bD\d+\b")
 
 

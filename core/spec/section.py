@@ -22,6 +22,7 @@ class Section:
     """
 
     __slots__ = ()
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]  # every section is a dataclass
 
     def __post_init__(self):
         for name, expected, path, plain in _declared(type(self)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,7 +34,7 @@ class Damaged(Exception):
 
 def run_table(rows: tuple[Row, ...]) -> pa.Table:
     """The long table of a run's numbers."""
-    columns = list(zip(*rows, strict=True)) if rows else [[] for _ in RUN_SCHEMA]
+    columns: list[Sequence[object]] = list(zip(*rows, strict=True)) if rows else [[] for _ in RUN_SCHEMA]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, RUN_SCHEMA, strict=True)], schema=RUN_SCHEMA)
 
 
