@@ -1,9 +1,10 @@
 """The papers' printed numbers, as studies/reference/tables has them."""
 
 import csv
-from pathlib import Path
 
-TABLES = Path(__file__).resolve().parents[1] / "studies" / "reference" / "tables"
+from places import ROOT
+
+TABLES = ROOT / "studies" / "reference" / "tables"
 
 
 def printed_rows(name: str) -> list[dict[str, str]]:

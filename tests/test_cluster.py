@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from desk import Desk, until
 from fake_jobs import made_result
+from places import ROOT
 
 from core.runner.cluster import driver as cluster
 from core.runner.cluster import worker
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 
-ROOT = Path(__file__).resolve().parent.parent
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 
 

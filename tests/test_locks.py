@@ -9,10 +9,11 @@ import sys
 
 import pytest
 from desk import until
+from places import ROOT
 
-from core.store import locks
 from core.runner.devices import Resources, Slots, resources, visible_gpus
 from core.spec.errors import UserError
+from core.store import locks
 
 
 def test_one_holds_and_the_others_do_not(tmp_path):
@@ -39,7 +40,7 @@ def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
         "fd = locks.hold(Path(sys.argv[1])); child = subprocess.Popen(['sleep', '60'], pass_fds=[fd]); print(child.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = str(ROOT)
     driver = subprocess.Popen([sys.executable, "-c", code, lock, root], stdout=subprocess.PIPE, text=True)
     child = int(driver.stdout.readline())
     driver.kill()

@@ -5,9 +5,9 @@ import re
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from places import ROOT
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {"httpx": "huggingface_hub's own client", "threadpoolctl": "scikit-learn's"}  # theirs to choose a release of
 NOT_IMPORTED = {"dask": "its command starts the workers", "sacremoses": "the back-translation models' tokenizer asks for it", "pytest-timeout": "a plugin of pytest"}

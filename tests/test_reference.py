@@ -5,17 +5,17 @@ import statistics
 from pathlib import Path
 
 import pytest
+from fake_store import FakeStore
+from places import ROOT
+from printed import TABLES, printed_rows
+from small_study import result
 
 from core.report.claims import noted
 from core.report.notes import footnotes
 from core.spec.deviations import FILE, explain, explained, explanations
 from core.spec.errors import UserError
-from fake_store import FakeStore
-from printed import TABLES, printed_rows
-from small_study import result
 from studies import STUDIES, find
 
-ROOT = Path(__file__).resolve().parents[1]
 READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks")
         for end in ("py", "md") for path in sorted((ROOT / folder).rglob(f"*.{end}")))]  # fmt: skip
 RANGE = re.compile(r"\bD(\d+) ?[-–…] ?D(\d+)\b")

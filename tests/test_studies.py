@@ -2,20 +2,19 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
+from fake_store import SOURCES, config_of
+from places import ROOT
 
 from core.data.sources import demo_sources
-from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER, Sources
 from core.spec.vary import read, vary
-from fake_store import SOURCES, config_of
 from studies import STUDIES, find
 
-ROOT = Path(__file__).parent.parent
 BY_NAME = {study.name: study for study in STUDIES}
 LARGE = Sources(
     corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",

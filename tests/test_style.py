@@ -3,11 +3,9 @@
 import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
+from places import ROOT
 
 
 def run(tool: str, *arguments: str) -> subprocess.CompletedProcess:

@@ -8,29 +8,28 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-import torch
-
 import tiny
-from core.engine.rewriting import contextual
-from core.engine.rewriting import views
+import torch
+from places import ROOT
+from real import minilm_dir
+
+from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
+from core.engine.encoder.packing import pack
+from core.engine.rewriting import contextual, views
 from core.engine.rewriting.contextual import TOP, WORD, Choice, blanked, proposed
+from core.engine.rewriting.models import load_model
+from core.engine.rewriting.typos import misspelt
+from core.engine.tokens import tokenise
 from core.methods.losses import info_nce
 from core.methods.mocose.model import MoCoSE
-from core.engine.encoder.packing import pack
-from core.engine.tokens import tokenise
-from core.engine.rewriting.typos import misspelt
-from core.engine.rewriting.models import load_model
-from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
-from core.spec.profiles import base
-from core.spec.run import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.profiles import base
+from core.spec.run import TextView
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
-from real import minilm_dir
 
 CPU = torch.device("cpu")
 TEXTS = ["The tired nurse hid the thermometer, quietly.", "A dog did not see the old teacher.", "...", "The king slept."]
@@ -77,7 +76,7 @@ def test_typos_come_from_their_seed_and_leave_the_global_stream_alone():
     assert one == misspelt(TEXTS, 0.3, 1) != misspelt(TEXTS, 0.3, 2)
     code = f"import json; from core.engine.rewriting.typos import misspelt; print(json.dumps(misspelt({TEXTS!r}, 0.3, 1)))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent.parent,
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": "77"}, check=False,
     )  # fmt: skip
     assert json.loads(done.stdout) == one
