@@ -9,20 +9,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.runner import cli, devices, pace, plan as planning
 from core.data import fetch
-from core.store import files
 from core.data import sources as finding
+from core.runner import cli, devices, pace
+from core.runner import plan as planning
 from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.estimate import history
 from core.runner.plan import Plan
-from core.store.store import Store
 from core.runner.train import Training, cache_folder
-from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
+from core.store import files
+from core.store.store import Store
 
 HOME = Path(__file__).resolve().parent
 # Imported or called before the first fork: transformers loads its parts only when they are used, and the demo's sets are made once.

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.data.encoders import check_encoder, configuration
-from core.data.text import measure
+from core.data import pins
 from core.data.digests import evaluation_digest, named_digest
-from core.store.files import write_whole
+from core.data.encoders import check_encoder, configuration
 from core.data.graded import check_sets
 from core.data.senteval import senteval_root, transfer_files
-from core.store.store import Store
-from core.data import pins
+from core.data.text import measure
 from core.spec.errors import UserError
 from core.spec.scale import EncoderSource, Scale, Sources
+from core.store.files import write_whole
+from core.store.store import Store
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")

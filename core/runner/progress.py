@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import TextIO
+from typing import Self, TextIO
 
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
@@ -25,7 +25,7 @@ class Display:
         self._wait_told = False
         self._lock = threading.RLock()
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:
@@ -102,7 +102,7 @@ class LiveDisplay(Display):
 
         self._live = Live(get_renderable=self._picture, refresh_per_second=4, transient=True)
 
-    def __enter__(self) -> LiveDisplay:
+    def __enter__(self) -> Self:
         self._live.__enter__()
         return self
 

@@ -9,9 +9,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.data.transfer import TransferTask, load_probes, load_transfer
+from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.runner.cli import Parser
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS

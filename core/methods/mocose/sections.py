@@ -16,7 +16,7 @@ from core.spec.section import Section
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heads(Section):
-    """MoCoSE's pooler, projection and predictor (dossier 1.2). `out_size` is the width of the contrastive space (D13)."""
+    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of the contrastive space (D13)."""
 
     projection_layers: int = 1  # D12: 0 is the identity
     predictor_layers: int = 2  # D12: 0 is the identity
@@ -133,7 +133,7 @@ class FGSM(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation(Section):
-    """MoCoSE's embedding-level augmentations (dossier 1.9); the two views draw separately."""
+    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw separately."""
 
     position_shuffle: Literal["off", "per_batch", "per_sentence"] = "off"  # D24 scope
     position_shuffle_range: Literal["padded", "real_tokens"] | None = None  # D24 range
