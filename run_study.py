@@ -5,17 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.runner import cli, devices, fetch, files, pace, plan as planning, sources as finding
 from core.runner.cli import Options
 from core.runner.drawing import Drawing
 from core.runner.history import history
+from core.runner.passed_over import passed_over
 from core.runner.plan import Plan
 from core.runner.store import Store
 from core.runner.training import Training, cache_folder
+from core.spec import fields
 from core.spec.base import PROFILES
 from core.spec.errors import UserError
 from core.spec.scale import SCALES, Scale
@@ -36,6 +38,7 @@ class Surroundings:
 
     studies: Sequence[Study]
     find: Callable[[str], Study]
+    groups: Mapping[str, Sequence[Study]] = field(default_factory=dict)  # names that stand for several studies
     job: str = "core.engine.job:run"
     warm: tuple[str, ...] = WARM
     home: Path = HOME
@@ -64,7 +67,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
 
 def _shipped() -> Surroundings:
     studies = importlib.import_module("studies")
-    return Surroundings(studies=studies.STUDIES, find=studies.find)
+    return Surroundings(studies=studies.STUDIES, find=studies.find, groups=studies.GROUPS)
 
 
 class Command:
@@ -84,8 +87,11 @@ class Command:
         """Do it; the exit status."""
         if self.options.mode == "list":
             return self.list()
-        chosen = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
-        studies = list({study.name: study for study in chosen}.values())
+        if self.options.mode == "fields":
+            return self.fields()
+        studies = self.chosen()
+        for line in passed_over(self.options, studies):
+            print(line)
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
             return self.drawing.redraw(studies)
         scale = self.scale()
@@ -122,6 +128,22 @@ class Command:
             self.publish([run.run_id for run in plan.runs])
         self.drawing.draw(studies, scale, found, seeds)
         return status
+
+    def chosen(self) -> list[Study]:
+        """The studies that are named, each once, or with --all every study."""
+        if self.options.all:
+            return list(self.around.studies)
+        found: dict[str, Study] = {}
+        for name in self.options.studies:
+            if name in self.around.groups:
+                found |= {study.name: study for study in self.around.groups[name]}
+                continue
+            study = self.around.find(name)
+            found[study.name] = study
+            others = [other.name for other in self.around.studies if other.name.endswith(f"-{name}") and other.name != study.name]
+            if others:
+                print(f"{name} is {study.name}; {' and '.join(others)} has to be named in full.")
+        return list(found.values())
 
     def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
@@ -181,9 +203,14 @@ class Command:
         varied = [study.with_settings(self.options.settings, sample) for sample in samples]  # equal, where none is refused
         return varied[0]
 
+    def fields(self) -> int:
+        """Print what --set can change."""
+        print("\n".join([fields.HEAD, *(line for one in fields.fields(self.options.fields or None) for line in one.lines())]))
+        return 0
+
     def list(self) -> int:
-        """Print every study."""
-        for study in self.around.studies:
+        """Print the studies, or those that are named."""
+        for study in self.chosen() or self.around.studies:
             print(f"{study.name:20} {study.paper}, {study.title}: {study.caption} ({len(study.cells)} cells)")
         return 0
 

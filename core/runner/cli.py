@@ -36,7 +36,8 @@ class Options:
     settings: tuple[str, ...]
     last: bool  # read runs at their last checkpoint
     cells: tuple[str, ...]  # labels of the cells that are meant; none: all
-    mode: str  # train, plan, list, status, render or verify
+    mode: str  # train, plan, list, fields, status, render or verify
+    fields: str | None  # of which section --fields lists the fields; empty: of all
     resolve: bool  # spend time where it decides most, instead of training what is missing
     budget: float | None  # seconds that --resolve may take
     verify: int  # how many published runs --verify-published trains anew
@@ -69,7 +70,9 @@ def parse(argv: list[str]) -> Options:
     given.last = given.checkpoint == "last"
     if given.all and given.study:
         raise UserError("--all is every study; leave out the names or leave out --all.")
-    if not given.all and not given.study and given.mode != "list":
+    if given.fields is not None:
+        given.mode = _fields_mode(given)
+    if not given.all and not given.study and given.mode not in ("list", "fields"):
         raise UserError("No study is named; give one (see --list) or --all.")
     if given.all and given.set:
         raise UserError("--set changes one study's runs; name that study instead of --all.")
@@ -85,14 +88,14 @@ def parse(argv: list[str]) -> Options:
         for wrong, name in ((given.force, "--force"), (given.publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
                 raise UserError(f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out.")
-    if given.cell and given.mode in ("list", "render"):
+    if given.cell and given.mode in ("list", "fields", "render"):
         raise UserError("--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out.")
     encoders = _encoders(given.encoder)
     mode = "verify" if given.verify_published else given.mode
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
         jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set),
-        last=given.last, cells=tuple(given.cell), mode=mode,
+        last=given.last, cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
@@ -100,6 +103,13 @@ def parse(argv: list[str]) -> Options:
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
         cluster=given.cluster,
     )  # fmt: skip
+
+
+def _fields_mode(given: argparse.Namespace) -> str:
+    """The mode `fields`. Raises UserError if another one is asked for beside it."""
+    if given.mode != "train" or given.all or given.study:
+        raise UserError("--fields lists what --set can change, and does nothing else; give it alone, or with the name of a section.")
+    return "fields"
 
 
 def _check_resolve(given: argparse.Namespace) -> None:
@@ -167,6 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
     parser.add_argument("--verify-published", type=_count, default=0, metavar="N",
                         help="train N published runs anew, compare, and keep nothing")
+    parser.add_argument("--fields", nargs="?", const="", metavar="SECTION", help="list what --set can change: type, default of each profile, meaning")
     mode = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--plan", "plan", "say what would be trained, and train nothing"),

@@ -18,7 +18,7 @@ from core.spec.config import RunConfig, Seed
 from core.spec.errors import UserError
 from core.spec.layout import ENCODERS, Axis, Cell, FigureSpec, Metric
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
-from core.spec.vary import parse_setting, vary
+from core.spec.vary import parse_setting, settled_by, vary
 
 
 LONGEST_SUFFIX = 120
@@ -181,8 +181,8 @@ class Study:
                 raise UserError(f"--set gives {path} twice; give it once.")
             if path in varied or path.partition(".")[0] in varied or any(v.startswith(path + ".") for v in varied):
                 raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
-            if path in ("scale", "method", "data.rows", "seed", "seed.model") or path.endswith(".digest"):
-                raise UserError(f"{path} cannot be set: it is what --scale, --seeds, --data-dir and --encoder settle; use those.")
+            if (option := settled_by(path)) is not None:
+                raise UserError(f"{path} cannot be set: {option} settles it; change that.")
         vary(sample, parsed)  # raises for a contradiction between fields
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
         if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
@@ -219,6 +219,8 @@ def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
 
 
 def _spelled(value) -> str:
+    if isinstance(value, tuple):
+        return ",".join(f"{start}-{stop}" for start, stop in value)
     return str(value).replace(" ", "").replace("/", "-").lower() if isinstance(value, bool) or value is None else str(
         value
     ).replace(" ", "").replace("/", "-")
