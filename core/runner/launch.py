@@ -127,15 +127,15 @@ class Launcher:
 
     def _in_slot(self, run: PlannedRun, claim: int) -> Outcome:
         waiting = time.monotonic()
-        while (slot := self._slots.take()) is None:
+        while (slot := self._slots.take(run.label)) is None:
             if self.stop.asked:
                 return Outcome(run=run, state="stopped")
-            self._display.waiting(run, time.monotonic() - waiting)
+            self._display.waiting(run, time.monotonic() - waiting, self._slots.full)
             time.sleep(POLL)
         try:
             return self._trained(run, claim, slot)
         finally:
-            locks.release(slot.descriptor)
+            self._slots.give_back(slot)
 
     def _trained(self, run: PlannedRun, claim: int, slot: Slot) -> Outcome:
         started, before = time.monotonic(), self.store.stamp(run.run_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 from core.runner.pace import Going, Pace, spoken
@@ -41,12 +42,12 @@ class Display:
         with self._lock:
             self.pace.report(run, message)
 
-    def waiting(self, run: PlannedRun, seconds: float) -> None:
-        """A run waits for a slot; worth a word once, since another command must be holding it."""
+    def waiting(self, run: PlannedRun, seconds: float, why: Callable[[], str]) -> None:
+        """A run waits for a slot; worth a word once, since another command must be holding it: `why` says which."""
         with self._lock:
             if seconds > 2.0 and not self._wait_told:
                 self._wait_told = True
-                self.note("All slots of this machine are taken by another command; waiting for one.")
+                self.note(why())
 
     def tick(self) -> None:
         """Called a few times a second by every launching thread."""

@@ -85,7 +85,7 @@ class Training:
             return self._kept, resources.jobs
         launcher = Launcher(
             store=self.store, execution=self.execution(resources.device, resources.threads, found, scale),
-            slots=devices.Slots(resources), display=shown, job=self.job, warm=self.warm,
+            slots=devices.Slots(resources, shlex.join(["run_study.py", *self.argv])), display=shown, job=self.job, warm=self.warm,
             time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
             force=self.options.force,
         )  # fmt: skip
