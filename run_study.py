@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.runner import cli, devices, fetch, files, pace, plan as planning, sources as finding
+from core.runner import cli, devices, fetch, files, models, pace, plan as planning, sources as finding
 from core.runner.cli import Options
 from core.runner.drawing import Drawing
 from core.runner.history import history
@@ -116,6 +116,8 @@ class Command:
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,
         )  # fmt: skip
+        if self.options.keep_models:
+            plan = models.with_models(plan, self.store)
         match self.options.mode:
             case "plan":
                 return self.plan(plan, scale)

@@ -17,6 +17,7 @@ from core.engine.checkpoint import Keeper
 from core.engine.edits import edit_rows, edited_copies
 from core.engine.encoder import Encoder, from_pretrained
 from core.engine.encoding import load_checkpoint
+from core.engine.kept_model import keep_model
 from core.engine.length_bias import length_gap_rows
 from core.engine.mocose import MoCoSE
 from core.engine.packing import pack
@@ -87,6 +88,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             if config.eval.transfer:
                 progress(phase("transfer tasks", config.train.steps, config))
                 rows += probing.rows(model, "selected", step)
+            if execution.keep_models:
+                keep_model(config, model, encoder_folder(config, execution), Path(execution.results_dir), step, execution.encoder_name)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     earlier, resumed = (keeper.earlier_seconds, keeper.resumed_at) if keeper is not None else (0.0, [])
@@ -122,9 +125,7 @@ def check_precision(config: RunConfig, device: torch.device) -> None:
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, object]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
-    own = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
-    others = {digest: Path(path) for digest, path, _ in execution.other_encoders}
-    folder = others.get(config.encoder.digest, own)
+    folder = encoder_folder(config, execution)
     checkpoint = load_checkpoint(folder, pooling="cls")
     if encoder_digest(folder) != config.encoder.digest:
         raise UserError(f"The encoder in {folder} is not the one that this run was planned with; plan it again.")
@@ -141,6 +142,13 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, obje
             f"data.max_length is {config.data.max_length} but the encoder has only {encoder.max_positions} positions; lower it."
         )
     return encoder, checkpoint.tokenizer
+
+
+def encoder_folder(config: RunConfig, execution: Execution) -> Path:
+    """Where the encoder lies that the run starts from."""
+    own = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
+    others = {digest: Path(path) for digest, path, _ in execution.other_encoders}
+    return others.get(config.encoder.digest, own)
 
 
 def training_table(config: RunConfig, execution: Execution, tokenizer) -> tuple[TokenTable, list[str] | None]:

@@ -44,6 +44,7 @@ class Options:
     use_published: bool
     publish: bool
     force: bool
+    keep_models: bool  # leave each run's selected checkpoint as a folder
     data_dir: Path | None
     encoder: Path | None
     other_encoders: tuple[tuple[str, Path], ...]  # which of the papers' it stands for, and its folder
@@ -97,7 +98,7 @@ def parse(argv: list[str]) -> Options:
         jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set),
         last=given.last, cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
-        use_published=given.use_published, publish=given.publish, force=given.force,
+        use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
@@ -133,7 +134,7 @@ def _check_verify(given: argparse.Namespace) -> None:
     """Raise UserError for what does not go with --verify-published, which keeps nothing and chooses its runs by itself."""
     for wrong, name in (
         (given.set, "--set"), (given.last, "--checkpoint last"), (given.force, "--force"), (given.cell, "--cell"),
-        (given.seeds, "--seeds"), (given.publish, "--publish"), (given.use_published, "--use-published"), (given.cluster, "--cluster"),
+        (given.seeds, "--seeds"), (given.publish, "--publish"), (given.use_published, "--use-published"), (given.keep_models, "--keep-models"), (given.cluster, "--cluster"),
         (given.mode != "train", f"--{MODE_NAMES.get(given.mode, given.mode)}"),
     ):  # fmt: skip
         if wrong:
@@ -158,6 +159,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--use-published", action="store_true", help="count published runs as done")
     parser.add_argument("--publish", action="store_true", help="copy the finished runs into results/published")
     parser.add_argument("--force", action="store_true", help="train again what is there")
+    parser.add_argument("--keep-models", action="store_true",
+                        help="leave each run's selected checkpoint in results/models, as transformers and sentence-transformers load it")
     parser.add_argument("--data-dir", metavar="DIR", help="SentEval's data and the training text")
     parser.add_argument("--encoder", action="append", default=[], metavar="[NAME=]DIR",
                         help=f"the pretrained encoder; NAME= for one that stands for another of {', '.join(ENCODERS)}")

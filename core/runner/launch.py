@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.runner import locks
+from core.runner import locks, models
 from core.runner.devices import Slot, Slots
 from core.runner.nursery import Child, Nursery
 from core.runner.plan import PlannedRun
@@ -110,7 +110,7 @@ class Launcher:
                 time.sleep(POLL)
             if self.stop.asked:
                 return Outcome(run=run, state="stopped")
-            if (wait or not self._force) and self._found(run.run_id):
+            if (wait or not self._force) and self._found(run):
                 self._display.passed(run, "trained by another command")
                 return Outcome(run=run, state="found")
             if self._force and not wait:
@@ -122,8 +122,11 @@ class Launcher:
             if claim is not None:
                 locks.release(claim)
 
-    def _found(self, identity: str) -> bool:
-        return self.store.verified(identity, claimed=True) or (self._use_published and self.store.verified_published(identity))
+    def _found(self, run: PlannedRun) -> bool:
+        if self._execution.keep_models and models.lacking(self.store, run):
+            return False
+        published = self._use_published and self.store.verified_published(run.run_id)
+        return self.store.verified(run.run_id, claimed=True) or published
 
     def _in_slot(self, run: PlannedRun, claim: int) -> Outcome:
         waiting = time.monotonic()

@@ -114,7 +114,7 @@ class Training:
             results_dir=str(self.results), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, checkpoint_minutes=self.checkpoint_minutes(scale),
+            device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
             ),
