@@ -8,8 +8,8 @@ import pytest
 import run_study
 import studies
 from core.spec import vary
-from core.spec.base import BASES, PROFILES, base
-from core.spec.config import MomentumQueue, NegativeQueue, RunConfig
+from core.spec.profiles import BASES, PROFILES, base
+from core.spec.run import MomentumQueue, NegativeQueue, RunConfig
 from core.spec.errors import UserError
 from core.spec.fields import fields
 from core.spec.section import meanings

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from desk import until
 
-from core.runner import devices, locks
+from core.runner import devices
+from core.store import locks
 from core.runner.devices import Resources, Slots, resources
 
 ONE = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")  # a command with one run

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from core.engine.encoder import from_pretrained
-from core.engine.encoding import load_checkpoint
+from core.engine.encoder.bert import from_pretrained
+from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.sentence_folder import Dense, SentenceLayout, write_layout
-from core.runner.models import keepable, model_folder, whole_folder
-from core.runner.sources import ENCODER_FILES
-from core.spec.config import RunConfig
+from core.store.models import keepable, model_folder, whole_folder
+from core.data.sources import ENCODER_FILES
+from core.spec.run import RunConfig
 from core.spec.identity import canonical_json, run_id
 
 CARD = """# Run {run}

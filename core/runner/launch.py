@@ -14,12 +14,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.runner import locks, models
+from core.store import locks
+from core.runner.keeping import lacking
 from core.runner.devices import Slot, Slots
-from core.runner.nursery import Child, Nursery
+from core.runner.process.driver import Child, Nursery
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.runner.store import Failure, Store
+from core.store.store import Failure, Store
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import canonical_json
@@ -123,7 +124,7 @@ class Launcher:
                 locks.release(claim)
 
     def _found(self, run: PlannedRun) -> bool:
-        if self._execution.keep_models and models.lacking(self.store, run):
+        if self._execution.keep_models and lacking(self.store, run):
             return False
         published = self._use_published and self.store.verified_published(run.run_id)
         return self.store.verified(run.run_id, claimed=True) or published

@@ -1,6 +1,6 @@
 """What can be set: every field of a run's configuration with its type, its default under each profile and what it means.
 
-Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from `core.spec.base`.
+Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from `core.spec.profiles`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from core.spec.base import BASES, PROFILES, base
-from core.spec.config import RunConfig
+from core.spec.profiles import BASES, PROFILES, base
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_name
 from core.spec.vary import settled_by
