@@ -12,7 +12,8 @@ from pathlib import Path
 from core.runner import cli, devices, pace, plan as planning
 from core.data import fetch
 from core.store import files
-from core.data import sources as finding
+from core.data import hf, sources as finding
+from core.data.own import on_own, read_pairs
 from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.estimate import history
@@ -101,6 +102,9 @@ class Command:
         scale = self.scale()
         seeds = self.options.seeds or scale.seeds
         found = self.sources(scale, studies)
+        if own := found.own_data():
+            scale = on_own(scale, [name for name, _ in found.places.pairs])
+            studies = [study.on_own_data(own) for study in studies]
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
         if self.options.last:
@@ -187,18 +191,34 @@ class Command:
         """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
         options = self.options
         if scale.name == "demo":
-            if options.data_dir or options.encoder or options.other_encoders:
-                raise UserError("Scale demo has its own text and encoder; leave out --data-dir and --encoder, or add --scale mini.")
+            if options.data_dir or options.encoder or options.other_encoders or options.text is not None or options.pairs:
+                raise UserError(
+                    "Scale demo has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
+                )
             return finding.demo_sources()
-        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders)
-        if options.mode in ("render", "status") and not (options.data_dir and options.encoder):
+        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders, *self.own_data())
+        own = places.own_text or places.pairs
+        if options.mode in ("render", "status") and not own and not (options.data_dir and options.encoder):
             recorded = finding.recorded_sources(scale, self.store)  # what is drawn needs no data, only to know which it was
             if recorded is None:
                 raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
             return recorded
         used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
         others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
-        return finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
+        found = finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
+        if places.own_text:
+            print(f"Training text {places.corpus_name}: {found.sources.corpus_rows} sentences.")
+        for name, path in places.pairs:
+            print(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
+        return found
+
+    def own_data(self) -> tuple[Path | None, list[tuple[str, Path]]]:
+        """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""
+        def file(place: str, kind: str) -> Path:
+            return hf.written(place, kind, cache_folder()) if place.startswith("hf:") else Path(place).expanduser().absolute()
+
+        text = None if self.options.text is None else file(self.options.text, "text")
+        return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 
     def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
         """The study under the user's --set, which has to fit a run of each of its methods, with a name of its own."""

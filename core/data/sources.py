@@ -15,6 +15,7 @@ from core.data.text import measure
 from core.data.digests import evaluation_digest, named_digest
 from core.store.files import write_whole
 from core.data.graded import check_sets
+from core.data.own import needs_the_scale_s, own_digest, own_sets
 from core.data.senteval import senteval_root, transfer_files
 from core.store.store import Store
 from core.data import pins
@@ -41,6 +42,8 @@ class Places:
     corpus_name: str = ""
     evaluation_name: str = "SentEval"
     encoder_name: str = ""
+    pairs: tuple[tuple[str, Path], ...] = ()  # graded pairs of one's own: name and file
+    own_text: bool = False  # the training text is one's own, not the scale's
     others: tuple[tuple[str, Path, str], ...] = ()  # (which of the papers' it stands for, folder, name)
 
 
@@ -63,7 +66,17 @@ class Found:
             "encoder_masked_words": self.sources.encoder_masked_words,
             "corpus": self.sources.corpus_name,
             "evaluation": self.sources.evaluation_name,
+            "own_data": bool(self.places.pairs or self.places.own_text),
         }
+
+    def own_data(self) -> str:
+        """What is one's own of text and pairs, by name and content, for the names of tables; empty if nothing is."""
+        parts = []
+        if self.places.own_text:
+            parts.append(f"text={_word(self.places.corpus_name)}~{self.sources.corpus_digest[:8]}")
+        if self.places.pairs:
+            parts.append(f"pairs={'+'.join(_word(name) for name, _ in self.places.pairs)}~{self.sources.evaluation_digest[:8]}")
+        return ",".join(parts)
 
 
 def encoder_digest(folder: Path) -> str:
@@ -83,21 +96,28 @@ def demo_sources() -> Found:
     return Found(sources=sources, places=Places())
 
 
-def local_places(data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = ()) -> Places:
+def local_places(
+    data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = (), text: Path | None = None,
+    pairs: Sequence[tuple[str, Path]] = (),
+) -> Places:
     """The places that the user named; parts not named stay None. Raises UserError for a part that should be there and is not."""
     corpus = evaluation = None
     if data_dir is not None:
         if not data_dir.is_dir():
             raise UserError(f"--data-dir {data_dir} is no folder; give one with SentEval's data and a text file.")
         evaluation = senteval_root(data_dir)
-        corpus = corpus_file(data_dir)
+        corpus = corpus_file(data_dir) if text is None else None
     for folder in ([encoder] if encoder is not None else []) + [folder for _, folder in others]:
         if not folder.is_dir():
             raise UserError(f"--encoder {folder} is no folder; give one saved by transformers.")
         if not (folder / "config.json").is_file():
             raise UserError(f"--encoder {folder} holds no config.json; give a folder saved by transformers.")
+    for option, file in [("--text", text)] * (text is not None) + [("--pairs", file) for _, file in pairs]:
+        if not file.is_file():
+            raise UserError(f"{option} {file} is no file; give one with {'a sentence' if option == '--text' else 'two sentences and a score'} a line.")
+    corpus = text or corpus
     return Places(
-        corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",
+        pairs=tuple(pairs), own_text=text is not None, corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",
         encoder_name=_folder_name(encoder) if encoder else "",
         others=tuple((stands_for, folder, _folder_name(folder)) for stands_for, folder in others),
     )  # fmt: skip
@@ -121,18 +141,18 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
     """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
     for folder in (places.encoder, *(folder for _, folder, _ in places.others)):
         check_encoder(folder)
-    check_sets(places.evaluation)
+    evaluation, transfer, evaluation_name = _evaluation(places)
     cache = DigestCache(cache_dir / "digests.json")
     digest, rows, quoted = cache.text(places.corpus)
     sources = Sources(
         corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name,
         encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"], encoder_name=places.encoder_name,
-        evaluation_digest=evaluation_digest(places.evaluation), evaluation_name=places.evaluation_name,
+        evaluation_digest=evaluation, evaluation_name=evaluation_name,
         others=tuple(
             EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
             for stands_for, folder, name in places.others
         ),
-        transfer_digest=_transfer_digest(places.evaluation),
+        transfer_digest=transfer,
         encoder_masked_words=has_masked_words(places.encoder),
     )  # fmt: skip
     return Found(sources=sources, places=places)
@@ -149,7 +169,7 @@ def recorded(store: Store) -> dict[str, Found]:
     for identity in store.runs():
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(identity)
-            if "encoder_hidden" in stored.provenance:
+            if "encoder_hidden" in stored.provenance and not stored.provenance.get("own_data"):
                 counted.setdefault(stored.config.scale, Counter())[_sources_of(stored)] += 1
     return {scale: Found(sources=found.most_common(1)[0][0], places=Places()) for scale, found in counted.items()}
 
@@ -169,6 +189,21 @@ def _sources_of(stored) -> Sources:
         evaluation_name=str(recorded.get("evaluation", "")), transfer_digest=recorded.get("transfer_digest"),
         others=tuple(one for one in known if one.stands_for != "bert-base"),
     )  # fmt: skip
+
+
+def _evaluation(places: Places) -> tuple[str, str | None, str]:
+    """Digests of the evaluation sets without and with the transfer tasks, and a name for them; every line is read and checked."""
+    if places.evaluation is not None:
+        check_sets(places.evaluation)
+    if not places.pairs:
+        return evaluation_digest(places.evaluation), _transfer_digest(places.evaluation), places.evaluation_name
+    rest = evaluation_digest(places.evaluation) if needs_the_scale_s([name for name, _ in places.pairs]) else None
+    return own_digest(own_sets(places.pairs), rest), None, "own pairs"
+
+
+def _word(name: str) -> str:
+    """A name as a part of a file's name."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)[:30]
 
 
 def _transfer_digest(evaluation: Path) -> str | None:

@@ -14,6 +14,7 @@ from core.engine import provenance
 from core.engine.evaluation.baselines import baseline_rows
 from core.engine.batches import training_batches
 from core.engine.checkpoint import Keeper
+from core.engine.curve_file import CurveFile
 from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.encoder.bert import Encoder, from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
@@ -24,7 +25,8 @@ from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
 from core.methods.simcse.model import SimCSE
-from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
+from core.data.own import needs_the_scale_s, on_own, own_digest, own_sets
+from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.engine.kept_model import keep_model
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
@@ -36,6 +38,7 @@ from core.data.sources import DEMO_ENCODER, encoder_digest
 from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.identity import run_id
 from core.spec.result import Result, Row
 from core.spec.scale import SCALES, Scale
 
@@ -50,7 +53,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     torch.set_num_threads(execution.threads)
     progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
-    scale = SCALES[config.scale]
+    scale = on_own(SCALES[config.scale], [name for name, _ in execution.pairs])
     table, texts = training_table(config, execution, tokenizer)
     table, rewritten = text_views(config, execution, tokenizer, table, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
@@ -68,10 +71,19 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         rows += development_rows(scorer.development(model), scorer, config, 0)
     loaded = time.monotonic()
     done = keeper.step if keeper is not None else 0
+    curve = CurveFile(Path(execution.results_dir), run_id(config), config.train.steps, done)
+    if not done:
+        curve.check(0, development(rows), None)
+
+    def told(message: dict) -> None:
+        if message.get("loss") is not None:
+            curve.check(message["step"], development(rows), message["loss"])
+        progress(message)
+
     with kept(keeper, rows, progress):
         training = train(
             config, model, training_batches(config, table, texts, tokenizer, device, rewritten, done),
-            lambda step: check(scorer, model, config, step, rows), progress, keeper,
+            lambda step: check(scorer, model, config, step, rows), told, keeper,
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
@@ -98,6 +110,11 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     recorded |= {"step_seconds": training.step_seconds} if training.step_seconds is not None else {}  # a time, so no row
     recorded |= {"resumed_at_steps": resumed} if resumed else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
+
+
+def development(rows: list[Row]) -> float:
+    """The development score of the latest check."""
+    return next(row.value for row in reversed(rows) if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman"))
 
 
 def phase(name: str, step: int, config: RunConfig) -> dict[str, object]:
@@ -173,11 +190,23 @@ def text_views(
     return online, rewritten_table(config, execution, tokenizer, TARGET, device)
 
 
+def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
+    """Pairs of one's own, with the scale's sets where some of those are scored, too, and the digest of all."""
+    own = own_sets([(name, Path(path)) for name, path in execution.pairs])
+    if not needs_the_scale_s(list(own)):
+        return own, own_digest(own, None)
+    root = Path(execution.evaluation_path)
+    return load_sts(root) | own, own_digest(own, evaluation_digest(root))
+
+
 def scorer_for(
     scale: Scale, config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device
 ) -> Scorer:
     """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
-    if execution.evaluation_path is None:
+    if execution.pairs:
+        sets, digest = sets_with_own(execution)
+        geometry_sets = [sets[scale.dev]]
+    elif execution.evaluation_path is None:
         sets = load_demo()
         digest = sets_digest(sets) if not config.eval.transfer else probes_digest(sets_digest(sets), load_probes())
         geometry_sets = [sets[scale.dev]]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.spec.profiles import PROFILES
+from core.data.own import named
 from core.spec.errors import UserError
 from core.spec.table import ENCODERS
 from core.spec.scale import SCALES
@@ -48,10 +49,13 @@ class Options:
     data_dir: Path | None
     encoder: Path | None
     other_encoders: tuple[tuple[str, Path], ...]  # which of the papers' it stands for, and its folder
+    pairs: tuple[tuple[str, str], ...]  # graded pairs of one's own: name and place
+    text: str | None  # a training text of one's own
     results_dir: Path | None
     time_limit: float | None
     checkpoint_minutes: float | None  # 0: no checkpoints
     grace: float | None
+    follow: bool  # print every check of the running trainings
     cluster: str | None  # address of a dask scheduler
 
 
@@ -100,9 +104,9 @@ def parse(argv: list[str]) -> Options:
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
-        other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
+        pairs=_pairs(given), text=given.text, other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
-        cluster=given.cluster,
+        follow=given.follow, cluster=given.cluster,
     )  # fmt: skip
 
 
@@ -164,6 +168,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data-dir", metavar="DIR", help="SentEval's data and the training text")
     parser.add_argument("--encoder", action="append", default=[], metavar="[NAME=]DIR",
                         help=f"the pretrained encoder; NAME= for one that stands for another of {', '.join(ENCODERS)}")
+    parser.add_argument("--text", metavar="FILE", help="train on this text, one sentence a line, or on hf:NAME@REVISION#SPLIT; its tables have names of their own")
+    parser.add_argument("--pairs", action="append", default=[], metavar="[NAME=]FILE",
+                        help="test on these pairs: two sentences and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
     parser.add_argument("--results-dir", metavar="DIR", help="where results go (default: results)")
     parser.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
     parser.add_argument(
@@ -175,6 +182,7 @@ def _parser() -> argparse.ArgumentParser:
         help="after Ctrl-C or SIGTERM, what running trainings are given to end: by finishing, or where there are checkpoints by "
         "writing one (default: 0, or 60 with checkpoints)",
     )
+    parser.add_argument("--follow", action="store_true", help="print the development score and the loss at every check while runs train")
     parser.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     parser.add_argument("--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)")
     parser.add_argument("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
@@ -191,6 +199,17 @@ def _parser() -> argparse.ArgumentParser:
         mode.add_argument(name, dest="mode", action="store_const", const=value, help=text)
     parser.set_defaults(mode="train")
     return parser
+
+
+def _pairs(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+    """Names and places of --pairs. Raises UserError for a name given twice, and where one's own data cannot go."""
+    if (given.pairs or given.text is not None) and (given.all or given.resolve or given.verify_published):
+        raise UserError("--text and --pairs make tables of their own, without claims; name studies, and leave out --all, --resolve and --verify-published.")
+    found = [named(text) for text in given.pairs]
+    for name, _ in found:
+        if sum(other == name for other, _ in found) > 1:
+            raise UserError(f"--pairs names {name} twice; give each set a name of its own with --pairs NAME=FILE.")
+    return tuple(found)
 
 
 def _encoders(given: list[str]) -> dict[str, Path]:

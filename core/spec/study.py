@@ -185,8 +185,7 @@ class Study:
                 raise UserError(f"{path} cannot be set: {option} settles it; change that.")
         vary(sample, parsed)  # raises for a contradiction between fields
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
-        if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
-            suffix = f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
+        suffix = _short(suffix)
         return replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
 
     def at_last(self) -> "Study":
@@ -203,6 +202,10 @@ class Study:
             own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", metric=replace(self.metric, checkpoint="last")
         )
 
+    def on_own_data(self, data: str) -> "Study":
+        """The same cells on a text or pairs of the user's own, which `data` names: a table of its own without the paper's numbers and claims."""
+        return replace(self._own(self.cells), name=f"{self.name}@{_short(data)}", title=f"{self.title} on {data}")
+
     def _own(self, cells: tuple[Cell, ...]) -> "Study":
         """The study of these of its cells without what is the paper's: printed numbers, rows copied from elsewhere, claims."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
@@ -210,6 +213,11 @@ class Study:
         axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used))
         reference = self.reference if self.reference in [cell.labels for cell in cells] else None
         return replace(self, axes=axes, cells=cells, claims=(), reference=reference)
+
+
+def _short(suffix: str) -> str:
+    """A suffix of a study's name, which becomes a file's name."""
+    return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
 
 
 def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:

@@ -1,0 +1,166 @@
+"""Text and pairs of one's own: what is read, what is refused, and that nothing is shared with other data."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.data import hf
+from core.data.own import named, on_own, own_digest, own_sets, read_pairs
+from core.data.sources import local_places, local_sources
+from core.runner import cli
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.scale import MINI
+
+ONE_RUN = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")
+PAIRS = "w1 w2\tw1 w3\t4\nw4 w5\tw6 w7\t0.5\nw8 w9\tw8 w1\t2.25\n"
+
+
+def written(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_pairs_are_read_as_they_stand(tmp_path):
+    text = "\ufefffirst\tsecond\tscore\r\n  a  b \tc\t0.9\r\n\nd\te\t-3\n"
+    assert read_pairs(written(tmp_path / "a.tsv", text)) == [("a b", "c", 0.9), ("d", "e", -3.0)]
+
+
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\nc\td\thigh\n", "line 2: expected a score, but found 'high'"),
+        ("a\tb\t1\nc\t \t2\n", "line 2: expected two sentences of"), ("a\tb\t1\nc\td\tnan\n", "line 2: expected a score"),
+        ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"), ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
+        ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"), ("a\tb\t1\t2\n", "but found 4 columns"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_pair_is_named(content, sentence, tmp_path):
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        read_pairs(written(tmp_path / "a.tsv", content))
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("x/news.tsv", ("news", "x/news.tsv")), ("dev=x/news.tsv", ("dev", "x/news.tsv")), ("My set=a=b.tsv", ("My set", "a=b.tsv")),
+        ("hf:mteb/sts12-sts@" + "0" * 40 + "#test", ("sts12-sts", "hf:mteb/sts12-sts@" + "0" * 40 + "#test")), ("a/b=c.tsv", ("b=c", None)),
+    ],
+)  # fmt: skip
+def test_a_set_is_named_or_called_like_its_file(text, found):
+    if found[1] is None:
+        with pytest.raises(UserError, match="NAME=FILE"):
+            named(text)
+    else:
+        assert named(text) == found
+
+
+def test_names_twice_and_claims_are_refused():
+    for arguments, sentence in (
+        (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "names a twice"), (["--all", "--pairs", "a.tsv"], "leave out --all"),
+        (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
+        (["table3", "--pairs", "x="], "names no file"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            cli.parse(arguments)
+
+
+def test_names_and_content_are_the_identity_of_pairs_and_nothing_else(tmp_path):
+    one, same = (written(tmp_path / name, PAIRS) for name in ("a.tsv", "b.tsv"))
+    other = written(tmp_path / "c.tsv", PAIRS.replace("2.25", "2.5"))
+    digest = own_digest(own_sets([("x", one)]), None)
+    assert own_digest(own_sets([("x", same)]), None) == digest
+    assert len({digest, own_digest(own_sets([("x", other)]), None), own_digest(own_sets([("y", one)]), None), own_digest(own_sets([("x", one)]), "rest")}) == 4
+
+
+def test_one_s_own_sets_take_the_place_of_the_scale_s():
+    assert (on_own(MINI, ["x", "dev", "y"]).tests, on_own(MINI, ["x", "dev", "y"]).dev) == (("x", "y"), "dev")
+    assert (on_own(MINI, ["x"]).dev, on_own(MINI, ["dev"]).tests, on_own(MINI, [])) == (MINI.dev, MINI.tests, MINI)
+
+
+def runs_of(desk, *arguments: str) -> tuple[set[str], str]:
+    before = set(desk.store.runs())
+    done = desk.do(*ONE_RUN, *arguments)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return set(desk.store.runs()) - before, done.stdout
+
+
+def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(desk, tmp_path):
+    lines = "a sentence of my own\n" * 16_384
+    text = written(tmp_path / "mine.txt", lines)
+    (tmp_path / "b").mkdir()
+    again = written(tmp_path / "b" / "mine.txt", lines + "one more\n")
+    pairs = written(tmp_path / "news.tsv", PAIRS)
+    seen, names = set(), set()
+    for arguments in ((), ("--text", str(text)), ("--text", str(again)), ("--pairs", str(pairs)), ("--pairs", str(pairs), "--pairs", f"dev={pairs}")):
+        runs, out = runs_of(desk, *arguments)
+        assert len(runs) == 1 and not runs & seen, arguments
+        (name,) = set(re.findall(r"mocose-table3\S*", out.split("to train.")[1].split("Trained")[0]))
+        assert name not in names
+        seen |= runs
+        names.add(name)
+    assert "mocose-table3" in names and sum(re.search(r"@text=mine.txt~[0-9a-f]{8}$", name) is not None for name in names) == 2
+    out = desk.do(*ONE_RUN, "--text", str(again), "--plan").stdout
+    assert "Training text mine.txt: 16385 sentences." in out and "1 done, 0 missing" in out
+    assert "Test set news: 3 pairs" in desk.do(*ONE_RUN, "--pairs", str(pairs), "--plan").stdout
+    recorded = desk.do("mocose-table3", "--seeds", "1", "--status").stdout  # own data never stands for the scale's
+    assert "1 done" in recorded
+
+
+def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
+    import tiny_checkpoint
+    from core.engine import job
+    from core.spec.execution import Execution
+    from core.spec.profiles import base
+    from core.spec.scale import at_scale
+    from core.spec.vary import vary
+
+    folder = tiny_checkpoint.bert(tmp_path)
+    text = written(tmp_path / "mine.txt", "".join(f"w{i % 40} w{i % 7} w{i % 11}\n" for i in range(16_384)))
+    pairs = [("news", written(tmp_path / "news.tsv", PAIRS)), ("dev", written(tmp_path / "dev.tsv", PAIRS + "w11\tw12\t1\n"))]
+    found = local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache")
+    config = at_scale(base("simcse", "paper"), MINI, found.sources)
+    config = vary(config, {"train.steps": 3, "train.batch_size": 8, "eval.every": 1, "data.max_length": 12})
+    execution = Execution(
+        results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), corpus_path=str(text), encoder_path=str(folder),
+        pairs=tuple((name, str(path)) for name, path in pairs),
+    )  # fmt: skip
+    result = job.run(config, execution, lambda message: None)
+    assert {block.task: len(block.gold) for block in result.pairs} == {"news": 3, "dev": 4}
+    values = {(row.checkpoint, row.task): row.value for row in result.rows if row.metric == "spearman_all"}
+    assert values["selected", "avg"] == values["selected", "news"] and np.isfinite(values["selected", "dev"])
+    assert not any(task.startswith("STS") for _, task in values)
+    written(pairs[0][1], PAIRS.replace("2.25", "2.5"))
+    with pytest.raises(UserError, match="not the one that this run was planned with"):
+        job.run(config, execution, lambda message: None)
+    assert run_id(config) != run_id(at_scale(base("simcse", "paper"), MINI, local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache").sources))
+
+
+def test_the_datasets_library_reads_a_folder_of_this_machine(tmp_path):
+    pytest.importorskip("datasets", reason="the datasets library is not installed")
+    data = tmp_path / "set"
+    data.mkdir()
+    written(data / "test.jsonl", '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n')
+    path = hf.written(f"hf:{data}#test", "pairs", tmp_path / "cache")
+    assert read_pairs(path) == [("a b", "c", 1.5), ("d e", "f", 4.0)]
+    lines = written(tmp_path / "lines.txt", "one sentence\nand another\n")
+    assert hf.written(f"hf:{lines}#train", "text", tmp_path / "cache").read_text() == "one sentence\nand another\n"
+    with pytest.raises(UserError, match="none of text"):
+        hf.written(f"hf:{data}#test", "text", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    "place, sentence",
+    [
+        ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"),
+        ("hf:./nowhere#test", "is not there"), ("hf:mteb/sts12-sts@" + "a" * 40 + "#test", "pip install datasets"),
+    ],
+)  # fmt: skip
+def test_a_data_set_that_cannot_be_read_is_one_sentence(place, sentence, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=sentence):
+        hf.written(place, "pairs", tmp_path)
