@@ -203,8 +203,12 @@ class Command:
             if recorded is None:
                 raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
             return recorded
+        fetching = not (own or (options.data_dir and options.encoder))
         used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
         others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
+        if options.mode == "plan" and fetching:
+            print("Nothing is fetched for a plan.")
+            return finding.planned_sources(scale, self.store, places, others)
         found = finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
         if places.own_text:
             print(f"Training text {places.corpus_name}: {found.sources.corpus_rows} sentences.")

@@ -103,3 +103,15 @@ def test_options_that_change_nothing_are_said(capsys):
     out = printed(capsys, "table4", "--status", "--jobs", "2", "--grace", "5", "--scale", "demo")
     assert "--status trains nothing, so --jobs and --grace are passed over." in out
     assert "passed over" not in printed(capsys, "table4", "--plan", "--jobs", "2", "--scale", "demo")
+
+
+@pytest.mark.parametrize("scale", ["mini", "paper"])
+def test_a_plan_needs_no_download(scale, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("core.data.fetch._ask", lambda *_: pytest.fail("something was asked for"))
+    arguments = ["esimcse-table4", "--plan", "--scale", scale, "--results-dir", str(tmp_path), "--device", "cpu"]
+    out = printed(capsys, *arguments)
+    cells = studies.find("esimcse-table4").cells
+    runs = int(out.split(" cells x seeds, ")[1].split()[0])
+    assert "Nothing is fetched for a plan." in out and f"0 done, {runs} missing." in out and not list(tmp_path.iterdir())
+    encoders = {cell.encoder for cell in cells if not cell.copied} if scale == "paper" else {"bert-base"}
+    assert runs == len([c for c in cells if not c.copied and c.encoder in encoders]) * (5 if scale == "paper" else 3)

@@ -9,16 +9,24 @@ from pathlib import Path
 import pytest
 from small_study import result, small, stored
 from test_job import run, small as small_run, thin  # noqa: F401  (thin is a fixture)
-from test_launch import planned
 
 from core.engine.curve_file import CurveFile
 from core.report.terminal import terminal
 from core.runner.follow import Follower, picture
 from core.runner.pace import Pace
-from core.runner.plan import cost
+from core.runner.plan import PlannedRun, cost
 from core.runner.progress import Display
 from core.spec.claim import Claim, greater
 from core.spec.execution import Execution
+from core.spec.identity import run_id
+from core.spec.profiles import base
+from core.spec.vary import vary
+
+
+def planned(seed: int) -> PlannedRun:
+    """A run of 160 steps; all cost the same."""
+    config = vary(base("mocose", "paper"), {"scale": "mini", "train.steps": 160, "seed.model": seed})
+    return PlannedRun(run_id=run_id(config), config=config, cells=("made-up a",), seed=seed)
 
 
 @pytest.fixture(scope="module")

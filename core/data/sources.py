@@ -7,7 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.data.encoders import check_encoder, configuration
@@ -20,11 +20,18 @@ from core.data.senteval import senteval_root, transfer_files
 from core.store.store import Store
 from core.data import pins
 from core.spec.errors import UserError
+from core.spec.profiles import PAPER_HIDDEN
 from core.spec.scale import EncoderSource, Scale, Sources
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
 HEADER_BYTES = 100_000_000  # more than this no safetensors file has
+NOTHING = "not fetched"  # a digest that nothing has
+HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}  # of the papers' other encoders
+NOT_FETCHED = Sources(
+    corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING, encoder_hidden=PAPER_HIDDEN, encoder_name="",
+    encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="", transfer_digest=NOTHING,
+)  # fmt: skip
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
     "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
@@ -161,6 +168,27 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
     """The sources that most of the stored runs of a scale were made with, or None: for drawing where the data is not at hand."""
     return recorded(store).get(scale.name)
+
+
+def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence[str]) -> Found:
+    """What a plan is made for, without fetching anything: what lies at these places, else what stored runs were made with, else the
+    scale's own text, sets and encoders under digests that no run has, so that every run is missing."""
+    recorded = recorded_sources(scale, store)
+    sources = recorded.sources if recorded is not None else NOT_FETCHED
+    known = {one.stands_for for one in sources.others}
+    absent = [EncoderSource(stands_for=name, digest=NOTHING, hidden=HIDDEN[name], name=name) for name in others if name not in known]
+    sources = replace(sources, others=(*sources.others, *absent))
+    if places.encoder is not None:
+        check_encoder(places.encoder)
+        sources = replace(
+            sources, encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"],
+            encoder_name=places.encoder_name, encoder_masked_words=has_masked_words(places.encoder),
+        )  # fmt: skip
+    if places.evaluation is not None:
+        check_sets(places.evaluation)
+        digest, transfer = evaluation_digest(places.evaluation), _transfer_digest(places.evaluation)
+        sources = replace(sources, evaluation_digest=digest, transfer_digest=transfer, evaluation_name=places.evaluation_name)
+    return Found(sources=sources, places=Places())
 
 
 def recorded(store: Store) -> dict[str, Found]:
