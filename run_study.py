@@ -102,9 +102,7 @@ class Command:
         scale = self.scale()
         seeds = self.options.seeds or scale.seeds
         found = self.sources(scale, studies)
-        if own := found.own_data():
-            scale = on_own(scale, [name for name, _ in found.places.pairs])
-            studies = [study.on_own_data(own) for study in studies]
+        scale, studies = self.on_data(scale, studies, found)
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
         if self.options.last:
@@ -215,6 +213,21 @@ class Command:
         for name, path in places.pairs:
             print(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
         return found
+
+    def on_data(self, scale: Scale, studies: list[Study], found: finding.Found) -> tuple[Scale, list[Study]]:
+        """Scale and studies on a text or pairs of one's own, or with another encoder than the first in this folder: under other names."""
+        if own := found.own_data():
+            return on_own(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
+        local = found.places.encoder is not None and self.options.mode != "verify"
+        other = finding.another(found, finding.recorded_sources(scale, self.store)) if local else ""
+        if other and (self.options.all or self.options.resolve):
+            raise UserError(
+                f"{self.results} has runs of scale {scale.name} with another encoder or other data than {other}; "
+                "give another --results-dir, since a page and a ledger are for one."
+            )
+        if other:
+            print(f"{self.results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
+        return scale, [study.on(other, own=False) if other else study for study in studies]
 
     def own_data(self) -> tuple[Path | None, list[tuple[str, Path]]]:
         """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""

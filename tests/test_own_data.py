@@ -164,3 +164,16 @@ def test_a_data_set_that_cannot_be_read_is_one_sentence(place, sentence, tmp_pat
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match=sentence):
         hf.written(place, "pairs", tmp_path)
+
+
+def test_another_encoder_in_the_same_folder_has_tables_of_its_own(desk):
+    assert re.search(r"mocose-table3 0.85 seed 0", desk.do(*ONE_RUN).stdout)
+    first = set(desk.store.runs())
+    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
+    done = desk.do(*ONE_RUN)
+    assert done.returncode == 0 and "these tables are named after encoder=encoder~" in done.stdout, done.stderr
+    assert re.search(r"mocose-table3@encoder=encoder~[0-9a-f]{8} 0.85 seed 0", done.stdout) and len(desk.store.runs()) == 2 and first < set(desk.store.runs())
+    refused = desk.do("--all", "--plan")
+    assert refused.returncode == 2 and "give another --results-dir" in refused.stderr
+    (desk.folder / "encoder" / "vocab.txt").unlink()
+    assert "named after" not in desk.do(*ONE_RUN, "--plan").stdout  # the first goes on under its plain name

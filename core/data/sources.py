@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.data.encoders import check_encoder, configuration
-from core.data.text import measure
-from core.data.digests import evaluation_digest, named_digest
-from core.store.files import write_whole
+from core.data.digests import DigestCache, evaluation_digest, named_digest
 from core.data.graded import check_sets
 from core.data.own import needs_the_scale_s, own_digest, own_sets
 from core.data.senteval import senteval_root, transfer_files
@@ -166,8 +162,9 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
 
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
-    """The sources that most of the stored runs of a scale were made with, or None: for drawing where the data is not at hand."""
-    return recorded(store).get(scale.name)
+    """The sources of the first run of a scale that is stored, or None: whose tables bear the studies' plain names, and what is drawn where
+    the data is not at hand."""
+    return recorded(store, (scale.name,)).get(scale.name)
 
 
 def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence[str]) -> Found:
@@ -191,15 +188,31 @@ def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence
     return Found(sources=sources, places=Places())
 
 
-def recorded(store: Store) -> dict[str, Found]:
-    """The sources that most of the stored runs of each scale were made with, by the scale's name; every run is read once."""
-    counted: dict[str, Counter[Sources]] = {}
-    for identity in store.runs():
+def recorded(store: Store, scales: Collection[str] = ("demo", "mini", "paper")) -> dict[str, Found]:
+    """The sources of the first run of each of these scales, published ones before one's own; those on a text or pairs of one's own aside."""
+    found: dict[str, Found] = {}
+    for identity in sorted(store.runs(), key=lambda identity: (store.stamp(identity) or (0, 0))[1]):
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(identity)
-            if "encoder_hidden" in stored.provenance and not stored.provenance.get("own_data"):
-                counted.setdefault(stored.config.scale, Counter())[_sources_of(stored)] += 1
-    return {scale: Found(sources=found.most_common(1)[0][0], places=Places()) for scale, found in counted.items()}
+            scale = stored.config.scale
+            if scale in scales and scale not in found and "encoder_hidden" in stored.provenance and not stored.provenance.get("own_data"):
+                found[scale] = Found(sources=_sources_of(stored), places=Places())
+        if len(found) == len(scales):
+            break
+    return found
+
+
+def another(found: Found, first: Found | None) -> str:
+    """What of encoder, text and evaluation sets differs from the first run's, by name and content; empty if nothing does."""
+    if first is None:
+        return ""
+    here, there = found.sources, first.sources
+    parts = (
+        ("encoder", here.encoder_name, here.encoder_digest, there.encoder_digest),
+        ("text", here.corpus_name, here.corpus_digest, there.corpus_digest),
+        ("sets", here.evaluation_name, here.evaluation_digest, there.evaluation_digest),
+    )
+    return ",".join(f"{part}={_word(name)}~{digest[:8]}" for part, name, digest, first_digest in parts if digest != first_digest)
 
 
 def _sources_of(stored) -> Sources:
@@ -256,36 +269,3 @@ def _folder_name(folder: Path) -> str:
     """What to call an encoder: its folder's name, with the one above where that says nothing."""
     folder = folder.resolve()
     return f"{folder.parent.name}/{folder.name}" if folder.name == "model" else folder.name
-
-
-class DigestCache:
-    """Digest and rows of large texts, kept by path, size and times of change, which are compared for being the same and never
-    for order; a cache that cannot be read is begun anew."""
-
-    def __init__(self, path: Path):
-        self._path = path
-
-    def text(self, file: Path) -> tuple[str, int, int]:
-        """SHA-256 of a text file and its sentences, by line and as the released reader finds them (D36).
-
-        Raises UserError if it cannot be read.
-        """
-        try:
-            state = os.stat(file)
-            key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
-            known = self._read()
-            if key not in known:
-                digest, rows = measure(file.read_bytes(), str(file))
-                known[key] = [digest, rows["lines"], rows["csv_quoted"]]
-        except OSError as error:
-            raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
-        with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-            write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
-        return tuple(known[key])
-
-    def _read(self) -> dict[str, list]:
-        try:
-            known = json.loads(self._path.read_text())
-            return {k: v for k, v in known.items() if [type(x) for x in v] == [str, int, int]}
-        except (OSError, ValueError, AttributeError, TypeError):
-            return {}

@@ -139,5 +139,8 @@ class Slots:
         holders = taken(self._resources)
         if not holders:
             return "A slot of this machine has just become free."
-        said = "; ".join(f"{name} by {who or 'a command that left no name'}" for name, who in holders.items())
+        mine = f"{self._holder} (process {os.getpid()})"
+        said = "; ".join(
+            f"{name} by {'this command' if who.startswith(mine) else who or 'a command that left no name'}" for name, who in holders.items()
+        )
         return f"All slots of this machine are taken ({said}); waiting for one."

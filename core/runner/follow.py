@@ -19,17 +19,21 @@ class Follower:
         self._read: dict[str, int] = {}  # bytes, by run
         self._looked: dict[str, float] = {}
         self._curves: dict[str, list[float]] = {}
+        self._old: dict[str, int | None] = {}  # when an earlier attempt wrote last, ns
 
     def begin(self, run: str) -> None:
         """Forget what an earlier attempt wrote, but for what this one goes on from: it is read once it has begun its file."""
         self._read[run], self._looked[run], self._curves[run] = 0, time.monotonic(), []
-        (self._logs / f"{run}.jsonl").unlink(missing_ok=True)
+        self._old[run] = self._written(run)
 
     def lines(self, run: str, at_once: bool = False) -> list[str]:
         """One line for each check since the last look."""
         if run not in self._read or not (at_once or time.monotonic() - self._looked[run] >= EVERY):
             return []
         self._looked[run] = time.monotonic()
+        if self._old[run] is not None and self._written(run) == self._old[run]:
+            return []  # the new attempt has not begun its file
+        self._old[run] = None
         try:
             with open(self._logs / f"{run}.jsonl", "rb") as file:
                 file.seek(self._read[run])
@@ -39,6 +43,12 @@ class Follower:
         whole = new[: new.rfind(b"\n") + 1]
         self._read[run] += len(whole)
         return [line for text in whole.splitlines() if (line := self._line(run, text))]
+
+    def _written(self, run: str) -> int | None:
+        try:
+            return (self._logs / f"{run}.jsonl").stat().st_mtime_ns
+        except OSError:
+            return None
 
     def _line(self, run: str, text: bytes) -> str:
         try:

@@ -16,7 +16,7 @@ def passed_over(options: Options, studies: Sequence[Study]) -> list[str]:
             f"{study.name} takes at least {study.least_seeds} seeds, so --seeds {options.seeds} is passed over for it."
             for study in studies if study.least_seeds > options.seeds
         ]  # fmt: skip
-    if options.mode in ("status", "render", "list", "fields") and (idle := _training_options(options)):
+    if options.mode in ("status", "render") and (idle := _training_options(options)):
         mode = MODE_NAMES.get(options.mode, options.mode)
         found.append(f"--{mode} trains nothing, so {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed over.")
     if options.mode in ("status", "render") and (options.data_dir is None) != (options.encoder is None):

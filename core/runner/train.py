@@ -49,6 +49,9 @@ class Training:
         fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan, found)
         self.store.prepare()
+        if self.options.keep_models:
+            weights = (found.places.encoder or finding.DEMO_ENCODER) / "model.safetensors"
+            print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
         follower = Follower(self.results / "logs") if self.options.follow else None
         expected = self.expected(scale)

@@ -202,9 +202,10 @@ class Study:
             own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", metric=replace(self.metric, checkpoint="last")
         )
 
-    def on_own_data(self, data: str) -> "Study":
-        """The same cells on a text or pairs of the user's own, which `data` names: a table of its own without the paper's numbers and claims."""
-        return replace(self._own(self.cells), name=f"{self.name}@{_short(data)}", title=f"{self.title} on {data}")
+    def on(self, data: str, own: bool) -> "Study":
+        """The same cells with another encoder or on other data, which `data` names, under a name of its own. On a text or pairs of the
+        user's `own` it has no numbers and no claims of the paper's."""
+        return replace(self._own(self.cells) if own else self, name=f"{self.name}@{_short(data)}", title=f"{self.title} on {data}")
 
     def _own(self, cells: tuple[Cell, ...]) -> "Study":
         """The study of these of its cells without what is the paper's: printed numbers, rows copied from elsewhere, claims."""
