@@ -27,8 +27,10 @@ def step_rate(threads: int) -> float:
     layer = torch.nn.TransformerEncoderLayer(WIDTH, 8, 4 * WIDTH, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
     batch = torch.randn(BATCH, TOKENS, WIDTH)
+    started = 0.0
     for step in range(WARM + STEPS):
-        started = time.monotonic() if step == WARM else started if step > WARM else 0.0
+        if step == WARM:
+            started = time.monotonic()
         model(batch).square().mean().backward()
         model.zero_grad()
     return STEPS / (time.monotonic() - started)
