@@ -8,13 +8,18 @@ import pytest
 import run_study
 import studies
 from core.spec import vary
-from core.spec.profiles import BASES, PROFILES, base
-from core.spec.run import MomentumQueue, NegativeQueue, RunConfig
+from core import methods
+from core.spec.profiles import PROFILES, base
+from core.methods.esimcse.sections import MomentumQueue
+from core.methods.mocose.sections import NegativeQueue
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.fields import fields
 from core.spec.section import meanings
 from core.spec.study import Study
 from core.spec.views import TextView
+
+BASES = [base(method, "paper") for method in methods.names()]
 
 
 def printed(capsys, *arguments: str) -> str:
@@ -24,13 +29,13 @@ def printed(capsys, *arguments: str) -> str:
 
 def test_every_field_of_every_run_is_listed_and_nothing_else():
     listed = {field.path for field in fields()}
-    runs = {path for run in BASES.values() for path in vary.paths(run)} - {f.name for f in dataclasses.fields(RunConfig)}
+    runs = {path for run in BASES for path in vary.paths(run)} - {f.name for f in dataclasses.fields(RunConfig)}
     text = {f"text.{f.name}" for f in dataclasses.fields(TextView)}
     assert listed == runs | text | {"scale", "method"}
 
 
 def test_every_field_says_what_it_means_beside_its_type_and_only_there():
-    sections = [type(value) for run in BASES.values() for f in dataclasses.fields(run) if dataclasses.is_dataclass(value := getattr(run, f.name))]
+    sections = [type(value) for run in BASES for f in dataclasses.fields(run) if dataclasses.is_dataclass(value := getattr(run, f.name))]
     for section in {*sections, TextView}:
         assert set(meanings(section)) == {f.name.rstrip("_") for f in dataclasses.fields(section)}, section
         assert all(len(text) > 10 and not text.endswith(".") for text in meanings(section).values())
@@ -74,7 +79,7 @@ def test_what_is_not_there_is_answered_with_what_is(arguments, sentence, capsys)
 @pytest.mark.parametrize("written, value", [("0-128", ((0, 128),)), ("0-128,384-512", ((0, 128), (384, 512))), ("none", None)])
 def test_a_slice_of_the_queue_is_written_as_ranges(written, value):
     study = studies.find("table6b")
-    run = BASES["mocose"]
+    run = base("mocose", "paper")
     assert vary.parse_setting(run, f"queue.slice={written}") == ("queue.slice", value)
     assert study.with_settings((f"queue.slice={written}",), run).name == f"mocose-table6b@queue.slice={written}"
     assert vary.parse_setting(run, "select.score=0-128") == ("select.score", "0-128")  # ranges are for fields that hold ranges

@@ -100,7 +100,7 @@ def test_the_estimate_is_the_running_run_s_own_rate():
     assert pace.left() == pytest.approx(100.0)
     pace.report(two, {"phase": "train", "step": 80, "total": 160, "rate": 2.0})
     assert pace.left() == pytest.approx(40.0 + (50.0 + 80.0) / 2)
-    alone = Pace(1, 1000.0, 4)
+    alone = Pace(1, cost(three.config), 4)
     alone.start(three)
     alone.report(three, {"phase": "train", "step": 60, "total": 120, "rate": 6.0})
     assert alone.left() == pytest.approx(10.0)

@@ -22,7 +22,7 @@ from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.vary import vary
-from core.store.models import keepable, kept, model_folder, whole_folder
+from core.store.models import kept, model_folder, whole_folder
 
 CASES = {
     "mocose": lambda: small(),
@@ -175,4 +175,4 @@ def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
         (folder / "modules.json").write_text("[]")
     assert keeping.with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""
     unfit = PlannedRun(run_id="0" * 16, config=vary(run_.config, {"eval.vector": "projection"}), cells=("x",), seed=0)
-    assert not keepable(vary(unfit.config, {"heads.projection_tail": "linear_ln"})) and keepable(vary(unfit.config, {"heads.projection_tail": "linear"}))
+    assert not vary(unfit.config, {"heads.projection_tail": "linear_ln"}).keepable and vary(unfit.config, {"heads.projection_tail": "linear"}).keepable

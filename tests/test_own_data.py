@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import run_study
 from core.data import hf
 from core.data.own import named, on_own, own_digest, own_sets, read_pairs
 from core.data.sources import local_places, local_sources
 from core.runner import cli
+from core.runner.plan import plan
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import MINI
@@ -82,33 +85,34 @@ def test_one_s_own_sets_take_the_place_of_the_scale_s():
     assert (on_own(MINI, ["x"]).dev, on_own(MINI, ["dev"]).tests, on_own(MINI, [])) == (MINI.dev, MINI.tests, MINI)
 
 
-def runs_of(desk, *arguments: str) -> tuple[set[str], str]:
-    before = set(desk.store.runs())
-    done = desk.do(*ONE_RUN, *arguments)
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    return set(desk.store.runs()) - before, done.stdout
+def planned(desk, *arguments: str) -> tuple[str, set[str]]:
+    """The name of the table that these arguments make, and the runs behind it."""
+    given = [*ONE_RUN, "--scale", "mini", "--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder"), *arguments]
+    shipped = run_study._shipped()
+    command = run_study.Command(cli.parse(given), given, replace(shipped, home=desk.folder / "home"))
+    found = command.sources(MINI, command.chosen())
+    scale, (study,) = command.on_data(MINI, command.chosen(), found)
+    made = plan([study], profile="paper", scale=scale, sources=found.sources, seeds=1, store=command.store, labels=("0.85",))
+    return study.name, {run.run_id for run in made.runs}
 
 
-def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(desk, tmp_path):
+def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(desk, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(desk.folder / "cache"))
     lines = "a sentence of my own\n" * 16_384
     text = written(tmp_path / "mine.txt", lines)
     (tmp_path / "b").mkdir()
     again = written(tmp_path / "b" / "mine.txt", lines + "one more\n")
     pairs = written(tmp_path / "news.tsv", PAIRS)
-    seen, names = set(), set()
-    for arguments in ((), ("--text", str(text)), ("--text", str(again)), ("--pairs", str(pairs)), ("--pairs", str(pairs), "--pairs", f"dev={pairs}")):
-        runs, out = runs_of(desk, *arguments)
-        assert len(runs) == 1 and not runs & seen, arguments
-        (name,) = set(re.findall(r"mocose-table3\S*", out.split("to train.")[1].split("Trained")[0]))
-        assert name not in names
-        seen |= runs
-        names.add(name)
-    assert "mocose-table3" in names and sum(re.search(r"@text=mine.txt~[0-9a-f]{8}$", name) is not None for name in names) == 2
-    out = desk.do(*ONE_RUN, "--text", str(again), "--plan").stdout
-    assert "Training text mine.txt: 16385 sentences." in out and "1 done, 0 missing" in out
-    assert "Test set news: 3 pairs" in desk.do(*ONE_RUN, "--pairs", str(pairs), "--plan").stdout
-    recorded = desk.do("mocose-table3", "--seeds", "1", "--status").stdout  # own data never stands for the scale's
-    assert "1 done" in recorded
+    both = ("--pairs", str(pairs), "--pairs", f"dev={pairs}")
+    made = [planned(desk, *more) for more in ((), ("--text", str(text)), ("--text", str(again)), both[:2], both, ("--text", str(text), *both))]
+    names, runs = [name for name, _ in made], [run for _, found in made for run in found]
+    assert len(set(names)) == len(made) == len(set(runs)) == len(runs)
+    assert names[0] == "mocose-table3" and all(re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8}", name) for name in names[1:3])
+    assert re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8},pairs=news\+dev~[0-9a-f]{8}", names[-1])
+    out = capsys.readouterr().out
+    assert "Training text mine.txt: 16384 sentences." in out and "Training text mine.txt: 16385 sentences." in out
+    assert f"Test set news: 3 pairs of {pairs}." in out and f"Development set: 3 pairs of {pairs}." in out
+    assert planned(desk, "--text", str(again))[1] == made[2][1]
 
 
 def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):

@@ -16,7 +16,7 @@ from core.data.senteval import senteval_root, transfer_files
 from core.store.store import Store
 from core.data import pins
 from core.spec.errors import UserError
-from core.spec.profiles import PAPER_HIDDEN
+from core.spec.run import PAPER_HIDDEN
 from core.spec.scale import EncoderSource, Scale, Sources
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"

@@ -11,7 +11,7 @@ from torch import nn
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.sentence_folder import Dense, SentenceLayout, write_layout
-from core.store.models import keepable, model_folder, whole_folder
+from core.store.models import model_folder, whole_folder
 from core.data.sources import ENCODER_FILES
 from core.spec.run import RunConfig
 from core.spec.identity import canonical_json, run_id
@@ -34,12 +34,12 @@ def keep_model(config: RunConfig, model: nn.Module, source: Path, results: Path,
 
     Raises UserError of one sentence if it cannot be written.
     """
-    if not keepable(config):
+    if not config.keepable:
         return None
     checkpoint = load_checkpoint(source, pooling="cls")
     encoder = from_pretrained(checkpoint.model, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")  # shares its parameters
     encoder.load_state_dict(model.encoder.state_dict())
-    layers = tuple(_dense(layer, activation) for layer, activation in _behind(config, model))
+    layers = tuple(_dense(layer, activation) for layer, activation in model.layers_behind())
     layout = SentenceLayout("cls", layers, encoder.max_positions)
     run = run_id(config)
     with whole_folder(model_folder(results, run)) as folder:
@@ -53,24 +53,13 @@ def keep_model(config: RunConfig, model: nn.Module, source: Path, results: Path,
     return model_folder(results, run)
 
 
-def _behind(config: RunConfig, model: nn.Module) -> list[tuple[nn.Linear, str]]:
-    """The layers between [CLS] and the vector that the run scores, each with its activation (D10, D65)."""
-    if config.method != "mocose":
-        return [(model.head.linear, "Tanh")] if config.eval.head == "on" else []
-    if config.eval.vector == "cls_before_pooler":
-        return []
-    projection = list(model.projection) if config.eval.vector == "projection" else []
-    return [(layer, "Identity") for layer in (model.pooler, *projection)]
-
-
 def _dense(layer: nn.Linear, activation: str) -> Dense:
     weight, bias = (np.ascontiguousarray(tensor.detach().cpu().float().numpy()) for tensor in (layer.weight, layer.bias))
     return Dense(weight, bias, activation)
 
 
 def _card(config: RunConfig, run: str, layout: SentenceLayout, step: int, encoder_name: str) -> str:
-    disturbed = config.eval.apply_augmentation or (config.fgsm is not None and config.fgsm.at_eval)
-    warning = "The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ." if disturbed else ""
+    warning = "The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ." if config.disturbed else ""
     vector = "[CLS] of the last layer" + (f", then {len(layout.layers)} dense layers" if layout.layers else "")
     return CARD.format(
         run=run, method=config.method, scale=config.scale, encoder=encoder_name or "its encoder", step=step, steps=config.train.steps,

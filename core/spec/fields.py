@@ -10,7 +10,8 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from core.spec.profiles import BASES, PROFILES, base
+from core import methods
+from core.spec.profiles import PROFILES, base
 from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_name
@@ -62,7 +63,7 @@ def spelled_defaults(defaults: dict[str, dict[str, object]]) -> str:
         by_values.setdefault(_by_profile(values), []).append(method)
     if not by_values:
         return "none; no run has the section unless its cell brings it in"
-    if len(by_values) == 1 and len(defaults) == len(BASES):
+    if len(by_values) == 1 and len(defaults) == len(methods.names()):
         return next(iter(by_values))
     return "; ".join(f"{words} ({', '.join(methods)})" for words, methods in by_values.items())
 
@@ -87,9 +88,10 @@ def _spelled(value: object) -> str:
 
 
 def _sections() -> list[tuple[str, type[Section]]]:
-    """The sections of a run by name; the two methods' queues are two of one name."""
-    kinds = [(name, option) for name, hint in field_types(RunConfig).items() for option in alternatives(hint)]
-    return [(name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, Section)]
+    """The sections of runs by name, those of every method first; two methods' sections may share a name (queue)."""
+    runs = [RunConfig, *(methods.method(name).run for name in methods.names())]
+    kinds = [(name, option) for run in runs for name, hint in field_types(run).items() for option in alternatives(hint)]
+    return list(dict.fromkeys((name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, Section)))
 
 
 def _fields_of(name: str, kind: type[Section]) -> list[Field]:
@@ -110,8 +112,8 @@ def _field(name: str, section: str, kind: type[Section]) -> Field:
 
 def _defaults(section: str, kind: type[Section], name: str) -> dict[str, dict[str, object]]:
     found = {}
-    for method in BASES:
-        owners = {profile: getattr(base(method, profile), section) for profile in PROFILES} if section else {}
+    for method in methods.names():
+        owners = {profile: getattr(base(method, profile), section, None) for profile in PROFILES} if section else {}
         if owners and all(isinstance(owner, kind) for owner in owners.values()):
             own = next(field.name for field in dataclasses.fields(kind) if public_name(field.name) == name)
             found[method] = {profile: getattr(owner, own) for profile, owner in owners.items()}

@@ -9,6 +9,7 @@ import re
 import typing
 from collections.abc import Mapping
 
+from core import methods
 from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.section import Section, alternatives, field_types, public_name, public_names
@@ -119,6 +120,8 @@ def _field(section: Section, public: str, path: str) -> str:
     names = public_names(type(section))
     if public in names:
         return names[public]
+    if isinstance(section, RunConfig) and public in methods.sections():
+        raise UserError(f"{path} cannot be set: method {section.method} has no section {public}.")
     if isinstance(section, RunConfig) and (inner := _inner(section, public)):
         raise UserError(f"There is no field {path}; did you mean {' or '.join(inner)}?")
     near = difflib.get_close_matches(public, names, n=1)

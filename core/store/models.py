@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.store import files
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 
 MARK = "modules.json"  # without it a folder is no kept model
@@ -23,12 +22,6 @@ def model_folder(results: Path, run: str) -> Path:
 def kept(results: Path, run: str) -> bool:
     """Whether the run's model is there."""
     return (model_folder(results, run) / MARK).is_file()
-
-
-def keepable(config: RunConfig) -> bool:
-    """Whether the layout can hold how the run's sentences become vectors: [CLS], and behind it layers without LayerNorm."""
-    heads = config.heads
-    return config.eval.vector != "projection" or (heads.projection_layers == 0 or heads.projection_layers == 1 and heads.projection_tail == "linear")
 
 
 @contextlib.contextmanager

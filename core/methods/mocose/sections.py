@@ -1,7 +1,7 @@
-"""The configuration sections that make up a method: heads, loss, queues, branches, augmentation, repetition.
+"""MoCoSE's configuration sections: heads, queue, target branch, EMA, FGSM, augmentation.
 
-Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D84). A
-default is the profile `repaired`'s; `core.spec.profiles` says where the paper has another value.
+Each field that stands for a known difference between the paper and its code carries the deviation's number. A default is the profile
+`repaired`'s; `settings.py` says where the paper has another value.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from core.spec.errors import UserError
+from core.spec.run import Switch
 from core.spec.section import Section
-
-Switch = Literal["on", "off"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +38,6 @@ class Heads(Section):
             raise UserError(f"heads.dropout is {self.dropout}, but a dropout rate lies in [0, 1).")
         if self.predictor_hidden is not None and self.predictor_layers < 2:
             raise UserError("heads.predictor_hidden has no effect with fewer than 2 predictor layers; leave it none.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loss(Section):
-    """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
-
-    temperature: Annotated[float, "what cosines are divided by before the softmax (D32)"] = 0.05
-    in_batch_negatives: Annotated[
-        bool,
-        "other sentences of the batch are negatives, too; false is MoCoSE's eq. 3, the queue alone (D1)",
-    ] = True
-
-    def check(self):
-        if self.temperature <= 0:
-            raise UserError(f"loss.temperature is {self.temperature}, but it must be above 0.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,23 +84,6 @@ class NegativeQueue(Section):
             raise UserError("queue.clusters goes with queue.negatives=kmeans and with nothing else; set both or neither.")
         if self.clusters is not None and not 1 <= self.clusters <= self.size:
             raise UserError(f"queue.clusters is {self.clusters}, but it must lie between 1 and queue.size={self.size}.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MomentumQueue(Section):
-    """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
-
-    size: Annotated[int, "sentences in ESimCSE's queue, oldest first"] = 160
-    view: Annotated[Literal["original", "repeated"], "which view of a sentence enters the queue (D70)"] = "original"
-    cut_first_batch: Annotated[bool, "cut the first batch to the queue's size; the release keeps it whole (D70)"] = True
-
-    @classmethod
-    def label(cls):
-        return "queue"
-
-    def check(self):
-        if self.size < 1:
-            raise UserError(f"queue.size is {self.size}; for no queue set queue=none and momentum=none.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,50 +187,3 @@ class Augmentation(Section):
     def active(self) -> bool:
         """Whether any of them is on."""
         return self.position_shuffle != "off" or self.token_cutoff > 0 or self.feature_cutoff > 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repetition(Section):
-    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (dossier 2.1).
-
-    `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table 10, D72).
-    """
-
-    rate: Annotated[float, "largest share of a sentence's tokens that is written twice (D67)"] = 0.32
-    unit: Annotated[
-        Literal["subword", "word", "stopword", "mask"],
-        "what is repeated, or put in instead: a stop-word or a mask (D72)",
-    ] = "subword"
-    range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or as released (D61)"] = "paper"
-    cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)"] = 10
-    recut: Annotated[bool, "cut the repeated sentence at data.max_length again; word mode always does (D62)"] = False
-    protect_special: Annotated[bool, "special tokens are never repeated (D63)"] = True
-    resample: Annotated[Literal["per_epoch", "static"], "draw anew in each epoch, or once (D64)"] = "per_epoch"
-
-    @classmethod
-    def label(cls):
-        return "dup"
-
-    def check(self):
-        if not 0.0 < self.rate <= 1.0:
-            raise UserError(f"dup.rate is {self.rate}, but it lies in (0, 1]; set dup=none for no repetition.")
-        if self.cap is not None and self.cap < 1:
-            raise UserError(f"dup.cap is {self.cap}, but it must be at least 1, or none.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Momentum(Section):
-    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (dossier 2.2)."""
-
-    lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)"] = 0.995
-    init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = "pretrained_copy"
-    head: Annotated[Literal["online", "ema"], "the momentum encoder's head: the online one, or an average of its own (D68)"] = "online"
-    dropout: Annotated[Switch, "dropout in the momentum encoder (D68)"] = "off"
-    when: Annotated[Literal["after_forward", "after_optimizer"], "when in a step the momentum encoder is moved (D69)"] = "after_forward"
-
-    def check(self):
-        if not 0.0 < self.lambda_ < 1.0:
-            raise UserError(
-                f"momentum.lambda is {self.lambda_}, but it lies strictly between 0 and 1; "
-                "to switch the queue off set queue=none and momentum=none (D73)."
-            )
