@@ -121,7 +121,7 @@ def test_the_table_and_its_verdicts_are_printed():
     assert "Table 0" in text and any(line.split()[:2] == ["Size", "a"] or "a" in line.split() for line in lines)
     assert any("60.0" in line and "50.0" in line for line in lines)
     (verdict,) = [line for line in lines if line.strip().startswith("K1")]
-    assert "b beats a." in verdict and "measured" in verdict
+    assert verdict.endswith(": b beats a.") and lines[lines.index(verdict) + 1].strip().startswith("measured +10")
 
 
 def test_a_name_s_escape_sequences_are_not_printed():

@@ -19,6 +19,6 @@ def terminal(result: StudyResult) -> str:
     lines = ["", title(result), setting(result), "", *body.splitlines(), *(f"  {note}" for note in marks(result, table)), ""]
     for one in verdicts(result):
         why = f" ({one.reason})" if one.reason else ""
-        measured = f"; measured {effect}" if (effect := claims.measured(one)) else ""
-        lines.append(f"  {one.claim.key} {claims.MARKS[one.outcome]} {one.outcome}{why}: {one.claim.text}{measured}")
+        lines.append(f"  {one.claim.key} {claims.MARKS[one.outcome]} {one.outcome}{why}: {one.claim.text}")
+        lines += [f"     measured {effect}"] if (effect := claims.measured(one)) else []
     return "\n".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines)
