@@ -9,24 +9,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.runner import cli, devices, pace, plan as planning
-from core.data import fetch
-from core.store import files
-from core.data import hf, sources as finding
+from core.data import fetch, hf
+from core.data import sources as finding
 from core.data.own import on_own, read_pairs
+from core.runner import cli, devices, pace
+from core.runner import plan as planning
 from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.estimate import history
-from core.runner.plan import Plan
-from core.store.store import Store
-from core.runner.train import Training, cache_folder
-from core.spec.profiles import PROFILES
 from core.runner.keeping import with_models
 from core.runner.passed_over import passed_over
+from core.runner.plan import Plan
+from core.runner.train import Training, cache_folder
 from core.spec import fields
 from core.spec.errors import UserError
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
+from core.store import files
+from core.store.store import Store
 
 HOME = Path(__file__).resolve().parent
 # Imported or called before the first fork: transformers loads its parts only when they are used, and the demo's sets are made once.
@@ -233,7 +234,6 @@ class Command:
         """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""
         def file(place: str, kind: str) -> Path:
             return hf.written(place, kind, cache_folder()) if place.startswith("hf:") else Path(place).expanduser().absolute()
-
         text = None if self.options.text is None else file(self.options.text, "text")
         return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 

@@ -7,14 +7,14 @@ import pytest
 
 import run_study
 import studies
-from core.spec import vary
 from core import methods
-from core.spec.profiles import PROFILES, base
 from core.methods.esimcse.sections import MomentumQueue
 from core.methods.mocose.sections import NegativeQueue
-from core.spec.run import RunConfig
+from core.spec import vary
 from core.spec.errors import UserError
 from core.spec.fields import fields
+from core.spec.profiles import PROFILES, base
+from core.spec.run import RunConfig
 from core.spec.section import meanings
 from core.spec.study import Study
 from core.spec.views import TextView
@@ -48,14 +48,14 @@ def test_defaults_are_what_each_profile_s_base_has():
             for profile in PROFILES:
                 assert by_profile[profile] == vary.read(base(method, profile), field.path)
     queues = [field for field in fields("queue") if field.path == "queue.size"]
-    assert [list(field.defaults) for field in queues] == [["mocose"], ["esimcse"]]
-    assert [field.defaults[m]["paper"] for field, m in zip(queues, ("mocose", "esimcse"))] == [NegativeQueue().size, MomentumQueue().size]
+    assert [list(field.defaults) for field in queues] == [["esimcse"], ["mocose"]]
+    assert [field.defaults[m]["paper"] for field, m in zip(queues, ("esimcse", "mocose"), strict=True)] == [MomentumQueue().size, NegativeQueue().size]
 
 
 def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
     out = printed(capsys, "--fields", "loss")
     assert "loss.in_batch_negatives" in out and "true or false  D1\n" in out and "queue." not in out
-    assert "Default: false under paper, true under repaired and released (mocose); true (simcse, esimcse)." in out
+    assert "Default: true (esimcse, simcse); false under paper, true under repaired and released (mocose)." in out
     assert "Settled by --seeds." in printed(capsys, "--fields", "seed") and "momentum.lambda " in printed(capsys, "--fields")
 
 

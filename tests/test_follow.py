@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from small_study import result, small, stored
-from test_job import run, small as small_run, thin  # noqa: F401  (thin is a fixture)
+from test_job import run, thin  # noqa: F401  (thin is a fixture)
+from test_job import small as small_run
 
 from core.engine.curve_file import CurveFile
 from core.report.terminal import terminal

@@ -117,6 +117,7 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
 
 def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     import tiny_checkpoint
+
     from core.engine import job
     from core.spec.execution import Execution
     from core.spec.profiles import base

@@ -9,8 +9,8 @@ import pytest
 from desk import until
 
 from core.runner import devices
-from core.store import locks
 from core.runner.devices import Resources, Slots, resources
+from core.store import locks
 
 ONE = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")  # a command with one run
 
@@ -23,7 +23,7 @@ def slot(desk, number: int) -> Path:
 
 def held(desk, numbers) -> list[int]:
     found = [locks.hold(slot(desk, number)) for number in numbers]
-    for number, descriptor in zip(numbers, found):
+    for number, descriptor in zip(numbers, found, strict=True):
         locks.say(descriptor, f"somebody's command {number}")
     return found
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from core.data.own import needs_the_scale_s
 from core.data.sources import Places
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 from core.spec.views import OWN_ENCODER
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ def prefetch_text_models(scale: str, cache_dir: Path, runs: Iterable[RunConfig])
 def _ask(scale: str, cache_dir: Path, arguments: list[str], what: list[str]) -> str:
     command = [sys.executable, "-m", "core.data.hub", "prefetch", "--scale", scale, "--cache-dir", str(cache_dir), *arguments]
     print(f"Fetching {' and '.join(what)} for scale {scale} from the hub, unless it was fetched before.", flush=True)
-    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         raise UserError(said[-1] if said else "The hub could not be reached; give --data-dir and --encoder, or use --scale demo.")

@@ -38,7 +38,7 @@ def written(place: str, kind: str, cache: Path) -> Path:
         raise UserError(f"{place[:120]!r} needs the datasets library; pip install datasets, or give a file instead.")
     print(f"Reading {name}, split {split}, with the datasets library.", flush=True)
     command = [sys.executable, "-m", "core.data.hf_rows", kind, name, revision or "-", split]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, encoding="utf-8")
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=False, text=True, encoding="utf-8")
     if done.returncode != 0:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         raise UserError(said[-1] if said else f"{place[:120]!r} could not be read; give a file instead.")

@@ -19,12 +19,10 @@ def main(argv: list[str]) -> int:
     try:
         rows = _loaded(name, None if revision == "-" else revision, split)
         names = [_column(rows, choices, name) for choices in (PAIR_COLUMNS if kind == "pairs" else (TEXT_COLUMNS,))]
-        out = open(1, "w", encoding="utf-8", closefd=False)
-        for row in rows:
-            out.write("\t".join(" ".join(str(row[column]).split()) for column in names) + "\n")
-        out.flush()
+        with open(1, "w", encoding="utf-8", closefd=False) as out:
+            out.writelines("\t".join(" ".join(str(row[column]).split()) for column in names) + "\n" for row in rows)
         return 0
-    except Exception as error:  # the library has many
+    except Exception as error:  # noqa: BLE001  (the library has many of its own)
         print(f"{name} could not be read by the datasets library ({type(error).__name__}: {' '.join(str(error).split())[:200]}).", file=sys.stderr)
         return 2
 

@@ -71,7 +71,7 @@ def own_sets(files: Sequence[Named]) -> dict[str, StsSet]:
     """The sets by name, each of one subset."""
     sets = {}
     for name, path in files:
-        a, b, gold = zip(*read_pairs(path))
+        a, b, gold = zip(*read_pairs(path), strict=True)
         sets[name] = StsSet(name=name, subset=(name,) * len(a), a=a, b=b, gold=np.array(gold, dtype=np.float64))
     return sets
 

@@ -8,16 +8,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.data.encoders import check_encoder, configuration
+from core.data import pins
 from core.data.digests import DigestCache, evaluation_digest, named_digest
+from core.data.encoders import check_encoder, configuration
 from core.data.graded import check_sets
 from core.data.own import needs_the_scale_s, own_digest, own_sets
 from core.data.senteval import senteval_root, transfer_files
-from core.store.store import Store
-from core.data import pins
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN
 from core.spec.scale import EncoderSource, Scale, Sources
+from core.store.store import Store
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")

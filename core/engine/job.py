@@ -11,35 +11,35 @@ from pathlib import Path
 import torch
 
 from core import methods
+from core.data.digests import evaluation_digest
+from core.data.own import needs_the_scale_s, on_own, own_digest, own_sets
+from core.data.sources import DEMO_ENCODER, encoder_digest
+from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
+from core.data.transfer import load_probes, probes_digest
 from core.engine import provenance
-from core.engine.evaluation.baselines import baseline_rows
 from core.engine.batches import training_batches
 from core.engine.checkpoint import Keeper
 from core.engine.curve_file import CurveFile
-from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.encoder.bert import Encoder, from_pretrained
+from core.engine.encoder.packing import pack
+from core.engine.evaluation.baselines import baseline_rows
+from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.evaluation.length_bias import length_gap_rows
-from core.engine.encoder.packing import pack
 from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
-from core.data.own import needs_the_scale_s, on_own, own_digest, own_sets
-from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.engine.kept_model import keep_model
+from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
-from core.data.transfer import load_probes, probes_digest
-from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
 from core.methods.contrastive import TrainingText
-from core.data.digests import evaluation_digest
-from core.data.sources import DEMO_ENCODER, encoder_digest
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import run_id
 from core.spec.result import Result, Row
+from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale
 
 TRAINABLE = ("bert", "roberta")

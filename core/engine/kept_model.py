@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
+from core.data.sources import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.sentence_folder import Dense, SentenceLayout, write_layout
-from core.store.models import model_folder, whole_folder
-from core.data.sources import ENCODER_FILES
-from core.spec.run import RunConfig
 from core.spec.identity import canonical_json, run_id
+from core.spec.run import RunConfig
+from core.store.models import model_folder, whole_folder
 
 CARD = """# Run {run}
 

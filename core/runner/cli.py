@@ -8,11 +8,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.spec.profiles import PROFILES
 from core.data.own import named
 from core.spec.errors import UserError
-from core.spec.table import ENCODERS
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES
+from core.spec.table import ENCODERS
 
 DESCRIPTION = "Train what is missing of the named studies and render their tables and figures."
 EPILOG = "`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`."

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.store import locks
 from core.spec.errors import UserError
+from core.store import locks
 
 RUN_MEMORY = 8 << 30  # bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
 
@@ -27,7 +27,7 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]
 
 def _present() -> int:
     try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20)
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=False)
         if listing.returncode == 0:
             return sum(line.startswith("GPU ") for line in listing.stdout.splitlines())
     except (OSError, subprocess.TimeoutExpired):

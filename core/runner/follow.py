@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 
@@ -64,8 +65,8 @@ class Follower:
 
 def picture(curve: list[float]) -> str:
     """A curve as bars between its least and largest value; a check without a score is a blank."""
-    known = [value for value in curve if value == value]
+    known = [value for value in curve if not math.isnan(value)]
     if not known:
         return ""
     low, width = min(known), max(known) - min(known)
-    return "".join(" " if value != value else BARS[round((value - low) / width * (len(BARS) - 1)) if width else 0] for value in curve)
+    return "".join(" " if math.isnan(value) else BARS[round((value - low) / width * (len(BARS) - 1)) if width else 0] for value in curve)

@@ -14,16 +14,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.store import locks
-from core.runner.keeping import lacking
 from core.runner.devices import Slot, Slots
-from core.runner.process.driver import Child, Nursery
+from core.runner.keeping import lacking
 from core.runner.plan import PlannedRun
+from core.runner.process.driver import Child, Nursery
 from core.runner.progress import Display
-from core.store.store import Failure, Store
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import canonical_json
+from core.store import locks
+from core.store.store import Failure, Store
 
 POLL = 0.25  # seconds between looks at a claim, a slot or the stop sign
 PATIENCE = 5.0  # seconds that a child which was asked to end is given before it is killed

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import Self, TextIO
 
 from core.runner.follow import Follower
 from core.runner.pace import Going, Pace, spoken
@@ -28,7 +28,7 @@ class Display:
         self._wait_told = False
         self._lock = threading.RLock()
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:
@@ -114,7 +114,7 @@ class LiveDisplay(Display):
 
         self._live = Live(get_renderable=self._picture, refresh_per_second=4, transient=True)
 
-    def __enter__(self) -> LiveDisplay:
+    def __enter__(self) -> Self:
         self._live.__enter__()
         return self
 

@@ -9,22 +9,20 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.runner import devices, pace
-from core.data import encoders
-from core.data import fetch
-from core.runner import schedule
+from core.data import encoders, fetch
 from core.data import sources as finding
+from core.runner import devices, pace, schedule
 from core.runner.cli import Options
 from core.runner.estimate import history
 from core.runner.follow import Follower
 from core.runner.launch import Launcher
 from core.runner.plan import Plan, cost
 from core.runner.progress import Display, display
-from core.store.store import Store
 from core.spec.errors import UserError
-from core.spec.run import RunConfig
 from core.spec.execution import Execution
+from core.spec.run import RunConfig
 from core.spec.scale import Scale
+from core.store.store import Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
 MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
@@ -137,7 +135,7 @@ class Training:
             device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
-                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
+                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
             ),
         )  # fmt: skip
 

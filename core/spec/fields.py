@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 
 from core import methods
+from core.spec.errors import UserError
 from core.spec.profiles import PROFILES, base
 from core.spec.run import RunConfig
-from core.spec.errors import UserError
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_name
 from core.spec.vary import settled_by
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 
 from core.spec.errors import UserError
-
 
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 
@@ -21,6 +21,7 @@ class Section:
     """
 
     __slots__ = ()
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]  # every section is a dataclass
 
     def __post_init__(self):
         for name, expected, path, plain in _declared(type(self)):
@@ -103,9 +104,9 @@ def fits(value, expected) -> bool:
             return False
         if len(inner) == 2 and inner[1] is Ellipsis:
             return all(fits(item, inner[0]) for item in value)
-        return len(value) == len(inner) and all(fits(v, t) for v, t in zip(value, inner))
+        return len(value) == len(inner) and all(fits(v, t) for v, t in zip(value, inner, strict=True))
     if expected is float:
-        return type(value) in (int, float) and value == value and abs(value) != float("inf")
+        return type(value) is int or (type(value) is float and math.isfinite(value))
     if expected is int:
         return type(value) is int and abs(value) < WHOLE
     if expected in (str, bool, type(None)):

@@ -8,10 +8,11 @@ import json
 import re
 import typing
 from collections.abc import Mapping
+from typing import Any
 
 from core import methods
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name, public_names
 
 
@@ -21,8 +22,8 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made before the cross-field
     rules are checked, so that fields which go together can be changed together.
     """
-    grouped: dict[str, dict[str, object]] = {}
-    whole: dict[str, object] = {}
+    grouped: dict[str, dict[str, Any]] = {}  # whatever a user gives: the sections check it
+    whole: dict[str, Any] = {}
     for path, value in changes.items():
         head, _, tail = path.partition(".")
         if tail:

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.store import files
 from core.spec.errors import UserError
+from core.store import files
 
 MARK = "modules.json"  # without it a folder is no kept model
 

@@ -10,10 +10,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
-from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.data.transfer import TransferTask, load_probes, load_transfer
+from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.engine.sentence_folder import SentenceLayout, read_layout
 from core.runner.cli import Parser
 from core.spec.errors import UserError
@@ -112,7 +113,7 @@ class Counted:
         self.total, self.done, self.spoke = total, 0, time.monotonic()
         self.lock, self.terminal = threading.Lock(), sys.stderr is not None and sys.stderr.isatty()
 
-    def __enter__(self) -> Counted:
+    def __enter__(self) -> Self:
         return self
 
     def __call__(self, count: int) -> None:

@@ -33,7 +33,7 @@ class MomentumQueue(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(Section):
-    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (dossier 2.1).
+    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (studies/reference/methods.md).
 
     `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table 10, D72).
     """
@@ -76,7 +76,7 @@ class Repetition(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Section):
-    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (dossier 2.2)."""
+    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (studies/reference/methods.md)."""
 
     lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)"] = 0.995
     init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = "pretrained_copy"

@@ -16,7 +16,7 @@ from core.spec.section import Section
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heads(Section):
-    """MoCoSE's pooler, projection and predictor (dossier 1.2). `out_size` is the width of the contrastive space (D13)."""
+    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of the contrastive space (D13)."""
 
     projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)"] = 1
     predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)"] = 2
@@ -157,7 +157,7 @@ class FGSM(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation(Section):
-    """MoCoSE's embedding-level augmentations (dossier 1.9); the two views draw separately."""
+    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw separately."""
 
     position_shuffle: Annotated[
         Literal["off", "per_batch", "per_sentence"],

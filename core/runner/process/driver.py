@@ -10,9 +10,9 @@ import sys
 import threading
 from pathlib import Path
 
-from core.store import files
 from core.runner.process import wire
 from core.spec.errors import UserError
+from core.store import files
 
 PROJECT = Path(__file__).resolve().parents[3]
 
