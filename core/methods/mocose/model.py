@@ -141,6 +141,12 @@ class MoCoSE(Contrastive):
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
 
+    def layers_behind(self) -> list[tuple[nn.Linear, str]]:
+        if self.config.eval.vector == "cls_before_pooler":
+            return []
+        projection = list(self.projection) if self.config.eval.vector == "projection" else []
+        return [(layer, "Identity") for layer in (self.pooler, *projection)]
+
     def new_layers(self) -> list[nn.Module]:
         """What is trained and starts at random: train.new_layer_factor is for these. A checkpoint's own pooler is not new."""
         pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
