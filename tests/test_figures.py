@@ -2,6 +2,7 @@
 
 import colorsys
 import hashlib
+import itertools
 import os
 import re
 import subprocess
@@ -12,6 +13,9 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from fake_store import SOURCES, config_of, filled
+from small_study import result as small_result
+from small_study import small, stored
 
 from core.report.cells import gather
 from core.report.comparisons import comparisons, divisors
@@ -23,8 +27,6 @@ from core.report.style import DPI, GREYS, LOOKS, OURS, TINTS, TOLD, drawing, pdf
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim, best, greater
 from core.spec.scale import DEMO, MINI
-from fake_store import SOURCES, config_of, filled
-from small_study import result as small_result, small, stored
 from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
@@ -74,7 +76,7 @@ def test_rows_are_differences_to_the_reference_ours_and_the_papers_in_the_tables
     for label, row in by_label.items():
         if label != "0.85":
             ours, base = ([run.value for run in cells[name].runs] for name in (label, "0.85"))
-            assert row.seeds == pytest.approx([a - b for a, b in zip(ours, base)])
+            assert row.seeds == pytest.approx([a - b for a, b in zip(ours, base, strict=False)])
             assert row.mean == pytest.approx(np.mean(row.seeds)) and row.n == 3
 
 
@@ -121,7 +123,7 @@ def test_figure_table_and_verdict_of_one_comparison_agree(gap):
     """Whatever the size of the effect: a row is told in the figure and marked in the table if and only if its claim is settled."""
     study = small(claims=(Claim(key="X", text="b is better.", predicate=greater(("b",), ("a",)), margin=None),))
     base = [50.0, 50.4, 50.1, 50.3, 50.2]
-    one = small_result(study, stored(study, a=base, b=[v + gap + e for v, e in zip(base, (0.3, -0.2, 0.4, -0.3, 0.0))]), seeds=5)
+    one = small_result(study, stored(study, a=base, b=[v + gap + e for v, e in zip(base, (0.3, -0.2, 0.4, -0.3, 0.0), strict=False)]), seeds=5)
     row, cell, verdict = differences(one).panels[0].rows[1], one.cells[1], verdicts(one)[0]
     assert row.told == cell.comparison.distinguishable == (verdict.outcome in ("supported", "contradicted"))
     if verdict.n == 5:
@@ -211,7 +213,7 @@ def test_series_differ_by_marker_and_neighbours_by_lightness():
     assert len({look.marker for look in LOOKS}) == len({look.colour for look in LOOKS}) == len(LOOKS)
     rgb = [matplotlib.colors.to_rgb(look.colour) for look in LOOKS]
     light = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in rgb]
-    assert all(abs(a - b) > 0.08 for a, b in zip(light, light[1:]))
+    assert all(abs(a - b) > 0.08 for a, b in itertools.pairwise(light))
     assert all(colorsys.rgb_to_hls(*c)[1] < 0.72 for c in rgb)  # dark enough on white
 
 
@@ -232,7 +234,7 @@ def test_the_same_cells_give_the_same_bytes_in_any_process_and_under_any_matplot
     root = Path(__file__).parent
     paths = os.pathsep.join([str(root), str(root.parent)])
     environment = {**os.environ, "PYTHONHASHSEED": "9", "MATPLOTLIBRC": str(tmp_path), "PYTHONPATH": paths, "SOURCE_DATE_EPOCH": "1"}
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment, timeout=240)
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment, timeout=240, check=False)
     assert done.stdout.split() == here, done.stderr
 
 

@@ -1,10 +1,12 @@
 """Figures that are no difference: every cell is drawn where it belongs, with the numbers that it has."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from fake_store import SOURCES, filled
 
 from core.report import pictures
 from core.report.cells import gather
@@ -12,7 +14,6 @@ from core.report.figures import finding
 from core.report.style import drawing, pixels, png_bytes
 from core.spec.scale import DEMO
 from core.spec.table import FigureSpec
-from fake_store import SOURCES, filled
 from studies import find
 
 TABLE3 = replace(find("mocose-table3"), reference=None)
@@ -75,7 +76,7 @@ def test_learning_curves_are_the_mean_over_seeds_named_at_their_ends():
     names = {text.get_text() for text in axes.texts}
     assert names == {f"{cell.cell.labels[0]} (n = 3)" for cell in result.cells}
     heights = sorted(text.get_position()[1] for text in axes.texts)
-    assert min(b - a for a, b in zip(heights, heights[1:])) >= pictures.DODGED - 1e-9 and 0 <= heights[0] and heights[-1] <= 1
+    assert min(b - a for a, b in itertools.pairwise(heights)) >= pictures.DODGED - 1e-9 and 0 <= heights[0] and heights[-1] <= 1
 
 
 def test_no_two_lines_look_alike():

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from core.report.comparisons import comparisons as compared
-from core.report.quantities import unit, value as value_of, with_times
-from core.report.worst import counted
+from core.report.quantities import unit, with_times
+from core.report.quantities import value as value_of
 from core.report.statistics import (
     NO_COMPARISON,
     Comparison,
@@ -21,12 +21,12 @@ from core.report.statistics import (
     clear_best,
     over_seeds,
 )
+from core.report.worst import counted
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.table import Metric
 from core.spec.scale import Scale, Sources
-from core.spec.table import Cell
 from core.spec.study import Study
+from core.spec.table import Cell, Metric
 
 if TYPE_CHECKING:
     from core.report.comparability import Comparability
@@ -114,8 +114,8 @@ class StudyResult:
     cells: tuple[CellResult, ...]
     noise: float | None = None
     not_comparable: str = ""
-    checks: "Comparability | None" = None
-    verdicts: "tuple[Verdict, ...] | None" = None
+    checks: Comparability | None = None
+    verdicts: tuple[Verdict, ...] | None = None
 
     @property
     def runs(self) -> tuple[RunResult, ...]:

@@ -106,7 +106,7 @@ def _shown(result: StudyResult) -> list[CellResult]:
 
 
 def _base_of(labels: Labels, pattern: Sequence[str | None]) -> Labels:
-    return tuple(own if wanted is None else wanted for own, wanted in zip(labels, pattern))
+    return tuple(own if wanted is None else wanted for own, wanted in zip(labels, pattern, strict=False))
 
 
 def _against(base: CellResult, group: Sequence[CellResult], result: StudyResult) -> dict[Labels, Row]:
@@ -154,7 +154,7 @@ def _label(cell: CellResult, result: StudyResult) -> str:
     """The labels that no panel's title has, without the task where it is the average."""
     figure = result.study.figure
     axes = [axis.name for axis in result.study.axes]
-    kept = [(name, label) for name, label in zip(axes, cell.cell.labels) if name != figure.series]
+    kept = [(name, label) for name, label in zip(axes, cell.cell.labels, strict=False) if name != figure.series]
     shown = [label_here(label, result) for name, label in kept if (name, label) != ("task", "avg") or len(kept) == 1]
     return "/".join(shown)
 

@@ -45,7 +45,7 @@ def of_rows(result: StudyResult, found: Differences) -> Figure:
     made = sheet(result, of_differences(found), _line(result, found), notes_of(result, *_notes(result, found)), panels=len(found.panels),
                  columns=columns, height=height, left=room(names), right=ROOM_FOR_N if columns == 1 else 0.14)
     bounds = frame(found.panels)
-    for number, (box, panel) in enumerate(zip(made.boxes, found.panels)):
+    for number, (box, panel) in enumerate(zip(made.boxes, found.panels, strict=False)):
         axes = place(made.figure, box)
         _furnish(axes, panel, names if number % columns == 0 else None, bounds)
         _draw(axes, panel, bounds, found.ordered, counts=columns == 1)

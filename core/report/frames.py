@@ -32,7 +32,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
     rows = []
     for cell in result.cells:
         estimate, comparison, places = cell.estimate, cell.comparison, decimals(cell.metric) + 2
-        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
+        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         numbers = {
             "mean": estimate.mean, "interval_low": estimate.low, "interval_high": estimate.high, "sd": estimate.sd,
             "printed": np.nan if cell.cell.published is None else cell.cell.published,
@@ -64,7 +64,7 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     stored = ["checkpoint", "task", "metric", "step", "value"]
     heads, parts = {}, []
     for cell in result.cells:
-        labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
+        labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         for run in cell.runs:
             if run.run_id in heads:
                 continue

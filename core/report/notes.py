@@ -10,6 +10,7 @@ from core.report.comparability import comparability
 from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
+from core.spec.deviations import explained
 from core.spec.table import Metric
 
 PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
@@ -76,8 +77,14 @@ def of_paper(result: StudyResult) -> tuple[str, ...]:
 
 
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """First what is of these runs, then what is of the paper."""
-    return (*of_runs(result), *of_paper(result))
+    """First what is of these runs, then what is of the paper, then what the D-numbers of both stand for."""
+    return (*of_runs(result), *of_paper(result), *meanings(result))
+
+
+def meanings(result: StudyResult) -> tuple[str, ...]:
+    """What the D-numbers stand for that the notes, the table's labels and the claims' notes name."""
+    labels = [label for axis in result.study.axes for label in axis.labels]
+    return explained(*of_runs(result), *of_paper(result), *labels, *(claim.note for claim in result.study.claims))
 
 
 def _about_scale(result: StudyResult) -> Iterator[str]:
@@ -94,7 +101,7 @@ def _about_baselines(result: StudyResult) -> Iterator[str]:
         if run.rows is None:
             continue
         wanted = run.rows[(run.rows["task"] == result.study.metric.task) & (run.rows["metric"] == "spearman_all")]
-        values = dict(zip(wanted["checkpoint"], wanted["value"]))
+        values = dict(zip(wanted["checkpoint"], wanted["value"], strict=True))
         if {"untrained", "bag_of_words"} <= set(values):
             yield (
                 f"Without training, the encoder's own [CLS] scores {values['untrained']:.2f}; "

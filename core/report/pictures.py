@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.report.cells import CellResult, RunResult, StudyResult
-from core.report.findings import of_curves, of_levels as said_of_levels, of_noise, of_spectra
+from core.report.findings import of_curves, of_noise, of_spectra
+from core.report.findings import of_levels as said_of_levels
 from core.report.naming import label_here
 from core.report.quantities import curve, spectrum, unit
 from core.report.sheet import notes_of, place, room, sheet, wrapped
@@ -144,7 +145,7 @@ def _name_ends(axes: Axes, lines: Sequence[tuple[str, Mapping[float, float], str
         heights[n] = max(heights[n], heights[n - 1] + DODGED)
     for n in reversed(range(len(heights))):
         heights[n] = min(heights[n], 1.0 if n == len(heights) - 1 else heights[n + 1] - DODGED)
-    for height, (end, name, colour, _) in zip(heights, ends):
+    for height, (end, name, colour, _) in zip(heights, ends, strict=False):
         axes.annotate(name, xy=(1.0, end), xytext=(1.02, height), xycoords="axes fraction", textcoords="axes fraction", size=6.5, va="center",
                       color="#333333", arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0})
 
@@ -174,7 +175,7 @@ def _name(result: StudyResult, cell: CellResult) -> str:
 
 def _series(result: StudyResult, cell: CellResult) -> str:
     """The cell's label along the figure's series, as the study has it."""
-    return next((label for axis, label in zip(result.study.axes, cell.cell.labels) if axis.name == result.study.figure.series), "")
+    return next((label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False) if axis.name == result.study.figure.series), "")
 
 
 def _beeswarm(values: Sequence[float]) -> np.ndarray:

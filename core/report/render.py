@@ -18,17 +18,16 @@ from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
 from core.report.comparability import comparability_frame, judged
 from core.report.figures import figure, finding
-from core.report.notes import title
 from core.report.frames import cell_frame, csv_text, run_frame
-from core.report.deviations import known_deviations
+from core.report.notes import title
 from core.report.page import Section, gathered_page, page_files
 from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
 from core.report.verdicts import settled_once
+from core.spec.deviations import explanations
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
-
 
 WORTH_PROCESSES = 8  # studies; a process takes about two seconds to start
 
@@ -150,7 +149,7 @@ def render_index(studies: Sequence[Study], sections: Mapping[tuple[str, str], Se
     page = gathered_page(studies, sections)
     if not page.begun:
         return []
-    texts = page_files(page, Path(results_dir), Path(figures_dir), functools.partial(_run_file, store), known_deviations())
+    texts = page_files(page, Path(results_dir), Path(figures_dir), functools.partial(_run_file, store), explanations())
     for edition in page.begun:
         results = [one.result for one in edition.sections]
         frames = {"claims.csv": claim_frame(results), "comparability.csv": comparability_frame(results)}

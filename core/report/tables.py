@@ -9,7 +9,7 @@ from tabulate import tabulate
 from core.report import claims
 from core.report.cells import CellResult, StudyResult
 from core.report.naming import label_here, text_here
-from core.report.notes import of_paper, of_runs, reading, setting, title
+from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
 from core.report.quantities import decimals
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim
@@ -102,7 +102,7 @@ def markdown(result: StudyResult) -> str:
     watermark = [f"**{_md(result.scale.watermark)}**", ""] if result.scale.watermark else []
     notes = [f"- {_md(note)}" for note in (*marks(result, table), *of_runs(result))]
     if of_paper(result):
-        notes += ["", f"{OF_PAPER}:", "", *(f"- {_md(note)}" for note in of_paper(result))]
+        notes += ["", f"{OF_PAPER}:", "", *(f"- {_md(note)}" for note in (*of_paper(result), *meanings(result)))]
     text = [f"# {_md(title(result))}", "", _md(setting(result)), "", *watermark, _md(reading(result)), "", body, "", *notes, *_claims(result)]
     return "\n".join(text).rstrip() + "\n"
 
@@ -156,7 +156,7 @@ def latex(result: StudyResult) -> str:
         lines += [r"\addlinespace"] if place in table.breaks else []
         lines.append(" & ".join(rf"\textbf{{{_tex(e.text)}}}" if e.bold else _tex(e.text) for e in row) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", r"\end{table}", r"\begingroup\footnotesize\raggedright"]
-    notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result))
+    notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result), *meanings(result))
     lines += [rf"\noindent {_tex(note)}\par" for note in notes]
     return "\n".join([*lines, r"\endgroup"]) + "\n"
 
