@@ -13,7 +13,7 @@ import torch
 from core.engine import provenance
 from core.engine.evaluation.baselines import baseline_rows
 from core.engine.batches import training_batches
-from core.engine.checkpoint import Keeper
+from core.engine.checkpoint import Keeper, Unfit
 from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.encoder.bert import Encoder, from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
@@ -43,6 +43,14 @@ TRAINABLE = ("bert", "roberta")
 
 def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
     """Train and evaluate one run. Raises UserError for data or an encoder that is not what the configuration names."""
+    try:
+        return attempt(config, execution, progress)
+    except Unfit:
+        return attempt(config, execution, progress)
+
+
+def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
+    """One attempt at a run, from its checkpoint or from nothing. Raises Unfit if the checkpoint turns out not to fit the model."""
     started = time.monotonic()
     device = torch.device(execution.device)
     check_precision(config, device)

@@ -25,6 +25,8 @@ from core.engine.streams import torch_stream
 from core.engine.evaluation.view_difference import view_differences
 from core.spec.run import RunConfig
 
+GENERATORS = ("clustering", "augmenting", "augmenting_tests")
+
 
 class MoCoSE(nn.Module):
     """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
@@ -246,3 +248,14 @@ class MoCoSE(nn.Module):
         if augmented is not None:
             self.augmenting.set_state(augmented)
         return sign, self._keys(other, sign) if both else keys
+
+    def get_extra_state(self) -> dict[str, object]:
+        """What the next step depends on beside weights, queue, dropout and the last gradient."""
+        drawing = {name: getattr(self, name).get_state() for name in GENERATORS}
+        return {**drawing, "updates": self.updates, "changed_share": self.changed_share}
+
+    def set_extra_state(self, state: dict[str, object]) -> None:
+        """Put back what `get_extra_state` gave. Raises KeyError."""
+        for name in GENERATORS:
+            getattr(self, name).set_state(state[name].cpu())
+        self.updates, self.changed_share = state["updates"], state["changed_share"]
