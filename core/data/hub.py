@@ -25,11 +25,11 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.data.pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, TEXT_MODELS, WITHOUT, Repository
 from core.data.digests import file_digest
-from core.store.files import write_whole
+from core.data.pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, TEXT_MODELS, WITHOUT, Repository
 from core.data.senteval import senteval_root
 from core.spec.errors import UserError
+from core.store.files import write_whole
 
 PARTS = ("data", "encoder")
 

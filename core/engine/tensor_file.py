@@ -54,7 +54,8 @@ def read(path: Path) -> dict:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            names = file.keys()  # the file itself cannot be gone through
+            tensors = {name: file.get_tensor(name) for name in names}
         if _digest(tensors, metadata["document"]) != metadata["sha256"]:
             raise Damaged("its digest does not fit its content")
         return _put_in(json.loads(metadata["document"]), tensors)
