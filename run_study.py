@@ -19,6 +19,7 @@ from core.runner.estimate import history
 from core.runner.plan import Plan
 from core.store.store import Store
 from core.runner.train import Training, cache_folder
+from core.spec.catalogue import Fault
 from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.scale import SCALES, Scale
@@ -39,6 +40,8 @@ class Surroundings:
 
     studies: Sequence[Study]
     find: Callable[[str], Study]
+    faults: Sequence[Fault] = ()  # of studies that are not among these
+    check: Callable[[Study], None] = lambda study: None  # refuses a study of which some cell makes no run
     job: str = "core.engine.job:run"
     warm: tuple[str, ...] = WARM
     home: Path = HOME
@@ -67,7 +70,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
 
 def _shipped() -> Surroundings:
     studies = importlib.import_module("studies")
-    return Surroundings(studies=studies.STUDIES, find=studies.find)
+    found = studies.CATALOGUE
+    return Surroundings(studies=found.studies, find=found.find, faults=found.faults, check=found.check)
 
 
 class Command:
@@ -87,8 +91,7 @@ class Command:
         """Do it; the exit status."""
         if self.options.mode == "list":
             return self.list()
-        chosen = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
-        studies = list({study.name: study for study in chosen}.values())
+        studies = self.chosen()
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
             return self.drawing.redraw(studies)
         scale = self.scale()
@@ -125,6 +128,21 @@ class Command:
             self.publish([run.run_id for run in plan.runs])
         self.drawing.draw(studies, scale, found, seeds)
         return status
+
+    def chosen(self) -> list[Study]:
+        """The studies that are named, each once, or with --all every study. Raises UserError for one that is wrong; what is wrong with
+        another is said."""
+        faults = [str(fault) for fault in self.around.faults]
+        if self.options.all and faults:
+            more = f" ({len(faults) - 1} more files are wrong; see --list.)" if len(faults) > 1 else ""
+            raise UserError(f"{faults[0]}{more}")
+        named = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
+        studies = list({study.name: study for study in named}.values())
+        for study in studies:
+            self.around.check(study)
+        for fault in faults:
+            print(f"Passed over: {fault}")
+        return studies
 
     def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
@@ -185,10 +203,17 @@ class Command:
         return varied[0]
 
     def list(self) -> int:
-        """Print every study."""
+        """Print every study, and what is wrong with those that cannot be run; the exit status: 2 if there are any."""
+        wrong = [str(fault) for fault in self.around.faults]
         for study in self.around.studies:
-            print(f"{study.name:20} {study.paper}, {study.title}: {study.caption} ({len(study.cells)} cells)")
-        return 0
+            print(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)")
+            try:
+                self.around.check(study)
+            except UserError as error:
+                wrong.append(str(error))
+        for sentence in wrong:
+            print(sentence, file=sys.stderr)
+        return 2 if wrong else 0
 
     def plan(self, plan: Plan, scale: Scale) -> int:
         """Print what would be trained and what it would cost."""

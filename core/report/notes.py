@@ -11,14 +11,13 @@ from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.table import Metric
 
-PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
 
 
 def title(result: StudyResult) -> str:
     """Paper, table and caption."""
-    return f"{PAPERS[result.study.paper]} {result.study.title}: {result.study.caption}"
+    return f"{result.study.paper_name} {result.study.title}: {result.study.caption}"
 
 
 def setting(result: StudyResult) -> str:
