@@ -17,6 +17,7 @@ from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.estimate import history
 from core.runner.plan import Plan
+from core.runner.publishing import Publishing
 from core.store.store import Store
 from core.runner.train import Training, cache_folder
 from core.spec.catalogue import Fault
@@ -92,6 +93,8 @@ class Command:
         if self.options.mode == "list":
             return self.list()
         studies = self.chosen()
+        if self.options.mode == "render" and self.options.publish:
+            return self.publishing().draw(None if self.options.scale is None else SCALES[self.options.scale])
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
             return self.drawing.redraw(studies)
         scale = self.scale()
@@ -125,7 +128,7 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publish([run.run_id for run in plan.runs])
+            self.publishing().publish([run.run_id for run in plan.runs], studies, self.profile, scale)
         self.drawing.draw(studies, scale, found, seeds)
         return status
 
@@ -156,7 +159,7 @@ class Command:
         if status > 128:
             return status
         if self.options.publish:
-            self.publish(resolving.runs())
+            self.publishing().publish(resolving.runs(), studies, self.profile, scale)
         self.drawing.draw(studies, scale, found, seeds)
         return status
 
@@ -245,12 +248,9 @@ class Command:
             print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
         return 0
 
-    def publish(self, runs: Sequence[str]) -> None:
-        """Copy one's own finished runs into the published folder."""
-        own = [run for run in runs if self.store.has(run)]
-        for identity in own:
-            self.store.publish(identity, self.published)
-        print(f"Published {len(own)} runs to {self.published / 'runs'}.")
+    def publishing(self) -> Publishing:
+        """What publishes, and draws what is published."""
+        return Publishing(self.options, self.store, self.around.home, self.around.studies)
 
 
 if __name__ == "__main__":
