@@ -14,7 +14,7 @@ from desk import SIX, Desk
 from fake_jobs import made_result
 
 from core.data import sources
-from core.store.store import OtherVersion
+from core.store.stored import OtherVersion
 from core.spec.identity import NUMERICS, run_id
 from core.spec.scale import MINI
 

@@ -11,10 +11,11 @@ import pytest
 from desk import Desk
 
 import run_study
-from core.store import parquet
+from core.store import pack, parquet
 from core.store.store import Store
 from core.store.stored import OtherVersion
-from core.runner.verify import SAME, Difference, apart, difference, spread
+from core.runner.compare import SAME, Difference, apart, difference
+from core.runner.verify import spread
 from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from core.spec.scale import SCALES
-from core.store import locks, pack
+from core.store import files, locks, pack
 from core.store.pack import Pack, Run
 from core.store.parquet import Damaged
 from core.store.stored import CorruptRun
@@ -54,6 +54,7 @@ class Published:
         with self._held():
             for scale, runs in new.items():
                 path = self.path(scale)
+                files.sweep(path.parent, path.name)
                 try:
                     old = Pack(path) if path.exists() else None
                     kept = {run: old.read(run) for run in old.runs() if run not in runs} if old is not None else {}
