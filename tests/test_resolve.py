@@ -176,3 +176,5 @@ def test_publish_takes_every_seed_that_was_added(alone, tmp_path):
     assert desk.store.runs() == alone[0].store.runs()
     published = Store(tmp_path / "none", desk.results / "published").runs()
     assert published == desk.store.runs() and len(published) > 4 * MINI.seeds
+    ledger = "mini/paper/ledger/mocose-one.json"
+    assert (desk.results / "published" / ledger).read_bytes() == (desk.results / ledger).read_bytes()
