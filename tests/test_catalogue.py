@@ -56,7 +56,7 @@ WRONG = {  # what is put in the place of what, the line that is named, and the s
     "checkpoint": ('title="Average"', 'title="Average", checkpoint="best"', 22, "There is no checkpoint best"),
     "quantity": ('title="Average"', 'title="Average", quantity="pearson"', 22, "There is no quantity pearson"),
     "paper": ('paper="mine"', 'paper="yours"', 11, "There is no paper yours in this folder; it holds studies of mine."),
-    "method": ('method="mocose"', 'method="mococo"', 14, "There is no method mococo; choose one of mocose"),
+    "method": ('method="mocose"', 'method="mococo"', 14, "There is no method mococo; choose one of esimcse, mocose"),
     "method of a cell": ('{"queue.size": 256}', '{}, method="mococo"', 19, "There is no method mococo"),
     "encoder": ('{"queue.size": 256}', '{}, encoder="bert-huge"', 19, "There is no encoder bert-huge"),
     "profile": ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 19, "There is no profile tidy"),

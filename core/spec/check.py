@@ -7,9 +7,10 @@ import typing
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from core import methods
 from core.spec.claim import matches
 from core.spec.errors import StudyError, UserError
-from core.spec.profiles import BASES, PROFILES
+from core.spec.profiles import PROFILES
 from core.spec.table import ENCODERS, FigureSpec, Metric
 
 if TYPE_CHECKING:
@@ -77,9 +78,10 @@ def _check_claims(study: Study) -> None:
 def check_names(study: Study, sets: frozenset[str]) -> None:
     """Whether everything that a study names is known: methods, the figure's kind, tasks, checkpoints and quantities. `sets` are the
     test sets and transfer tasks of all scales. Raises StudyError."""
-    for method in (study.method, *(cell.method for cell in study.cells)):
-        if method is not None and method not in BASES:
-            raise StudyError(f"There is no method {method}; choose one of {', '.join(BASES)}.", method, "method")
+    known = methods.names()
+    for method in dict.fromkeys((study.method, *(cell.method for cell in study.cells if cell.method is not None))):
+        if method not in known:
+            raise StudyError(f"There is no method {method}; choose one of {', '.join(known)}.", str(method), "method")
     kinds = typing.get_args(typing.get_type_hints(FigureSpec)["kind"])
     if study.figure is not None and study.figure.kind not in kinds:
         raise StudyError(f"There is no kind of figure {study.figure.kind}; choose one of {', '.join(kinds)}.", study.figure.kind, "figure")
