@@ -208,6 +208,9 @@ class Command:
     def list(self) -> int:
         """Print every study, and what is wrong with those that cannot be run; the exit status: 2 if there are any."""
         wrong = [str(fault) for fault in self.around.faults]
+        papers = dict.fromkeys(study.source for study in self.around.studies if study.source is not None)
+        for paper in papers:
+            print(", ".join(filter(None, (f"{paper.name}: {paper.title} ({paper.authors})", paper.link, paper.code))))
         for study in self.around.studies:
             print(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)")
             try:

@@ -72,8 +72,9 @@ def repeats(store: Store, own: Mapping[str, DataFrame]) -> str:
     if largest <= SAME:
         within = f"to within {max(SHOWN, math.ceil(largest / SHOWN) * SHOWN):.4f} points" if largest else "to the last digit"
         return f"Your {count} the published {'ones' if len(compared) > 1 else 'one'} {within}."
+    by = f"by {largest:.4f}" if math.isfinite(largest) else "in a score that one of them lacks"
     off = sum(one.largest > SAME for one in compared.values())
     return (
-        f"{off} of your {len(compared)} runs that are published, too, differ from those by more than {SAME} points: {worst} by {largest:.4f}. "
+        f"{off} of your {len(compared)} runs that are published, too, differ from those by more than {SAME} points: {worst} {by}. "
         f"Another version of a library or a changed line may be why; --verify-published trains published runs anew."
     )

@@ -12,7 +12,7 @@ from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.resolve.ledger import Ledgers
 from core.spec.profiles import PROFILES
-from core.spec.scale import SCALES, Scale
+from core.spec.scale import Scale
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -40,9 +40,7 @@ class Publishing:
         """Draw everything that is published, of this scale or of all; the exit status."""
         store = Store(self.published / "none", self.published)
         drawing = Drawing(self.options, PROFILES[0], store, self.published, self.figures)
-        known = finding.recorded(store)
-        for one in SCALES.values() if scale is None else (scale,):
-            if one.name in known:
-                found = finding.demo_sources() if one.name == "demo" else known[one.name]
-                drawing.redraw_scale(self.studies, one, found, one.seeds)
-        return 0
+        if scale is None:
+            return drawing.redraw(self.studies)
+        found = finding.demo_sources() if scale.name == "demo" else finding.recorded_sources(scale, store)
+        return drawing.redraw_scale(self.studies, scale, found, scale.seeds) if found is not None else 0
