@@ -9,15 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
+from desk import until
+from fake_jobs import made_result
+from fake_store import config_of
 
 from core.spec.scale import DEMO, MINI
 from core.store import pack, parquet
 from core.store.parquet import Damaged
 from core.store.store import Store
 from core.store.stored import CorruptRun
-from desk import until
-from fake_jobs import made_result
-from fake_store import config_of
 from studies import find
 
 ROOT = Path(__file__).parent.parent

@@ -1,14 +1,14 @@
 """What publishing says and keeps: one's own runs against the published ones, and ledgers that go with the runs."""
 
 import pytest
+from fake_jobs import made_result
+from fake_store import config_of
 
 from core.runner.compare import repeats
 from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers
 from core.spec.result import Result, Row
 from core.spec.scale import MINI
 from core.store.store import Store
-from fake_jobs import made_result
-from fake_store import config_of
 from studies import find
 
 CONFIGS = [config_of(find("mocose-table3"), cell.labels, 0, scale=MINI) for cell in find("mocose-table3").cells]

@@ -42,14 +42,14 @@ def scores(rows: DataFrame) -> dict[tuple, float]:
     columns = (kept[name].tolist() for name in ("checkpoint", "task", "metric", "step", "value"))
     return {
         (checkpoint, task, metric, step if checkpoint == "curve" else None): value
-        for checkpoint, task, metric, step, value in zip(*columns)
+        for checkpoint, task, metric, step, value in zip(*columns, strict=True)
     }
 
 
 def apart(one: float, other: float) -> float:
     """|one - other|; 0 for two NaN, infinite for a single one."""
-    if one != one or other != other:
-        return 0.0 if one != one and other != other else float("inf")
+    if math.isnan(one) or math.isnan(other):
+        return 0.0 if math.isnan(one) and math.isnan(other) else math.inf
     return abs(one - other)
 
 

@@ -51,7 +51,7 @@ def _check_cells(study: Study) -> None:
         if cell.labels in seen:
             raise StudyError(f"{study.name} has two cells {_spoken(cell.labels)}; give each labels of its own.", "cells")
         seen.add(cell.labels)
-        if len(cell.labels) != len(study.axes) or any(l not in a.labels for l, a in zip(cell.labels, study.axes)):
+        if len(cell.labels) != len(study.axes) or any(l not in a.labels for l, a in zip(cell.labels, study.axes, strict=True)):
             raise StudyError(
                 f"The cell {_spoken(cell.labels)} does not lie on the axes of {study.name}; give it one label of each, in their order.",
                 *cell.labels, "cells",

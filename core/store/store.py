@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from core.store import files
-from core.store import locks
-from core.store import parquet
-from core.store.published import MEND, Published
-from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun, believed
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, run_id
 from core.spec.result import Result
+from core.spec.run import RunConfig
+from core.store import files, locks, parquet
+from core.store.published import MEND, Published
+from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun, believed
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
@@ -53,7 +51,7 @@ class Store:
         return self._own(run).exists() or (use_published and run in self._packs)
 
     def stamp(self, run: str) -> tuple[int, int] | None:
-        """What changes whenever one's own run is written; None if it is not there."""
+        """A value that changes whenever the user's own run is written; None if the run does not exist."""
         try:
             found = os.stat(self._own(run))
         except OSError:
@@ -83,7 +81,7 @@ class Store:
             self.checkpoint(run).unlink()
 
     def load(self, run: str) -> StoredRun:
-        """The run, one's own before the published one. Raises MissingRun, CorruptRun or OtherVersion."""
+        """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
         if self._own(run).exists():
             return _stored(run, *self._checked(self._own(run)), "own")
         if run in self._packs:
@@ -91,7 +89,7 @@ class Store:
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
-        """Every test pair of one's own run, or None where none are kept (published runs have none). Raises CorruptRun."""
+        """Every test pair of the user's own run; None if no pairs are stored (published runs have none). Raises CorruptRun."""
         path = self._pairs(run)
         if not path.exists():
             return None
@@ -104,7 +102,7 @@ class Store:
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
-        """Whether one's own run is there and can be believed. A damaged file is set aside with a printed sentence: the run's own,
+        """Whether the user's own run exists and can be believed. A damaged file is set aside with a printed sentence: the run's own,
         and it counts as missing; its pairs alone, and it stays done without them. `claimed` says that the caller holds the claim."""
         own, pairs = self._own(run), self._pairs(run)
         if not own.exists() or not self._sound(run, own, lambda: self._checked(own), "it counts as missing", claimed):

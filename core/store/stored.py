@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, from_canonical_json, run_id
 from core.spec.result import Status
+from core.spec.run import RunConfig
 
 if TYPE_CHECKING:
     from pandas import DataFrame
