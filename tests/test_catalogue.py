@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import run_study
 import studies
 from core.data.sources import demo_sources
 from core.report.quantities import CURVE, DERIVED, UNITS
@@ -180,25 +181,40 @@ def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path, t
         found.find("mine-table2")
 
 
-def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(desk):
-    file = written(desk.folder, STUDY.replace('rows="size",', "rows=class,"))
-    place = {"PAPERS_FOLDER": str(desk.folder)}
+@pytest.fixture
+def command(tmp_path, capsys):
+    """The command line over the shipped studies and those of a test, which trains nothing: exit status, output and errors."""
+
+    def do(*words: str) -> tuple[int, str, str]:
+        found = catalogue(Path(studies.__file__).parent, tmp_path)
+        around = run_study.Surroundings(
+            studies=found.studies, find=found.find, groups=found.groups, faults=found.faults, check=found.check, job="none", warm=(),
+            home=tmp_path / "home",
+        )  # fmt: skip
+        status = run_study.main([*words, "--scale", "demo", "--device", "cpu"], around)
+        assert not (tmp_path / "home" / "results").exists()
+        return status, *capsys.readouterr()
+
+    return do
+
+
+def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_path, command):
+    file = written(tmp_path, STUDY.replace('rows="size",', "rows=class,"))
     sentence = f"{file}, line 16: It is no Python (invalid syntax); mend that line.\n"
-    listed = desk.do("--list", **place)
-    assert (listed.returncode, listed.stderr) == (2, sentence) and "mocose-table3" in listed.stdout
-    for words in (("mine-table2", "--plan"), ("mine-table2",), ("--all", "--plan"), ("--all", "--regenerate-figures")):
-        refused = desk.do(*words, **place)
-        assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", sentence)
-    other = desk.do("mocose-table3", "--plan", **place)
-    assert other.returncode == 0 and f"Passed over: {sentence}" in other.stdout and "missing" in other.stdout
+    status, out, wrong = command("--list")
+    assert (status, wrong) == (2, sentence) and "mocose-table3" in out and "mine-table2" not in out
+    for words in (["mine-table2", "--plan"], ["mine-table2"], ["mine", "--plan"], ["--all", "--plan"], ["--all", "--regenerate-figures"]):
+        assert command(*words) == (2, "", sentence)
+    status, out, wrong = command("mocose-table3", "--plan")
+    assert (status, wrong) == (0, "") and f"Passed over: {sentence}" in out and "18 distinct runs" in out
 
 
-def test_a_study_whose_runs_cannot_be_made_is_refused_before_any_training(desk):
-    file = written(desk.folder, STUDY.replace('"queue.size": 256', '"queue.size": 0'))
-    for words in (("mine-table2",), ("mine-table2", "--plan"), ("--list",)):
-        refused = desk.do(*words, PAPERS_FOLDER=str(desk.folder))
-        assert refused.returncode == 2 and refused.stderr.startswith(f"{file}, line 19: 256 makes no run under paper: queue.size is 0")
-    assert desk.started() == []
+def test_a_study_whose_runs_cannot_be_made_is_refused_before_any_training(tmp_path, command):
+    file = written(tmp_path, STUDY.replace('"queue.size": 256', '"queue.size": 0'))
+    for words in (["mine-table2"], ["mine-table2", "--plan"], ["mine-table2", "--list"]):
+        status, _, wrong = command(*words)
+        assert status == 2 and wrong.startswith(f"{file}, line 19: 256 makes no run under paper: queue.size is 0")
+    assert command("mocose-table3", "--plan")[0] == 0
 
 
 def test_a_study_that_is_one_file_is_trained_and_stored(desk):

@@ -26,9 +26,9 @@ class Known:
         """The studies of these names, each once. Raises UserError for one that does not exist or is wrong."""
         found: dict[str, Study] = {}
         for name in names:
+            if wrong := [fault for fault in self.faults if fault.file.parent.name == name]:
+                raise UserError(str(wrong[0]))
             if name in self.groups:
-                if wrong := [fault for fault in self.faults if fault.file.parent.name == name]:
-                    raise UserError(str(wrong[0]))
                 found |= {study.name: study for study in self.groups[name]}
                 continue
             study = self.find(name)
@@ -55,7 +55,7 @@ class Known:
         wrong = [str(fault) for fault in self.faults]
         studies = self.named(names) or self.studies
         for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
-            print(", ".join(filter(None, (f"{paper.name}: {paper.title} ({paper.authors})", paper.link, paper.code))))
+            print(", ".join(filter(None, (f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code))))
         for study in studies:
             print(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)")
             try:
