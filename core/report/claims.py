@@ -10,7 +10,6 @@ import pandas as pd
 
 from core.report.cells import StudyResult
 from core.report.naming import contrast_here
-from core.report.notes import PAPERS
 from core.report.verdicts import Verdict, verdicts
 from core.spec.claim import Claim
 from core.spec.deviations import explained
@@ -119,4 +118,4 @@ def of_scale(result: StudyResult) -> str:
         return "These verdicts speak of the demo: a made-up language and a small encoder. They say nothing of English."
     if result.scale.name == "mini":
         return f"These verdicts speak of short runs of {result.sources.encoder_name}, not of the paper's encoder."
-    return f"These verdicts speak of {PAPERS[result.study.paper]}'s own setting."
+    return f"These verdicts speak of {result.study.paper_name}'s own setting."

@@ -13,14 +13,13 @@ from core.report.worst import worst
 from core.spec.deviations import explained
 from core.spec.table import Metric
 
-PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
 
 
 def title(result: StudyResult) -> str:
     """Paper, table and caption."""
-    return f"{PAPERS[result.study.paper]} {result.study.title}: {text_here(result.study.caption, result)}"
+    return f"{result.study.paper_name} {result.study.title}: {text_here(result.study.caption, result)}"
 
 
 def setting(result: StudyResult) -> str:

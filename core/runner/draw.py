@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.data import sources as finding
 from core.runner.cli import Options
+from core.runner.compare import repeats
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
@@ -131,4 +132,7 @@ class Drawing:
             print(f"{summary.missing} runs are missing; their cells are left open.")
         if summary.published:
             print(f"{summary.published} runs come from the project's published results, not from this machine.")
+        own = {run.run_id: run.rows for section in summary.sections for run in section.result.runs if run.source == "own"}
+        if (sentence := repeats(self.store, own)):
+            print(sentence)
         return summary.sections

@@ -11,7 +11,6 @@ from core.report.cells import RunResult, StudyResult
 from core.report.contrasts import Readings
 from core.report.naming import text_here
 from core.report.next_runs import Next, next_runs
-from core.report.notes import PAPERS
 from core.report.signflip import sentences
 from core.report.verdicts import Verdict, verdicts
 from core.spec.claim import Claim
@@ -204,7 +203,7 @@ def slug(text: str) -> str:
 def title(study: Study, result: StudyResult | None = None) -> str:
     """Paper, table and caption, the caption as it holds at a result's scale."""
     caption = study.caption if result is None else text_here(study.caption, result)
-    return f"{PAPERS[study.paper]} {study.title}: {caption}"
+    return f"{study.paper_name} {study.title}: {caption}"
 
 
 def answer(page: Page) -> str:

@@ -17,7 +17,7 @@ from core.report import claims
 from core.report.cells import RunResult, StudyResult
 from core.report.frames import csv_text
 from core.report.naming import contrast_here, label_here, text_here
-from core.report.notes import ENVIRONMENT, PAPERS, flattened, of_paper, of_runs, reading
+from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
 from core.report.page import charts
 from core.report.page.content import Card, Edition, Page, Standing, answer, slug, title
 from core.report.quantities import curve
@@ -62,7 +62,7 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {"slug": slug, "markdown": lambda text: re.sub(r"([|*_<`\\\[\]])", r"\\\1", str(text))}
     made.globals |= {
-        "MARKS": claims.MARKS, "PAPERS": PAPERS, "READING": claims.READING, "charts": charts, "Markup": markupsafe.Markup, "title": title, "grid": grid,
+        "MARKS": claims.MARKS, "READING": claims.READING, "charts": charts, "Markup": markupsafe.Markup, "title": title, "grid": grid,
         "marks": marks, "measured": claims.measured, "signed": claims.signed, "number": number, "reading": reading, "of_paper": of_paper,
         "of_runs": of_runs, "label_here": label_here, "contrast_here": contrast_here, "text_here": text_here, "kind": charts.kind, "numbers_in": numbers_in,
         "profiles_of": profiles_of, "style": (TEMPLATES / "page.css").read_text(), "script": (TEMPLATES / "page.js").read_text(), "explained": explained,
