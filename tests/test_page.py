@@ -177,7 +177,7 @@ def test_every_number_of_cards_and_tables_is_in_a_csv(page):
     labels = {float(label) for study in given.studies for axis in study.axes for label in axis.labels if re.fullmatch(r"[\d.]+", label)}
     html = re.sub(r"<(code|blockquote|style|script|h[1-6]|dl|summary)\b.*?</\1>", "", files["index.html"], flags=re.DOTALL)
     html = re.sub(r"<p class=\"small\"><b>On the paper.*?</ul>|<th scope.*?</th>", "", html, flags=re.DOTALL)
-    shown = re.findall(r"[+−]?\d+\.\d+", Reader(html).text)
+    shown = re.findall(r"(?<![\w.])[+−]?\d+\.\d+(?![\w.])", Reader(html).text)
     assert len(shown) > 60
     known = np.array(sorted({abs(v) for v in held} | {abs(100 * v) for v in held} | labels))
     for text in shown:

@@ -105,3 +105,13 @@ def test_a_half_run_study_is_drawn(kind):
 def test_untrained_bert_has_a_line_of_its_own_among_the_spectra():
     shown = pictures._distinct(of(find("mocose-figure7"), filled(find("mocose-figure7"))))
     assert [cell.cell.labels[0] for cell in shown] == ["MoCoSE", "SimCSE", "BERT"]
+
+
+def test_the_papers_own_curves_stand_beside_ours_at_their_share_of_the_run():
+    study = find("mocose-figure5")
+    with drawing():
+        axes = pictures.of_levels(of(study, filled(study))).axes[0]
+    printed = [line for line in axes.lines if line.get_linewidth() == 0.8 and len(line.get_xdata())]
+    assert [len(line.get_xdata()) for line in printed] == [48, 51] and {line.get_markerfacecolor() for line in printed} == {"white"}
+    assert list(printed[0].get_ydata())[:2] == [23.6, 10.5] and next(iter(printed[1].get_ydata())) == 17.3
+    assert printed[0].get_xdata()[1] == pytest.approx(300 / 15_625 * 300)  # the made-up runs have 300 steps
