@@ -61,7 +61,7 @@ def made(**deviations_):
         ("demo", "released"): [Section(result=under("released", 40.0), picture=None)],
     }
     page = gathered_page((TABLE, TABLE7, find("esimcse-table11")), sections)
-    return page, page_files(page, Path("results"), Path("figures"), lambda run: Path(f"results/runs/{run.run_id}.parquet"), deviations_)
+    return page, page_files(page, Path("results"), Path("figures"), lambda run, scale: Path(f"results/runs/{run.run_id}.parquet"), deviations_)
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +249,7 @@ def test_what_cannot_be_compared_says_why_and_the_paper_is_quoted():
     text = markdown(one)
     assert "∅ not comparable: The queue never turns over." in text and "“First \\| second.” (Section 4). Decided by: 0.5 against 0.8." in text
     page = gathered_page((TABLE,), {("demo", "paper"): [Section(result=one, picture=None)]})
-    seen = Reader(page_files(page, Path("r"), Path("f"), lambda run: None, {})["index.html"])
+    seen = Reader(page_files(page, Path("r"), Path("f"), lambda run, scale: None, {})["index.html"])
     assert "The queue never turns over." in seen.text and "∅ not comparable" in seen.text
     row = claim_frame([one]).iloc[0]
     assert (row["verdict"], row["reason"], row["chance"]) == ("not comparable", one.not_comparable, "")
