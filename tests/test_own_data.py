@@ -66,7 +66,7 @@ def test_names_twice_and_claims_are_refused():
     for arguments, sentence in (
         (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "names a twice"), (["--all", "--pairs", "a.tsv"], "leave out --all"),
         (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
-        (["table3", "--pairs", "x="], "names no file"),
+        (["table3", "--pairs", "x="], "names no file"), (["table3", "--text", "a", "--publish"], "--publish is for runs on the papers' data"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=sentence):
             cli.parse(arguments)

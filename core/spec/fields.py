@@ -102,8 +102,8 @@ def _field(name: str, section: str, kind: type[Section]) -> Field:
     path = f"{section}.{name}" if section else name
     expected = next(hint for own, hint in field_types(kind).items() if public_name(own) == name)
     text = meanings(kind).get(name, "")
-    meaning, _, numbers = text.partition(" (D")
-    numbers = re.findall(r"D\d+", f"D{numbers}") if numbers else []
+    meaning, _, rest = text.partition(" (D")
+    numbers = re.findall(r"D\d+", f"D{rest}") if rest else []
     return Field(
         path=path, choices=_choices(expected), deviations=tuple(numbers), meaning=meaning,
         defaults=_defaults(section, kind, name), settled=settled_by(path),
