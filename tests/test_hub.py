@@ -223,7 +223,7 @@ def test_two_at_once_fetch_the_same(served, tmp_path):
     script = "import sys, core.data.hub as hub, core.data.pins as pins; print(hub.fetch(pins.DATA, pins.CORPUS_FILE, sys.argv[1]))"
     both = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=60)[0].strip() for process in both]
-    assert said[0] == said[1] and open(said[0], "rb").read() == TEXT
+    assert said[0] == said[1] and Path(said[0]).read_bytes() == TEXT
 
 
 def test_unreachable(tmp_path, monkeypatch):

@@ -136,8 +136,9 @@ def unpack(archive: Path) -> Path:
 
 def _download(repository: Repository, name: str, cache_dir: Path, wanted: str | None, accepted: str | None) -> Path:
     """The file as the hub's client brings it, of the wanted commit and under the accepted name if there are such. Raises UserError."""
-    from core.data.traffic import TIMEOUT, bounded, endpoint, host
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+
+    from core.data.traffic import TIMEOUT, bounded, endpoint, host
 
     revision = wanted or "main"
     what = f"{name} from {repository.name} (revision {revision[:12]})"
