@@ -198,12 +198,13 @@ def test_other_content_than_accepted_before(served, tmp_path):
     ],
 )
 def test_what_a_hub_sends_is_bounded(served, tmp_path, monkeypatch, fault, sentence):
-    monkeypatch.setattr(traffic, "GRACE", 0.5 if fault == "drip" else 60.0)
+    monkeypatch.setattr(traffic, "GRACE", 3.0 if fault == "drip" else 60.0)
     served.fault = fault
     began = time.monotonic()
     with pytest.raises(UserError, match=f"{sentence}.*--scale demo runs without"):
         text(tmp_path)
     assert nothing_kept(tmp_path) and time.monotonic() - began < 60 and len(served.asked) < 20
+    monkeypatch.setattr(traffic, "GRACE", 60.0)
     served.fault = None
     served.patience.set()
     assert text(tmp_path).read_bytes() == TEXT
