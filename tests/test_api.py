@@ -60,7 +60,7 @@ def test_frames_hold_what_is_stored(home):
 
 def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
     table = load().table("table6b", seeds=2)
-    assert len(table) == len(studies.find("table6b").cells) and set(table["n"]) == {2} and "published" in table
+    assert len(table) == len(studies.find("table6b").cells) and set(table["n"]) == {2} and "printed" in table
     assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
 
 
