@@ -5,7 +5,6 @@ so rendering two frames of the same shape from two equal streams gives the same 
 """
 
 from random import Random
-from typing import Optional
 
 from core.demo.frame import Entity, Frame, one
 from core.demo.lexicon import Concept

@@ -10,9 +10,9 @@ A set is made of families. A family starts from one random frame of a reserved e
 occur in the training text) and changes it in several ways; gold scores follow from the frames alone (`frame.gold`).
 """
 
-from functools import lru_cache, cache
+from functools import cache
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.demo.frame import (ALONE, MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TO_PERSON, TO_RECEIVER,
                                     TO_THING, TRAITS, Entity, Frame, concept, draw, gold, one, reserved,
@@ -86,7 +86,7 @@ def omission(rng: Random, frame: Frame) -> Frame:
 
 def bare(rng: Random, frame: Frame) -> Frame:
     """Return the frame without circumstances and attributes."""
-    plain = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
+    plain: dict[str, Any] = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
     return frame._replace(place=None, time=None, manner=None, **plain)
 
 
@@ -111,7 +111,7 @@ def short(rng: Random, frame: Frame) -> Frame:
 
 def long(rng: Random, frame: Frame) -> Frame:
     """Return the frame with every circumstance filled."""
-    filled = {slot: concept(rng, groups) for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
+    filled: dict[str, Any] = {slot: concept(rng, groups) for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
               if getattr(frame, slot) is None}
     return frame._replace(**filled)
 

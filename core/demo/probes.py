@@ -9,7 +9,7 @@ Labels are balanced. All events are reserved ones (see `frame.reserved`): they d
 """
 
 from collections.abc import Iterator
-from functools import lru_cache, cache
+from functools import cache
 from itertools import cycle
 from random import Random
 from typing import NamedTuple

@@ -19,7 +19,6 @@ import socket
 import sys
 from collections.abc import Callable
 
-import pandas
 
 from core.runner.process.child import live
 from core.store import files
