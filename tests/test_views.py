@@ -24,10 +24,10 @@ from core.engine.rewriting.typos import misspelt
 from core.engine.tokens import tokenise
 from core.methods.losses import info_nce
 from core.methods.mocose.model import MoCoSE
+from core.spec.profiles import base
+from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
-from core.spec.profiles import base
-from core.spec.run import TextView
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 
