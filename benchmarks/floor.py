@@ -6,6 +6,7 @@ Not counted: everything element by element (dropout, GELU, LayerNorm, softmax), 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,6 @@ from torch import Tensor, nn
 
 from benchmarks.timing import median_seconds
 from core.spec.run import RunConfig
-import itertools
 
 ADAMW_BYTES = 7 * 4  # a parameter: weight, gradient and both moments read, weight and moments written
 EMA_BYTES = 3 * 4  # a parameter: target and source read, target written

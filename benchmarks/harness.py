@@ -13,12 +13,12 @@ from pathlib import Path
 import studies
 from benchmarks.setting import Setting
 from benchmarks.timing import Row
+from core.data.sources import demo_sources
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.runner.plan import plan
-from core.data.sources import demo_sources
-from core.store.store import Store
 from core.spec.scale import DEMO
+from core.store.store import Store
 
 HOME = Path(__file__).resolve().parents[1]
 STUDY, SHORT = "esimcse-table11", ("--set", "train.steps=4", "--set", "eval.every=4")

@@ -18,8 +18,8 @@ from benchmarks.step import OurTraining
 from benchmarks.timing import Row, alternated, now
 from core.engine.batches import batch_indices
 from core.engine.text import training_text
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 
 
 class PeerTraining:

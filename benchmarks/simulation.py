@@ -15,7 +15,19 @@ import numpy as np
 
 from core.report.sequential import LOOKS, alpha_at, claim_p, on_values, settled, tails
 from core.spec.claim import (
-    ROUNDING, Claim, Contrast, all_of, any_of, at_least, best, differ, gains, greater, scatters_more, truth, within,
+    ROUNDING,
+    Claim,
+    Contrast,
+    all_of,
+    any_of,
+    at_least,
+    best,
+    differ,
+    gains,
+    greater,
+    scatters_more,
+    truth,
+    within,
 )  # fmt: skip
 
 CELLS = tuple((name,) for name in "abcdef")

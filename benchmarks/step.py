@@ -13,8 +13,8 @@ from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
 from core import methods
 from core.engine.batches import batch_indices, training_batches
-from core.methods.contrastive import TrainingText
 from core.engine.trainer import train
+from core.methods.contrastive import TrainingText
 from core.spec.run import RunConfig
 from core.spec.vary import vary
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from core.spec.claim import Claim, all_of, greater
 from core.spec.identity import run_id
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.result import Result, Row
 from core.spec.scale import SCALES
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from tests import fake_jobs
 
 LEVELS = {128: 56.0, 256: 50.0, 384: 53.0, 512: 53.0}  # by queue size

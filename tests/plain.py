@@ -6,9 +6,8 @@ Written from studies/reference and the papers' equations, without anything from 
 import copy
 import math
 
-import torch
-
 import tiny
+import torch
 
 
 class PlainMoCoSE:

@@ -6,9 +6,8 @@ outside, as they were drawn, and are spread over the padding here.
 
 import math
 
-import torch
-
 import tiny
+import torch
 
 
 class Drops:

@@ -4,9 +4,9 @@ import importlib
 from pathlib import Path
 
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
 from core.data.sources import demo_sources
 from core.engine import job

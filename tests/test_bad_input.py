@@ -11,8 +11,8 @@ import pytest
 from desk import Desk, encoder
 
 import run_study
-from core.runner.train import Training
 from core.data.senteval import year_files
+from core.runner.train import Training
 
 DEV = "STS/STSBenchmark/sts-dev.csv"
 TEXT, GOLD = year_files("STS13", "FNWN")

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tiny
 import torch
 from scipy.stats import spearmanr
 
-import tiny
+from core.data.sts import StsSet
 from core.engine.evaluation import baselines
 from core.engine.evaluation.metrics import cosines, spearman
 from core.engine.evaluation.scorer import Scorer
-from core.data.sts import StsSet
 from core.engine.tokens import TokenTable
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")

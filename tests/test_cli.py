@@ -16,11 +16,11 @@ import run_study
 import studies
 from core.data import fetch, sources
 from core.runner import cli
-from core.spec.profiles import base
-from core.spec.views import TextView
 from core.spec.errors import UserError
+from core.spec.profiles import base
 from core.spec.scale import MINI
 from core.spec.vary import vary
+from core.spec.views import TextView
 
 
 def answer(capsys, *arguments: str) -> str:

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
+from core.engine.encoder.packing import pack
 from core.methods import clusters
 from core.methods.clusters import spherical_kmeans, summarised
 from core.methods.mocose.model import MoCoSE
-from core.engine.encoder.packing import pack
 from core.methods.mocose.sections import NegativeQueue
 from core.spec.errors import UserError
 

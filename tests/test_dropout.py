@@ -3,15 +3,15 @@
 import math
 
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
 from core.engine.encoder import dropout
 from core.engine.encoder.dropout import Dropout, DropoutStream, dropped_of_65536, give, scale
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.streams import stream_seed
+from core.methods.mocose.model import MoCoSE
 
 CPU = torch.device("cpu")
 MASK = (1 << 64) - 1

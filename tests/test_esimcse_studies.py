@@ -1,13 +1,13 @@
 """ESimCSE's studies: true to the printed numbers and to the scripts' settings, their claims judged on the paper's own numbers."""
 
 import pytest
-
-from core.spec.profiles import PROFILES
-from core.spec.claim import Contrast, Joined, Term, above, greater, holds_as_printed, truth
-from core.spec.identity import run_id
-from core.spec.scale import DEMO, MINI, PAPER, EncoderSource, Sources
 from fake_store import SOURCES
 from printed import printed_rows
+
+from core.spec.claim import Contrast, Joined, Term, above, greater, holds_as_printed, truth
+from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
+from core.spec.scale import DEMO, MINI, PAPER, EncoderSource, Sources
 from studies import STUDIES
 
 BY_NAME = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}

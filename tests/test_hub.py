@@ -6,22 +6,20 @@ import io
 import json
 import socket
 import tarfile
-
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file
-
 import senteval_folder
 import tiny_checkpoint
-from core.data import hub
-from core.data import hub_pins
+import torch
+from hub_server import COMMIT, Hub
+from safetensors.torch import load_file
+
+from core.data import hub, hub_pins
 from core.data.hub_pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.views import MODELS, OWN_ENCODER
-from hub_server import COMMIT, Hub
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
 SHA = hashlib.sha256(TEXT).hexdigest()

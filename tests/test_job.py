@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import torch
 
+from core.data.sources import demo_sources
+from core.data.sts import StsSet, load_demo, sets_digest
+from core.demo.probes import TASKS
 from core.engine import job, trainer
 from core.engine.evaluation import rows
-from core.engine.rewriting import views
-from core.demo.probes import TASKS
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.evaluation import Evaluation, SetScore
-from core.data.sts import StsSet, load_demo, sets_digest
-from core.data.sources import demo_sources
-from core.spec.profiles import base
-from core.spec.views import TextView
+from core.engine.rewriting import views
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.profiles import base
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
+from core.spec.views import TextView
 
 
 @pytest.fixture(scope="module")

@@ -10,17 +10,17 @@ import time
 import pytest
 from desk import Desk, until
 
-from core.store import locks
 from core.runner.devices import Resources, Slots
 from core.runner.launch import Launcher, diagnosis
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.spec.profiles import base
-from core.spec.execution import Execution
 from core.spec.errors import UserError
+from core.spec.execution import Execution
 from core.spec.identity import run_id
+from core.spec.profiles import base
 from core.spec.vary import vary
+from core.store import locks
 
 
 @pytest.fixture(scope="module")

@@ -62,14 +62,14 @@ def test_slots_are_shared_and_given_back(tmp_path, monkeypatch):
     mine, theirs = Slots(two), Slots(two)
     a, b = mine.take(), theirs.take()
     assert {a.name, b.name} == {"cpu.0", "cpu.1"} and mine.take() is None and theirs.take() is None
-    locks.release(a.descriptor)
+    mine.give_back(a)
     assert theirs.take().name == a.name
 
 
 def test_gpu_slots_show_a_run_one_device(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     three = Resources(device="cuda", jobs=3, threads=1, gpus=("0", "3"))
-    assert three.names == ("gpu0.0", "gpu3.0", "gpu0.1")
+    assert three.names == ("gpu0.0", "gpu3.0", "gpu0.1", "gpu3.1")
     slots = Slots(three)
     assert [slots.take().environment["CUDA_VISIBLE_DEVICES"] for _ in range(3)] == ["0", "3", "0"]
 

@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 import pandas as pd
+from fake_store import FakeStore, config_of, filled
+from small_study import result, small, stored
 
 from core.report.frames import cell_frame
 from core.report.notes import footnotes
 from core.report.tables import markdown
 from core.spec.deviations import explain
-from core.spec.table import Axis, Cell
 from core.spec.scale import MINI
-from fake_store import FakeStore, config_of, filled
-from small_study import result, small, stored
+from core.spec.table import Axis, Cell
 from studies import find
 
 TABLE7, TABLE11 = find("table7"), find("esimcse-table11")

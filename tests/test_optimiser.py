@@ -3,13 +3,12 @@
 import math
 
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
-from core.engine.optimiser import TransformersAdamW, adamw, parameter_groups
 from core.engine.encoder.packing import pack
-from core.engine.optimiser import learning_rate
+from core.engine.optimiser import TransformersAdamW, adamw, learning_rate, parameter_groups
 from core.engine.trainer import train
 from core.spec.errors import UserError
 

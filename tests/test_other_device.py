@@ -4,11 +4,11 @@ Nothing of the loop may be read back between checks, and no operation may get te
 """
 
 import pytest
+import tiny
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-import tiny
 from core import methods
 from core.engine import replay, trainer
 from core.engine.optimiser import parameter_groups

@@ -3,14 +3,14 @@
 import re
 
 import pytest
+from fake_store import SOURCES
 
 from core import methods
 from core.spec.deviations import explanations
-from core.spec.profiles import PROFILES, deviating
 from core.spec.identity import run_id, to_plain
+from core.spec.profiles import PROFILES, deviating
 from core.spec.scale import DEMO, MINI, PAPER, Sources
 from core.spec.vary import read, vary
-from fake_store import SOURCES
 from studies import STUDIES, find
 
 LARGE = Sources(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from fake_store import SOURCES, FakeStore, filled
 from matplotlib.font_manager import findfont, get_font
 
 from core.report.cells import gather
@@ -15,7 +16,6 @@ from core.report.tables import markdown
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim, best, greater
 from core.spec.scale import DEMO
-from fake_store import SOURCES, FakeStore, filled
 from studies import find
 
 EVIL = "<script>alert('x')</script> & \"quoted\""

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 import torch.nn.functional as F
 
-import tiny
 from core.engine.encoder import linear as product
 from core.engine.encoder.grid import layout
 from core.engine.encoder.packing import pack

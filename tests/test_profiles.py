@@ -12,8 +12,8 @@ import pytest
 from places import SHARED, SUPPORT
 
 from core import methods
-from core.spec.profiles import PROFILES, base
 from core.spec.identity import to_plain
+from core.spec.profiles import PROFILES, base
 from core.spec.scale import PAPER, EncoderSource, Sources
 from core.spec.vary import paths, read, vary
 from studies import find

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from core.methods.queue import KeyQueue, VectorQueue
 from core.methods.esimcse.sections import MomentumQueue
 from core.methods.mocose.sections import NegativeQueue
+from core.methods.queue import KeyQueue, VectorQueue
 
 
 def trace(size, init_size, batch, steps, init):

@@ -1,18 +1,18 @@
 """Repetition: ranges against a table of the released code's, places, lengths, and who draws."""
 
+import itertools
 import random
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from core.data.sources import DEMO_ENCODER
 from core.engine.evaluation.encoding import load_checkpoint
+from core.methods.esimcse.sections import Repetition
 from core.methods.repetition import insertions, positions, repeat_tokens, repeat_words, stream_for
 from core.methods.stopwords import STOP_WORDS
-from core.data.sources import DEMO_ENCODER
-from core.methods.esimcse.sections import Repetition
 from core.spec.errors import UserError
-import itertools
 
 PAPER = Repetition(rate=0.32, cap=None)
 RELEASED = Repetition(rate=0.32, range="released")

@@ -1,10 +1,10 @@
 """Steps at fixed shapes: the same losses as without padding, whatever is captured and replayed; graphs themselves where a GPU is."""
 
 import pytest
+import tiny
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-import tiny
 from core import methods
 from core.engine import replay, trainer
 from core.engine.encoder.packing import pack

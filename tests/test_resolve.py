@@ -13,10 +13,10 @@ import known_jobs
 import pytest
 from desk import Desk, until
 
-from core.store.store import Store
-from core.spec.profiles import PROFILES
 from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
 from core.spec.scale import MINI
+from core.store.store import Store
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.known_jobs:run"}
 RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")

@@ -1,17 +1,17 @@
 """Continuation and translation with tiny random models of the papers' kinds: against generation one sentence at a time."""
 
 import pytest
+import tiny
+import tiny_checkpoint
 import torch
 from transformers import AutoTokenizer, XLNetConfig, XLNetLMHeadModel
 
-import tiny
-import tiny_checkpoint
 from core.engine.rewriting import views
 from core.engine.rewriting.generation import APPENDED, continued, translated
 from core.engine.rewriting.models import load_model
-from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.views import TextView
 
 CPU = torch.device("cpu")
 TEXTS = ["w1 w2 w3 w4 w5", "w7", "  ", "w3 w9 w9", "w5 w6 w8"]

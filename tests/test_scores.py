@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.engine.evaluation import metrics
 from core.data.sts import StsSet
+from core.engine.evaluation import metrics
 
 draw = np.random.default_rng(0)
 

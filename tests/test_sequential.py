@@ -7,7 +7,22 @@ import pytest
 from scipy import stats
 
 from core.report.sequential import (
-    ALPHA, LOOKS, SHARES, Chance, PValues, Tail, alpha_at, chances, claim_p, decide, futile, on_values, p_values, settled, shrunk, tails,
+    ALPHA,
+    LOOKS,
+    SHARES,
+    Chance,
+    PValues,
+    Tail,
+    alpha_at,
+    chances,
+    claim_p,
+    decide,
+    futile,
+    on_values,
+    p_values,
+    settled,
+    shrunk,
+    tails,
 )  # fmt: skip
 from core.spec.claim import Claim, above, all_of, any_of, at_least, greater, within
 

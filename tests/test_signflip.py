@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from small_study import result, small, stored
 
 from core.report.signflip import flat, noise_sd, sentences
 from core.spec.table import Axis, Cell
-from small_study import result, small, stored
 
 ONE = np.random.default_rng(0)
 

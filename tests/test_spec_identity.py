@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from places import ROOT
 
-from core.methods.esimcse.sections import MomentumQueue
-from core.methods.mocose.sections import NegativeQueue
-from core.spec.views import TextView
 from core import methods
-from core.spec import run as configs, views
 from core.methods.esimcse import sections as esimcse_sections
+from core.methods.esimcse.sections import MomentumQueue
 from core.methods.mocose import sections as mocose_sections
-from core.spec import identity
-from core.spec.profiles import PROFILES, base
+from core.methods.mocose.sections import NegativeQueue
+from core.spec import identity, views
+from core.spec import run as configs
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, from_plain, run_id, to_plain
+from core.spec.profiles import PROFILES, base
 from core.spec.section import Section, alternatives, field_types
 from core.spec.vary import vary
+from core.spec.views import TextView
 
 # If one of these changes, every stored result is orphaned. That is right only together with NUMERICS or before a release.
 GOLDEN = {

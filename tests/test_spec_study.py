@@ -1,17 +1,17 @@
 """Studies: what does not hang together, which of base, profile and cell wins, and a user's own variants."""
 
 import pytest
+from made_scales import SMALL, SOURCES
 
 from core.methods.mocose.sections import NegativeQueue
-from core.spec.views import TextView
-from core.spec import run as c
 from core.methods.mocose.settings import constant, rising, wrapping
-from core.spec.profiles import PROFILES, as_coded, base
+from core.spec import run as c
 from core.spec.errors import UserError
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import PROFILES, as_coded, base
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import vary
-from made_scales import SMALL, SOURCES
+from core.spec.views import TextView
 
 MOCOSE = base("mocose", "paper")
 TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")

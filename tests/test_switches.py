@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
 from core.engine.batches import training_batches
-from core.methods.contrastive import TrainingText
 from core.engine.encoder.dropout import Dropout
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train
+from core.methods.contrastive import TrainingText
+from core.methods.mocose.model import MoCoSE
 from core.spec.identity import run_id
 from core.spec.vary import vary
 

@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 
-from core.engine.rewriting.typos import misspelt
 from places import ROOT
+
+from core.engine.rewriting.typos import misspelt
 
 TEXTS = ["The tired nurse hid the thermometer, quietly.", "A dog did not see the old teacher.", "...", "The king slept."]
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from fake_store import SOURCES, FakeStore, config_of
 from scipy import stats
 
 from core.report.cells import gather
@@ -13,12 +14,23 @@ from core.report.contrasts import ABSOLUTE, Readings
 from core.report.sequential import LOOKS, alpha_at
 from core.report.verdicts import called_best, verdicts
 from core.spec.claim import (
-    Claim, above, all_of, any_of, at_least, below, best, collapses, differ, gains, greater, scatters_more, within,
+    Claim,
+    above,
+    all_of,
+    any_of,
+    at_least,
+    below,
+    best,
+    collapses,
+    differ,
+    gains,
+    greater,
+    scatters_more,
+    within,
 )  # fmt: skip
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import DEMO
 from core.spec.study import Study
-from fake_store import SOURCES, FakeStore, config_of
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}
 A, B, C, D = ((name,) for name in SIZES)

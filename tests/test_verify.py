@@ -11,14 +11,14 @@ import pytest
 from desk import Desk
 
 import run_study
+from core.runner.verify import SAME, Difference, apart, difference, spread
+from core.spec.errors import UserError
+from core.spec.identity import NUMERICS
+from core.spec.profiles import PROFILES
+from core.spec.result import Row
 from core.store import parquet
 from core.store.store import Store
 from core.store.stored import OtherVersion
-from core.runner.verify import SAME, Difference, apart, difference, spread
-from core.spec.profiles import PROFILES
-from core.spec.errors import UserError
-from core.spec.identity import NUMERICS
-from core.spec.result import Row
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.known_jobs:run"}
 

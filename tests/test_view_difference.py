@@ -4,12 +4,12 @@ import copy
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.evaluation.metrics import cosines
+from core.methods.mocose.model import MoCoSE
 
 BATCH = pack(tiny.sentences(4, seed=50))
 

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 
 import pytest
-import torch
-
 import tiny
+import torch
+from real import minilm_dir
+
 from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
 from core.engine.encoder.packing import pack
 from core.engine.rewriting import contextual, views
@@ -24,7 +25,6 @@ from core.spec.profiles import base
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 from core.spec.views import TextView
-from real import minilm_dir
 
 CPU = torch.device("cpu")
 TEXTS = ["The tired nurse hid the thermometer, quietly.", "A dog did not see the old teacher.", "...", "The king slept."]

@@ -67,7 +67,8 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
     "studies": ("core.spec", "studies"),
 }
 WITHOUT_TORCH = ("core/spec", "core/store", "core/data", "core/report", "core/runner", "studies")
-BY_NAME = {"core/data/hub.py"}  # a process of its own, which nothing imports: it may load torch when it converts weights
+# Processes of their own, which nothing imports: the one may load torch when it converts weights, the other loads datasets.
+BY_NAME = {"core/data/hub.py", "core/data/hf_rows.py"}
 ABOVE = [path for folder in WITHOUT_TORCH for path in modules(folder)]
 
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from core.data.hub_pins import Repository
-from core.store.files import write_whole
 from core.spec.errors import UserError
+from core.store.files import write_whole
 
 
 class Lock:

@@ -8,7 +8,6 @@ import io
 
 from core.spec.errors import UserError
 
-
 LONGEST = 100_000  # characters; no sentence has so many
 
 

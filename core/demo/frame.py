@@ -20,7 +20,7 @@ from random import Random
 from typing import NamedTuple
 from zlib import crc32
 
-from core.demo.lexicon import Concept, MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS
+from core.demo.lexicon import MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS, Concept
 from core.demo.verbs import ALONE, HABITS, TO_PERSON, TO_RECEIVER, TO_THING
 
 

@@ -14,9 +14,27 @@ from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
-from core.demo.frame import (ALONE, MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TO_PERSON, TO_RECEIVER,
-                                    TO_THING, TRAITS, Entity, Frame, concept, draw, gold, one, reserved,
-                                    swapped)
+from core.demo.frame import (
+    ALONE,
+    MANNERS,
+    OBJECTS,
+    PERSONS,
+    PLACES,
+    QUALITIES,
+    TIMES,
+    TO_PERSON,
+    TO_RECEIVER,
+    TO_THING,
+    TRAITS,
+    Entity,
+    Frame,
+    concept,
+    draw,
+    gold,
+    one,
+    reserved,
+    swapped,
+)
 from core.demo.grammar import render
 
 DEV = "DEV"

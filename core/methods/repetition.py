@@ -7,8 +7,8 @@ import random
 
 import numpy as np
 
-from core.methods.stopwords import STOP_WORDS
 from core.methods.esimcse.sections import Repetition
+from core.methods.stopwords import STOP_WORDS
 from core.spec.errors import UserError
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from core.report import pictures, points as at
+from core.report import pictures
+from core.report import points as at
 from core.report.cells import StudyResult
 from core.report.points import Point
 from core.report.quantities import unit
 from core.report.sheet import WIDTH, key, name_of_numbers, notes_of, sheet, watermark
 from core.report.style import GREY, LOOKS, PALE, Look, without_ligatures
-import itertools
 
 DASHED = (0, (4, 2))
 PER_LETTER = 0.075  # inches of a label at 8 points

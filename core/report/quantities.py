@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from core.spec.table import Metric
 from core.spec.scale import Scale
+from core.spec.table import Metric
 
 SCORE = "Spearman × 100"  # the unit of correlations
 PAPER_WIDTH = 768  # an index into a spectrum is counted on bert-base and keeps its share of any other width

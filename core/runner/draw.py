@@ -6,15 +6,15 @@ import importlib
 from collections import Counter
 from pathlib import Path
 
-from core.store import files
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.store.store import Store
-from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
+from core.store import files
+from core.store.store import Store
 
 
 class Drawing:
@@ -28,6 +28,9 @@ class Drawing:
     def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Draw studies, and with --all the page over them, beside the other profiles where those are begun; the exit status."""
         sections = self.render(studies, scale, found, seeds)
+        if not self.options.all:
+            for section in sections:
+                print(importlib.import_module("core.report.terminal").terminal(section.result))
         if self.options.all:
             others = [self.gathered(studies, scale, found, seeds, name) for name in PROFILES if name != self.profile]
             self.pages(sections, others)

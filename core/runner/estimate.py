@@ -8,9 +8,9 @@ import statistics
 from dataclasses import dataclass, field
 
 from core.runner.plan import cost
-from core.store.store import Store
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
+from core.store.store import Store
 
 ENOUGH = 60  # runs read; more would not move a median
 

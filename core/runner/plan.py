@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.store.store import Store
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.table import Cell
+from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
+from core.spec.table import Cell
+from core.store.store import Store
 
 # Seconds that a sentence's training takes, by scale, on the machine that the scale is meant for. Only their order of
 # magnitude matters before the first run has ended; from then on the runs themselves say how long they take.

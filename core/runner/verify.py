@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.resolve.choosing import batch
 from core.runner.plan import PlannedRun
-from core.store.store import Store
-from core.store.stored import OtherVersion, StoredRun
+from core.runner.resolve.choosing import batch
 from core.runner.train import Training
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.run import RunConfig
 from core.spec.scale import Scale
 from core.spec.study import Study
+from core.store.store import Store
+from core.store.stored import OtherVersion, StoredRun
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -12,8 +12,8 @@ import json
 import typing
 
 from core import methods
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name
 
 # Every run says null for those of these sections that its method has not: ids were first made so, and live on.

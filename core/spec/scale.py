@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
 from core.spec.errors import UserError
+from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
 from core.spec.vary import vary
 
 PAPER_BATCH = 64

@@ -10,7 +10,6 @@ import typing
 
 from core.spec.errors import UserError
 
-
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 
 
@@ -44,6 +43,13 @@ class Section:
 def field_types(section: type) -> dict[str, typing.Any]:
     """Resolved annotations of a section class, by field name."""
     return typing.get_type_hints(section)
+
+
+@functools.cache
+def meanings(section: type) -> dict[str, str]:
+    """What each field of a section class means, by its public name: the text beside its type in `Annotated[type, text]`."""
+    annotated = typing.get_type_hints(section, include_extras=True)
+    return {public_name(name): hint.__metadata__[0] for name, hint in annotated.items() if hasattr(hint, "__metadata__")}
 
 
 @functools.cache
@@ -121,6 +127,8 @@ def describe(expected) -> str:
     for option in alternatives(expected):
         if typing.get_origin(option) is typing.Literal:
             words += [repr(value) for value in typing.get_args(option)]
+        elif typing.get_origin(option) is tuple:
+            words.append("ranges such as 0-128 or 0-128,384-512")
         else:
             names = {int: "a whole number below 2**53", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
             words.append(names.get(option, getattr(option, "__name__", str(option))))

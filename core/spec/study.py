@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from core.spec.availability import unavailable
 from core import methods
-from core.spec.profiles import PROFILES, profile_changes
+from core.spec.availability import unavailable
 from core.spec.claim import Claim, Labels, matches
-from core.spec.run import RunConfig, Seed
 from core.spec.errors import UserError
-from core.spec.table import ENCODERS, Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import PROFILES, profile_changes
+from core.spec.run import RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
-from core.spec.vary import parse_setting, vary
-
+from core.spec.table import ENCODERS, Axis, Cell, FigureSpec, Metric
+from core.spec.vary import parse_setting, settled_by, vary
 
 LONGEST_SUFFIX = 120
 
@@ -183,12 +182,11 @@ class Study:
                 raise UserError(f"--set gives {path} twice; give it once.")
             if path in varied or path.partition(".")[0] in varied or any(v.startswith(path + ".") for v in varied):
                 raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
-            if path in ("scale", "method", "data.rows", "seed", "seed.model") or path.endswith(".digest"):
-                raise UserError(f"{path} cannot be set: it is what --scale, --seeds, --data-dir and --encoder settle; use those.")
+            if (option := settled_by(path)) is not None:
+                raise UserError(f"{path} cannot be set: {option} settles it; change that.")
         vary(sample, parsed)  # raises for a contradiction between fields
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
-        if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
-            suffix = f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
+        suffix = _short(suffix)
         return replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
 
     def at_last(self) -> Study:
@@ -205,6 +203,11 @@ class Study:
             own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", metric=replace(self.metric, checkpoint="last")
         )
 
+    def on(self, data: str, own: bool) -> Study:
+        """The same cells with another encoder or on other data, which `data` names, under a name of its own. On a text or pairs of the
+        user's `own` it has no numbers and no claims of the paper's."""
+        return replace(self._own(self.cells) if own else self, name=f"{self.name}@{_short(data)}", title=f"{self.title} on {data}")
+
     def _own(self, cells: tuple[Cell, ...]) -> Study:
         """The study of these of its cells without what is the paper's: printed numbers, rows copied from elsewhere, claims."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
@@ -214,6 +217,11 @@ class Study:
         return replace(self, axes=axes, cells=cells, claims=(), reference=reference)
 
 
+def _short(suffix: str) -> str:
+    """A suffix of a study's name, which becomes a file's name."""
+    return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
+
+
 def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
     """Whether every cell of a claim is among these."""
     wanted = {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}
@@ -221,6 +229,8 @@ def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
 
 
 def _spelled(value) -> str:
+    if isinstance(value, tuple):
+        return ",".join(f"{start}-{stop}" for start, stop in value)
     return str(value).replace(" ", "").replace("/", "-").lower() if isinstance(value, bool) or value is None else str(
         value
     ).replace(" ", "").replace("/", "-")

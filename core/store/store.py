@@ -24,14 +24,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
-from core.store import files
-from core.store import locks
-from core.store import parquet
-from core.store.stored import CorruptRun, Failure, MissingRun, OtherVersion, StoredRun
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
 from core.spec.result import Result, Status
+from core.spec.run import RunConfig
+from core.store import files, locks, parquet
+from core.store.stored import CorruptRun, Failure, MissingRun, OtherVersion, StoredRun
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame

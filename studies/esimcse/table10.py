@@ -1,8 +1,8 @@
 """ESimCSE Table 10: ways of making a sentence longer."""
 
 from core.spec.claim import Claim, all_of, best, greater, of_metric
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # what is added: dup.unit, and the STS-B development score
     "stop-words": ("stopword", 81.72),

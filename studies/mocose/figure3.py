@@ -1,8 +1,8 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
 from core.spec.claim import Claim, all_of, mean_above, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch
     "5": (0.75, 1), "6": (0.75, 2), "7.67": (0.85, 1), "8": (0.75, 4), "8.67": (0.85, 2), "10.67": (0.85, 4), "12": (0.75, 8),

@@ -1,8 +1,8 @@
 """MoCoSE Figure 4: alignment and uniformity by maximum traceable distance (MTD)."""
 
 from core.spec.claim import Claim, all_of, mean_above, of_metric
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 BATCH = 256
 MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch

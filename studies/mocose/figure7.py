@@ -1,10 +1,10 @@
 """MoCoSE Figure 7: singular values of the sentence vectors."""
 
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, all_of, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 MODELS = {  # method and changes
     "MoCoSE": ("mocose", {**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}),

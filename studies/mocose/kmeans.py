@@ -1,7 +1,7 @@
 """MoCoSE's slide deck: centres of the queue in the place of its entries."""
 
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # what stands for the queue: changes, and the score
     "normal": ({"queue.negatives": "entries", "queue.clusters": None}, 76.41),

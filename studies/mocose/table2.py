@@ -1,10 +1,10 @@
 """MoCoSE Table 2: seven transfer tasks; the paper prints development accuracies beside other papers' test accuracies."""
 
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, at_least, greater, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC", "avg")
 PRINTED = {

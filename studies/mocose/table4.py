@@ -1,8 +1,8 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
 from core.spec.claim import Claim, all_of, best, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PREDICTOR = ("1", "2", "3")
 PRINTED = {  # projection layers: score by predictor layers

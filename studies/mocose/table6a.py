@@ -1,8 +1,8 @@
 """MoCoSE Table 6a and Figure 10: width of the contrastive space."""
 
 from core.spec.claim import Claim, all_of, greater, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # width: the printed average, and the runs read off Figure 10 (± 0.02)
     "256": (73.91, (72.32, 74.50, 74.92)),

@@ -1,9 +1,9 @@
 """MoCoSE Table 8: which part of the queue serves as negatives."""
 
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, Contrast, Term, all_of, differ, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # part of the queue, newest first: its columns, and the score
     "0~512": (((0, 512),), 76.10),

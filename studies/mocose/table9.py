@@ -1,8 +1,8 @@
 """MoCoSE Table 9: strength of the FGSM perturbation, with strengths at which it could matter."""
 
 from core.spec.claim import Claim, best
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {"1e-9": 75.61, "5e-9": 76.64, "1e-8": 75.39, "5e-8": 76.62, "none": 76.26}
 CONTROLS = ("1e-4", "1e-3", "1e-2")  # not the paper's (D19)

@@ -2,8 +2,8 @@
 
 from core.methods.mocose.settings import rising, wrapping
 from core.spec.profiles import deviating
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there
 STALE = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}

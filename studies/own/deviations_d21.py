@@ -1,8 +1,8 @@
 """Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they draw."""
 
 from core.spec.profiles import deviating
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS = {

@@ -1,8 +1,8 @@
 """Deviations of ESimCSE: each place where paper and code part, changed alone in the paper's configuration."""
 
 from core.spec.profiles import deviating
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 

@@ -1,7 +1,7 @@
 """Batch size with equal numbers of updates: Table 6b beside what it cannot separate, since the paper's cells have equal epochs."""
 
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIZES = ("32", "64", "128", "256")
 

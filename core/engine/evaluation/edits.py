@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from core.data.sts import StsSet
 from core.engine.evaluation.metrics import cosines
 from core.engine.evaluation.scorer import table_vectors
 from core.engine.streams import python_stream
-from core.data.sts import StsSet
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.result import Row
 

@@ -19,14 +19,14 @@ from dataclasses import replace
 
 from distributed import Client, Future, KilledWorker, rpc
 
-from core.store import files
 from core.runner.cluster import worker
+from core.runner.cluster.worker import Errand
 from core.runner.launch import PATIENCE, POLL, Outcome, Stop, failed
 from core.runner.plan import PlannedRun, cost
 from core.runner.progress import Display
-from core.store.store import Failure, Store
-from core.runner.cluster.worker import Errand
 from core.spec.errors import UserError
+from core.store import files
+from core.store.store import Failure, Store
 
 ANSWER = 8.0  # seconds that a scheduler is given to answer
 LONELY = 15.0  # seconds without a worker after which that is said
