@@ -89,7 +89,7 @@ def _spelled(value: object) -> str:
 
 def _sections() -> list[tuple[str, type[Section]]]:
     """The sections of runs by name, those of every method first; two methods' sections may share a name (queue)."""
-    runs = [RunConfig, *(methods.method(name).run for name in methods.names())]
+    runs: list[type[Section]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
     kinds = [(name, option) for run in runs for name, hint in field_types(run).items() for option in alternatives(hint)]
     return list(dict.fromkeys((name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, Section)))
 

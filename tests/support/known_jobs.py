@@ -14,7 +14,7 @@ from core.spec.result import Result, Row
 from core.spec.scale import SCALES
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
-from tests import fake_jobs
+from tests.support import fake_jobs
 
 LEVELS = {128: 56.0, 256: 50.0, 384: 53.0, 512: 53.0}  # by queue size
 DRAWN = dict(zip(LEVELS, (256, 512, 1024, 2048), strict=True))  # which numbers a size draws

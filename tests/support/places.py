@@ -3,5 +3,5 @@
 from pathlib import Path
 
 SUPPORT = Path(__file__).resolve().parent
-ROOT = SUPPORT.parent
+ROOT = SUPPORT.parents[1]
 SHARED = ROOT.parent / "shared"

@@ -1,4 +1,4 @@
-"""Storms on the real command line, short ones: `python -m tests.storm` runs them for as long as one likes."""
+"""Storms on the real command line, short ones: `python -m tests.support.storm` runs them for as long as one likes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
 def test_a_real_training_that_diverges_or_collapses_is_a_result(desk):
     tiny = ("--seeds", "1", "--set", "train.steps=4", "--set", "eval.every=2", "--set", "train.batch_size=16")
     broken = ("--set", "train.learning_rate=1e30", "--set", "train.clip_norm=1e30", "--set", "train.warmup_fraction=0")
-    real = {"FAKE_JOB": "tests.storm_jobs:real", "REFERENCE_CELL": "yes"}
+    real = {"FAKE_JOB": "tests.support.storm_jobs:real", "REFERENCE_CELL": "yes"}
     for asked, changes, status in (("", broken, "diverged"), ("constant", (), "collapsed")):
         desk.behave_all(asked)
         done = desk.do("esimcse-table11", *tiny, *changes, scale="demo", **real)

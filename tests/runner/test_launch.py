@@ -34,7 +34,7 @@ def start(desk):
     started = []
     before, locks.tempfile.tempdir = locks.tempfile.tempdir, str(desk.folder / "tmp")
 
-    def begin(job: str = "tests.fake_jobs:run", time_limit: float | None = None) -> Launcher:
+    def begin(job: str = "tests.support.fake_jobs:run", time_limit: float | None = None) -> Launcher:
         desk.store.prepare()
         launcher = Launcher(
             store=desk.store, slots=Slots(Resources(device="cpu", jobs=2, threads=1, gpus=())), job=job, time_limit=time_limit,
@@ -211,7 +211,7 @@ def test_the_next_batch_goes_on_with_the_same_warm_process_and_begins_a_dead_one
 
 def test_a_job_that_cannot_be_imported_is_one_sentence(start):
     with pytest.raises(UserError, match="could not be started .*no_such_module"):
-        start(job="tests.no_such_module:run").wait_ready()
+        start(job="tests.support.no_such_module:run").wait_ready()
 
 
 def test_causes_of_statuses_without_words():

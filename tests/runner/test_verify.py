@@ -21,7 +21,7 @@ from core.store import pack, parquet
 from core.store.store import Store
 from core.store.stored import OtherVersion
 
-KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.known_jobs:run"}
+KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_runs_that_come_out_as_they_were_are_said_to(published):
 
 
 def test_runs_that_differ_are_said_to_with_status_1_and_more_than_there_are_is_all(published):
-    done = verify(published, "100", FAKE_JOB="tests.known_jobs:off")
+    done = verify(published, "100", FAKE_JOB="tests.support.known_jobs:off")
     assert done.returncode == 1 and done.stdout.count("at most 0.020000 points apart") == 12
     assert "the largest difference is 0.020000 points" in done.stdout and f"more than {SAME} points" in done.stdout
 

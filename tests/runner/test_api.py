@@ -6,10 +6,10 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from fake_jobs import made_result
+from places import ROOT
 
 import studies
 from core import api
@@ -20,8 +20,6 @@ from core.spec.identity import run_id
 from core.spec.result import Row
 from core.spec.scale import DEMO
 from core.store.store import Store
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Whole training steps under `released`, dropout 0 and given weights, against a second formulation (tests/plain.py)."""
+"""Whole training steps under `released`, dropout 0 and given weights, against a second formulation (tests/support/plain.py)."""
 
 import copy
 

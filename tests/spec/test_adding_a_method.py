@@ -1,11 +1,11 @@
 """Adding a method is adding a folder: one that neither paper has, in two files beside these tests and nothing in core."""
 
 import importlib
-from pathlib import Path
 
 import pytest
 import tiny
 import torch
+from places import SUPPORT
 
 from core import methods
 from core.data.sources import demo_sources
@@ -19,7 +19,7 @@ from core.spec.scale import DEMO, at_scale
 from core.spec.vary import parse_setting, vary
 from core.store.store import Store
 
-FOLDER = Path(__file__).with_name("methods")
+FOLDER = SUPPORT / "methods"
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,12 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
 from fake_store import SOURCES, config_of, filled
+from places import ROOT, SUPPORT
 from small_study import result as small_result
 from small_study import small, stored
 
@@ -231,8 +231,7 @@ def test_the_same_cells_give_the_same_bytes_in_any_process_and_under_any_matplot
     here = digest(drawn(TABLE11, filled(TABLE11)))
     assert dict(matplotlib.rcParams) == before
     (tmp_path / "matplotlibrc").write_text("font.size: 20\naxes.facecolor: red\nsavefig.dpi: 50\nsavefig.bbox: tight\npdf.compression: 0\n")
-    root = Path(__file__).parent
-    paths = os.pathsep.join([str(root), str(root.parent)])
+    paths = os.pathsep.join([str(SUPPORT), str(ROOT)])
     environment = {**os.environ, "PYTHONHASHSEED": "9", "MATPLOTLIBRC": str(tmp_path), "PYTHONPATH": paths, "SOURCE_DATE_EPOCH": "1"}
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment, timeout=240, check=False)
     assert done.stdout.split() == here, done.stderr

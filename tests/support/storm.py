@@ -1,8 +1,8 @@
 """Storms: kill, crowd and corrupt the real command line for as long as wanted, and count what it survived.
 
-    python -m tests.storm kill --kills 1000      SIGKILL to driver, nursery, children or all of them, until tables are complete
-    python -m tests.storm drivers --count 4      so many commands at once on one results folder, by two paths
-    python -m tests.storm corrupt --count 200    flip, cut, swap, rename and replace stored files
+    python -m tests.support.storm kill --kills 1000      SIGKILL to driver, nursery, children or all of them, until tables are complete
+    python -m tests.support.storm drivers --count 4      so many commands at once on one results folder, by two paths
+    python -m tests.support.storm corrupt --count 200    flip, cut, swap, rename and replace stored files
 
 `test_storms.py` runs short ones. A storm ends with AssertionError at the first broken promise.
 """
@@ -23,7 +23,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
 
 import harm
 from desk import Desk
@@ -32,7 +32,7 @@ import studies
 from core.runner.plan import PlannedRun, plan
 from core.spec.scale import MINI
 
-JOB = {"FAKE_JOB": "tests.storm_jobs:run"}
+JOB = {"FAKE_JOB": "tests.support.storm_jobs:run"}
 STUDY = "mocose-table7"  # twenty cells
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from core.spec.identity import run_id
 from core.spec.result import PairBlock, Result
 from core.spec.scale import SCALES
-from tests import fake_jobs
+from tests.support import fake_jobs
 
 OVERLAP, AGAIN = "two at once", "stored before"  # what a witness writes, and must never have to
 

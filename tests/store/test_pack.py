@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from desk import until
 from fake_jobs import made_result
 from fake_store import config_of
+from places import ROOT, SUPPORT
 
 from core.spec.scale import DEMO, MINI
 from core.store import pack, parquet
@@ -20,7 +20,6 @@ from core.store.store import Store
 from core.store.stored import CorruptRun
 from studies import find
 
-ROOT = Path(__file__).parent.parent
 STUDY = find("mocose-table3")
 CONFIGS = [config_of(STUDY, cell.labels, seed, scale=scale) for scale in (DEMO, MINI) for cell in STUDY.cells for seed in range(13)]
 
@@ -153,7 +152,7 @@ def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, t
     draw, target, held = random.Random(11), tmp_path / "home" / "published", 0
     for attempt in range(8):
         process = subprocess.Popen(
-            [sys.executable, "-c", PUBLISH, str(ROOT), str(ROOT / "tests"), str(own.root), str(target)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", PUBLISH, str(ROOT), str(SUPPORT), str(own.root), str(target)], stdout=subprocess.PIPE, text=True
         )
         assert process.stdout.readline() == "ready\n"
         if attempt == 0:

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from core.spec.profiles import PROFILES
 
-ROOT = Path(__file__).parent.parent
 GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org")
 
 
@@ -60,7 +60,7 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
     (clone / "cache").mkdir(exist_ok=True)
     home = {"FAKE_HOME": str(clone), "REAL_REPORT": "yes", "XDG_CACHE_HOME": str(clone.parent / "cache")}
     (clone.parent / "cache" / "run_study").mkdir(parents=True, exist_ok=True)
-    trained = do(clone, "tests/driver.py", "mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", "2", **home)
+    trained = do(clone, "tests/support/driver.py", "mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", "2", **home)
     assert trained.returncode == 0, trained.stdout + trained.stderr
     own = len(list((clone / "results/runs").glob("*.parquet")))
     assert own and f"{own} of your {own} runs that are published, too, differ from those" in trained.stdout  # the fake job's numbers are made up
@@ -73,7 +73,7 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
 def test_publish_alone_changes_what_is_published_and_the_published_is_drawn_from_the_packs(clone):
     home = {"FAKE_HOME": str(clone), "XDG_CACHE_HOME": str(clone.parent / "cache")}
     (clone.parent / "cache" / "run_study").mkdir(parents=True, exist_ok=True)
-    done = do(clone, "tests/driver.py", "mocose-table4", "--scale", "demo", "--seeds", "1", "--jobs", "2", "--publish", **home)
+    done = do(clone, "tests/support/driver.py", "mocose-table4", "--scale", "demo", "--seeds", "1", "--jobs", "2", "--publish", **home)
     assert done.returncode == 0 and "Published 12 runs" in done.stdout, done.stdout + done.stderr
     changed = {line[3:] for line in git(clone, "status", "--porcelain").splitlines()}
     assert changed == {"results/published/demo/runs.parquet"}  # the driver's report draws nothing

@@ -18,7 +18,7 @@ from core.spec.profiles import PROFILES
 from core.spec.scale import MINI
 from core.store.store import Store
 
-KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.known_jobs:run"}
+KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
 BOTH = ("mocose-one", "mocose-two")
 TRUTH = {"K1": "supported", "K2": "contradicted", "K3": "equivalent", "L1": "supported"}  # K4 says nothing that runs can tell

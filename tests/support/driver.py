@@ -6,7 +6,7 @@ import types
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import run_study
 import studies
@@ -37,7 +37,7 @@ if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of 
     found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))
 chosen, by_name = found.studies, found.find
 if os.environ.get("KNOWN_STUDIES"):
-    from tests.known_jobs import STUDIES as chosen
+    from tests.support.known_jobs import STUDIES as chosen
 
     def by_name(name: str):
         """The study of that name among the made-up ones."""
@@ -57,7 +57,7 @@ sys.exit(
     run_study.main(
         sys.argv[1:],
         run_study.Surroundings(
-            studies=chosen, find=find, faults=found.faults, check=found.check, job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
+            studies=chosen, find=find, faults=found.faults, check=found.check, job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"), warm=(),
             home=Path(os.environ["FAKE_HOME"]),
         ),
     )

@@ -16,7 +16,7 @@ from core.spec.deviations import FILE, explain, explained, explanations
 from core.spec.errors import UserError
 from studies import STUDIES, find
 
-READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks")
+READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks", "docs")
         for end in ("py", "md") for path in sorted((ROOT / folder).rglob(f"*.{end}")))]  # fmt: skip
 RANGE = re.compile(r"\bD(\d+) ?[-–…] ?D(\d+)\b")
 NOT_NAMED_ELSEWHERE = {  # entries that no code needs, and why they are there
