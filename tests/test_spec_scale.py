@@ -93,9 +93,11 @@ def test_full_scale_is_one_pass_in_the_papers_own_units():
     assert (ragged.train.steps, ragged.seed.data) == (15_626, 42)  # the last batch of one sentence is kept (D78)
 
 
-def test_a_text_that_is_too_short_is_refused_in_a_sentence():
-    with pytest.raises(UserError, match="trains on 19200 sentences but the training text has only 500"):
-        at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=500))
+def test_a_run_that_is_longer_than_its_text_reads_it_again():
+    run = at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=500))
+    assert (run.train.steps, run.data.rows) == (300, 500)
+    with pytest.raises(UserError, match="train.batch_size is 64 but the training text has only 50 sentences"):
+        at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=50))
 
 
 def test_text_models_by_scale_and_what_is_not_available():

@@ -125,12 +125,7 @@ def at_scale(
     width = encoder.hidden / PAPER_HIDDEN
     batch = _scaled(run.train.batch_size, batches)
     available = sources.rows(run.data.reader)
-    rows = available if scale.steps is None else scale.steps * scale.batch_size
-    if rows > available:
-        raise UserError(
-            f"Scale {scale.name} trains on {rows} sentences but the training text has only {available}; "
-            "give a longer one with --data-dir."
-        )
+    rows = available if scale.steps is None else scale.steps * scale.batch_size  # beyond the text: it is read again, in a new order
     size = scale.batch_size if equal_updates else batch
     steps = rows // size if run.data.drop_last or scale.steps is not None else -(-rows // size)
     changes: dict[str, object] = {
