@@ -10,7 +10,7 @@ import sys
 import pytest
 from desk import until
 
-from core.runner import locks
+from core.store import locks
 from core.runner.devices import Resources, Slots, resources, visible_gpus
 from core.spec.errors import UserError
 

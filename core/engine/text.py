@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from core.runner.corpus import sentences
-from core.spec.config import Data
+from core.data.text import sentences
+from core.spec.run import Data
 from core.spec.errors import UserError
 
 
@@ -16,7 +16,7 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
     Raises UserError if the text is missing, is not UTF-8, or is not the one whose digest stands in the configuration.
     """
     if corpus_path is None:
-        from core.engine.demo.corpus import training_sentences
+        from core.demo.corpus import training_sentences
 
         content = "\n".join(training_sentences(data.rows)).encode()
     else:

@@ -9,7 +9,7 @@ from core.report.cells import StudyResult
 from core.report.comparability import comparability
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
-from core.spec.layout import Metric
+from core.spec.table import Metric
 
 PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
 # What a different value of can move a number without being part of the run's identity.

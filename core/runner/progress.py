@@ -9,7 +9,7 @@ from typing import TextIO
 
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
-from core.runner.store import Failure
+from core.store.store import Failure
 
 HEARTBEAT = 30.0  # seconds of silence after which the plain display says that it is still there
 
