@@ -5,24 +5,30 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.runner import cli, devices, pace, plan as planning
-from core.data import fetch
-from core.store import files
+from core.data import fetch, hf
 from core.data import sources as finding
+from core.data.own import on_own, read_pairs
+from core.runner import cli, devices, pace
+from core.runner import plan as planning
+from core.runner.choose import Known
 from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.estimate import history
+from core.runner.keeping import with_models
+from core.runner.passed_over import passed_over
 from core.runner.plan import Plan
-from core.store.store import Store
+from core.runner.publishing import Publishing
 from core.runner.train import Training, cache_folder
-from core.spec.profiles import PROFILES
+from core.spec import fields
 from core.spec.errors import UserError
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
+from core.store import files
+from core.store.store import Store
 
 HOME = Path(__file__).resolve().parent
 # Imported or called before the first fork: transformers loads its parts only when they are used, and the demo's sets are made once.
@@ -34,11 +40,9 @@ WARM = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Known):
     """What the command works with; tests put in studies and jobs of their own."""
 
-    studies: Sequence[Study]
-    find: Callable[[str], Study]
     job: str = "core.engine.job:run"
     warm: tuple[str, ...] = WARM
     home: Path = HOME
@@ -67,7 +71,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
 
 def _shipped() -> Surroundings:
     studies = importlib.import_module("studies")
-    return Surroundings(studies=studies.STUDIES, find=studies.find)
+    found = studies.CATALOGUE
+    return Surroundings(studies=found.studies, find=found.find, groups=found.groups, faults=found.faults, check=found.check)
 
 
 class Command:
@@ -86,14 +91,20 @@ class Command:
     def do(self) -> int:
         """Do it; the exit status."""
         if self.options.mode == "list":
-            return self.list()
-        chosen = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
-        studies = list({study.name: study for study in chosen}.values())
+            return self.around.list(self.options.studies)
+        if self.options.mode == "fields":
+            return self.fields()
+        studies = self.around.chosen(self.options.studies, self.options.all)
+        for line in passed_over(self.options, studies):
+            print(line)
+        if self.options.mode == "render" and self.options.publish:
+            return self.publishing().draw(None if self.options.scale is None else SCALES[self.options.scale])
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
             return self.drawing.redraw(studies)
         scale = self.scale()
         seeds = self.options.seeds or scale.seeds
         found = self.sources(scale, studies)
+        scale, studies = self.on_data(scale, studies, found)
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
         if self.options.last:
@@ -113,6 +124,8 @@ class Command:
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,
         )  # fmt: skip
+        if self.options.keep_models:
+            plan = with_models(plan, self.store)
         match self.options.mode:
             case "plan":
                 return self.plan(plan, scale)
@@ -122,7 +135,7 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publish([run.run_id for run in plan.runs])
+            self.publishing().publish([run.run_id for run in plan.runs], studies, self.profile, scale)
         self.drawing.draw(studies, scale, found, seeds)
         return status
 
@@ -138,7 +151,7 @@ class Command:
         if status > 128:
             return status
         if self.options.publish:
-            self.publish(resolving.runs())
+            self.publishing().publish(resolving.runs(), studies, self.profile, scale)
         self.drawing.draw(studies, scale, found, seeds)
         return status
 
@@ -162,18 +175,52 @@ class Command:
         """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
         options = self.options
         if scale.name == "demo":
-            if options.data_dir or options.encoder or options.other_encoders:
-                raise UserError("Scale demo has its own text and encoder; leave out --data-dir and --encoder, or add --scale mini.")
+            if options.data_dir or options.encoder or options.other_encoders or options.text is not None or options.pairs:
+                raise UserError(
+                    "Scale demo has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
+                )
             return finding.demo_sources()
-        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders)
-        if options.mode in ("render", "status") and not (options.data_dir and options.encoder):
+        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders, *self.own_data())
+        own = places.own_text or places.pairs
+        if options.mode in ("render", "status") and not own and not (options.data_dir and options.encoder):
             recorded = finding.recorded_sources(scale, self.store)  # what is drawn needs no data, only to know which it was
             if recorded is None:
                 raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
             return recorded
+        fetching = not (own or (options.data_dir and options.encoder))
         used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
         others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
-        return finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
+        if options.mode == "plan" and fetching:
+            print("Nothing is fetched for a plan.")
+            return finding.planned_sources(scale, self.store, places, others)
+        found = finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
+        if places.own_text:
+            print(f"Training text {places.corpus_name}: {found.sources.corpus_rows} sentences.")
+        for name, path in places.pairs:
+            print(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
+        return found
+
+    def on_data(self, scale: Scale, studies: list[Study], found: finding.Found) -> tuple[Scale, list[Study]]:
+        """Scale and studies on a text or pairs of one's own, or with another encoder than the first in this folder: under other names."""
+        if own := found.own_data():
+            return on_own(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
+        local = found.places.encoder is not None and self.options.mode != "verify"
+        other = finding.another(found, finding.recorded_sources(scale, self.store)) if local else ""
+        if other and (self.options.all or self.options.resolve):
+            raise UserError(
+                f"{self.results} has runs of scale {scale.name} with another encoder or other data than {other}; "
+                "give another --results-dir, since a page and a ledger are for one."
+            )
+        if other:
+            print(f"{self.results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
+        return scale, [study.on(other, own=False) if other else study for study in studies]
+
+    def own_data(self) -> tuple[Path | None, list[tuple[str, Path]]]:
+        """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""
+        def file(place: str, kind: str) -> Path:
+            return hf.written(place, kind, cache_folder()) if place.startswith("hf:") else Path(place).expanduser().absolute()
+        text = None if self.options.text is None else file(self.options.text, "text")
+        return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 
     def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
         """The study under the user's --set, which has to fit a run of each of its methods, with a name of its own."""
@@ -184,10 +231,9 @@ class Command:
         varied = [study.with_settings(self.options.settings, sample) for sample in samples]  # equal, where none is refused
         return varied[0]
 
-    def list(self) -> int:
-        """Print every study."""
-        for study in self.around.studies:
-            print(f"{study.name:20} {study.paper}, {study.title}: {study.caption} ({len(study.cells)} cells)")
+    def fields(self) -> int:
+        """Print what --set can change."""
+        print("\n".join([fields.HEAD, *(line for one in fields.fields(self.options.fields or None) for line in one.lines())]))
         return 0
 
     def plan(self, plan: Plan, scale: Scale) -> int:
@@ -220,12 +266,9 @@ class Command:
             print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
         return 0
 
-    def publish(self, runs: Sequence[str]) -> None:
-        """Copy one's own finished runs into the published folder."""
-        own = [run for run in runs if self.store.has(run)]
-        for identity in own:
-            self.store.publish(identity, self.published)
-        print(f"Published {len(own)} runs to {self.published / 'runs'}.")
+    def publishing(self) -> Publishing:
+        """What publishes, and draws what is published."""
+        return Publishing(self.options, self.store, self.around.home, self.around.studies)
 
 
 if __name__ == "__main__":

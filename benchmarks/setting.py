@@ -9,14 +9,14 @@ from pathlib import Path
 
 import torch
 
+from core.data.sources import Found, demo_sources, local_places, local_sources
 from core.engine import job
 from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.scorer import Scorer
 from core.engine.tokens import TokenTable
-from core.data.sources import Found, demo_sources, local_places, local_sources
+from core.spec.execution import Execution
 from core.spec.profiles import base
 from core.spec.run import RunConfig
-from core.spec.execution import Execution
 from core.spec.scale import DEMO, MINI, SCALES, at_scale
 from core.spec.vary import vary
 
@@ -56,7 +56,7 @@ class Setting:
 
     def table(self, config: RunConfig, tokenizer) -> TokenTable:
         """The training text as token ids."""
-        return job.training_table(config, self.execution, tokenizer)[0]
+        return job.training_text_of(config, self.execution, tokenizer, self.device).table
 
     def scorer(self, config: RunConfig, encoder: Encoder, tokenizer) -> Scorer:
         """The scorer that a run has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import torch
@@ -11,10 +11,10 @@ import torch
 from benchmarks import floor, plain
 from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
+from core import methods
 from core.engine.batches import batch_indices, training_batches
-from core.methods.mocose.model import MoCoSE
-from core.methods.simcse.model import SimCSE
 from core.engine.trainer import train
+from core.methods.contrastive import TrainingText
 from core.spec.run import RunConfig
 from core.spec.vary import vary
 
@@ -28,17 +28,17 @@ class OurTraining:
         self.config, self.device = config, setting.device
         encoder, tokenizer = setting.encoder(config)
         self.table = setting.table(config, tokenizer)
-        self.model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, setting.device)
+        self.model = methods.model(config.method).Model(config, encoder, setting.device)
         if graphs:
             self.model.replay()
-        self.batches = training_batches(vary(config, {"train.steps": ENDLESS}), self.table, None, tokenizer, setting.device)
+        self.batches = training_batches(vary(config, {"train.steps": ENDLESS}), TrainingText(self.table, None, tokenizer), setting.device)
 
     def block(self, steps: int) -> list[float]:
         """Seconds of each of `steps` steps after one that is not counted, batches included."""
         stamps: list[float] = []
         config = vary(self.config, {"train.steps": steps + 2, "eval.every": steps + 2})
         train(config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None)
-        return [after - before for before, after in zip(stamps[1:], stamps[2:])]
+        return [after - before for before, after in pairwise(stamps[1:])]
 
     def _stamped(self, stamps: list[float], count: int) -> Iterator[tuple]:
         for batch in islice(self.batches, count):

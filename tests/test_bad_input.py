@@ -11,8 +11,8 @@ import pytest
 from desk import Desk, encoder
 
 import run_study
-from core.runner.train import Training
 from core.data.senteval import year_files
+from core.runner.train import Training
 
 DEV = "STS/STSBenchmark/sts-dev.csv"
 TEXT, GOLD = year_files("STS13", "FNWN")
@@ -350,6 +350,7 @@ TOGETHER = {
     "--resolve --budget 2h --regenerate-figures": "--regenerate-figures does not go with --resolve",
     "--resolve --budget 2h --verify-published 2": "--verify-published does not go with --resolve",
     "--resolve --plan --publish": "--publish goes with training",
+    "--regenerate-figures --publish": "draws everything that is published; add --all",
     "--verify-published 0": "no whole number of at least 1",
     "--verify-published": "expected one argument",
     "--verify-published few": "no whole number of at least 1",

@@ -15,9 +15,9 @@ import studies
 from core.runner.pace import Pace, spoken
 from core.runner.plan import cost, plan
 from core.runner.progress import Display
-from core.store.store import Failure
 from core.spec.scale import MINI
 from core.spec.vary import vary
+from core.store.store import Failure
 
 
 def planned(desk: Desk, *names: str, seeds: int = 1, force: bool = False, use_published: bool = False):
@@ -53,7 +53,7 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     file.write_bytes(file.read_bytes()[:-20])
     assert len(planned(desk, "table3").missing) == 5
     assert str(file) in capsys.readouterr().out and (desk.results / "damaged" / f"runs-{runs[0].run_id}.0.parquet").exists()
-    desk.store.publish(runs[1].run_id, desk.results / "published")
+    desk.store.publish([runs[1].run_id], desk.results / "published")
     (desk.results / "runs" / f"{runs[1].run_id}.parquet").unlink()
     assert len(planned(desk, "table3").missing) == 6 and len(planned(desk, "table3", use_published=True).missing) == 5
 

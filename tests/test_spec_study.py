@@ -1,41 +1,50 @@
 """Studies: what does not hang together, which of base, profile and cell wins, and a user's own variants."""
 
 import pytest
-
-from core.spec import run as c
-from core.spec.profiles import BASES, PROFILES, as_coded, constant, rising, wrapping
-from core.spec.errors import UserError
-from core.spec.table import Axis, Cell, FigureSpec, Metric
-from core.spec.study import Study
-from core.spec.vary import vary
 from made_scales import SMALL, SOURCES
 
-MOCOSE = BASES["mocose"]
-TYPOS, SUBSTITUTED = c.TextView(kind="typos"), c.TextView(kind="contextual_substitute", model="roberta-base")
+from core.methods.mocose.sections import NegativeQueue
+from core.methods.mocose.settings import constant, rising, wrapping
+from core.spec import run as c
+from core.spec.claim import Claim, greater
+from core.spec.errors import StudyError, UserError
+from core.spec.profiles import PROFILES, as_coded, base
+from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.vary import vary
+from core.spec.views import TextView
+
+MOCOSE = base("mocose", "paper")
+TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")
 
 
 def study(**changes):
-    fields = dict(
-        name="mocose-x", paper="mocose", title="Table X", caption="x", method="mocose",
-        axes=(Axis(name="size", title="Size", labels=("a", "b")),), rows=None, columns="size",
-        cells=(Cell(labels=("a",), changes={"queue.size": 256}, published=1.0, published_runs=(1.0,)),
+    fields = {
+        "name": "mocose-x", "paper": "mocose", "title": "Table X", "caption": "x", "method": "mocose",
+        "axes": (Axis(name="size", title="Size", labels=("a", "b")),), "rows": None, "columns": "size",
+        "cells": (Cell(labels=("a",), changes={"queue.size": 256}, published=1.0, published_runs=(1.0,)),
                Cell(labels=("b",), changes={"queue.size": 512}, published=2.0)),
-        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
-    )  # fmt: skip
+        "metric": Metric(task="avg", title="Average"), "figure": FigureSpec(kind="grouped", x="size"), "reference": ("a",),
+    }  # fmt: skip
     return Study(**{**fields, **changes})
 
 
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))}, "same labels"),
-        ({"cells": (Cell(labels=("c",), changes={}),)}, "does not lie on the axes"),
-        ({"reference": ("c",)}, "is no cell"), ({"rows": "depth"}, "no axis depth"),
+        ({"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))}, "mocose-x has two cells a; give each"),
+        ({"cells": (Cell(labels=("c",), changes={}),)}, "The cell c does not lie on the axes"),
+        ({"cells": (Cell(labels=("a", "b"), changes={}),)}, "The cell a/b does not lie on the axes"),
+        ({"cells": (Cell(labels=("a",), encoder="bert-huge"), Cell(labels=("b",)))}, "no encoder bert-huge; choose one of bert-base"),
+        ({"reference": ("c",)}, "no cell c for its reference"), ({"rows": "depth"}, "no axis depth; choose one of size"),
+        ({"tasks": "tests"}, "no axis named task"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("c",))),)}, "Claim X1 speaks of c, which is no cell"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",))),) * 2}, "two claims X1"),
         ({"figure": FigureSpec(kind="line", x="depth")}, "no axis depth"),
     ],
 )  # fmt: skip
 def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(StudyError, match=sentence):
         study(**changes)
 
 
@@ -68,7 +77,7 @@ def test_the_profile_reaches_a_section_that_a_cell_brings_in(changes, kind, deto
 
 
 def test_sections_that_the_base_has_keep_the_cell_s_own_values_under_released():
-    one = study(cells=(Cell(labels=("a",), changes={"queue": c.NegativeQueue(size=64, init_size=1)}),))
+    one = study(cells=(Cell(labels=("a",), changes={"queue": NegativeQueue(size=64, init_size=1)}),))
     assert one.paper_config(one.cells[0], "released").queue.init == "paper_grow"
 
 
@@ -79,7 +88,7 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
     assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
     assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
     assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
-    with pytest.raises(ValueError, match="no profile tidy"):
+    with pytest.raises(StudyError, match="no profile tidy"):
         study(by_profile={"tidy": {}})
 
 
@@ -111,15 +120,14 @@ def test_a_setting_makes_a_study_of_its_own_name_without_the_papers_numbers():
     assert one.cells[0].published == 1.0
 
 
-@pytest.mark.parametrize("text", ["queue.size=128", "queue=none"])
-def test_a_setting_of_what_the_study_varies_is_refused(text):
+def test_a_setting_of_what_the_study_varies_is_refused():
     one = study()
     with pytest.raises(UserError, match="is what mocose-x varies"):
-        one.with_settings((text,), sample(one))
+        one.with_settings(("queue.size=128",), sample(one))
 
 
 def test_a_setting_inside_a_section_that_a_cell_replaces_is_refused():
-    whole = study(cells=(Cell(labels=("a",), changes={"queue": c.NegativeQueue(size=256)}),))
+    whole = study(cells=(Cell(labels=("a",), changes={"queue": NegativeQueue(size=256)}),))
     with pytest.raises(UserError, match="queue.init is what mocose-x varies"):
         whole.with_settings(("queue.init=released_2022",), sample(whole))
 

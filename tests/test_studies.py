@@ -2,20 +2,19 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
+from fake_store import SOURCES, config_of
+from places import ROOT
 
 from core.data.sources import demo_sources
-from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER, Sources
 from core.spec.vary import read, vary
-from fake_store import SOURCES, config_of
 from studies import STUDIES, find
 
-ROOT = Path(__file__).parent.parent
 BY_NAME = {study.name: study for study in STUDIES}
 LARGE = Sources(
     corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
@@ -38,10 +37,10 @@ def test_every_file_is_listed_and_named_as_its_study():
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
-def test_a_study_is_data_over_core_spec_alone_and_short(path):
+def test_a_study_is_data_over_spec_and_settings_and_short(path):
     text = path.read_text()
     modules = {n.module for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
-    assert modules and all(module.startswith("core.spec.") for module in modules)
+    assert modules and all(module.startswith("core.spec.") or module.endswith(".settings") for module in modules)
     assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Import, ast.FunctionDef, ast.For, ast.While))]
     assert len(text.splitlines()) <= 150  # of which claims, in the paper's words, take the most
 
@@ -127,7 +126,7 @@ def test_profiles_share_a_run_only_where_they_say_the_same_and_cells_keep_what_t
         same = paper.method == "simcse" or study.name.startswith("deviations") or cell.changes.get("dup", paper) is None
         assert (run_id(paper) == run_id(repaired)) == same  # SimCSE's paper is its code; a list of deviations is the same under each
         own = study.base_changes if cell.method in (None, study.method) else {}
-        for profile, run in zip(PROFILES, (paper, repaired, released)):
+        for profile, run in zip(PROFILES, (paper, repaired, released), strict=True):
             named = {**own, **study.by_profile.get(profile, {}), **cell.changes, **cell.by_profile.get(profile, {})}
             for path, value in named.items():
                 if cell.method not in (None, study.method) and path not in {**cell.changes, **cell.by_profile.get(profile, {})}:

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
+from core import methods
 from core.engine.batches import training_batches
 from core.engine.encoder.dropout import Dropout
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.methods.simcse.model import SimCSE
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train
+from core.methods.contrastive import TrainingText
+from core.methods.mocose.model import MoCoSE
 from core.spec.identity import run_id
 from core.spec.vary import vary
 
@@ -19,11 +20,14 @@ CPU = torch.device("cpu")
 TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in range(23)]
 
 
+KNOWN = {"[MASK]": 4, "a": 5, "the": 6}
+
+
 class WordTokenizer:
     """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens. "[MASK]" is 4; two stop-words are known."""
 
     mask_token, unk_token = "[MASK]", "[UNK]"
-    known = {"[MASK]": 4, "a": 5, "the": 6}
+    known = KNOWN
 
     def tokenize(self, text):
         return [word if word in self.known else "[UNK]" for word in text.split()]
@@ -42,8 +46,8 @@ def outcome(config, rows=23, rewritten=None):
     """Everything that a run leaves after its steps, as one vector: losses, weights that score, scored vectors."""
     table = table_of(TEXTS[:rows], config)
     rates = {"dropout": config.encoder.hidden_dropout, "attention_dropout": config.encoder.attention_dropout}
-    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, tiny.encoder(tiny.bert(), **rates), CPU)
-    batches = training_batches(config, table, TEXTS[:rows], WordTokenizer(), CPU, rewritten)
+    model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), **rates), CPU)
+    batches = training_batches(config, TrainingText(table, TEXTS[:rows], WordTokenizer(), rewritten), CPU)
     training = train(config, model, batches, lambda step: float(step), lambda report: None)
     model.eval()
     with torch.no_grad():

@@ -4,17 +4,16 @@ import ast
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from fake_store import SOURCES
+from places import ROOT, SUPPORT
 
-from core.store.store import Store
 from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import DEMO
-from fake_store import SOURCES
+from core.store.store import Store
 from studies import find
 
-ROOT = Path(__file__).parent.parent
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
 READING = {"numpy", "pandas", "scipy", "matplotlib", "PIL", "tabulate"}
 
@@ -39,6 +38,19 @@ def tops(path):
     return {name.partition(".")[0] for name in imported(path)}
 
 
+SETTINGS = ("settings", "sections")  # what a method says without torch, and what those below may ask it for
+
+
+def told(names):
+    """The names without the methods' settings, the finder of methods, and what is taken from them."""
+    parts = {name: name.split(".") for name in names}
+    return {
+        name for name, part in parts.items()
+        if name not in ("core.methods", "core.methods.schedules") and not (part[:2] == ["core", "methods"] and set(part) & set(SETTINGS))
+        and part[:3] != ["core", "methods", "schedules"]
+    }  # fmt: skip
+
+
 def within(names, *allowed):
     return all(name in ("core", "studies") or name.startswith(allowed) for name in names if name.partition(".")[0] in ("core", "studies"))
 
@@ -55,7 +67,8 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
     "studies": ("core.spec", "studies"),
 }
 WITHOUT_TORCH = ("core/spec", "core/store", "core/data", "core/report", "core/runner", "studies")
-BY_NAME = {"core/data/hub.py"}  # a process of its own, which nothing imports: it may load torch when it converts weights
+# Processes of their own, which nothing imports: the one may load torch when it converts weights, the other loads datasets.
+BY_NAME = {"core/data/hub.py", "core/data/hf_rows.py"}
 ABOVE = [path for folder in WITHOUT_TORCH for path in modules(folder)]
 
 
@@ -63,7 +76,7 @@ ABOVE = [path for folder in WITHOUT_TORCH for path in modules(folder)]
 def test_a_floor_imports_those_below_it(path):
     allowed = next(names for folder, names in FLOORS.items() if path.is_relative_to(ROOT / folder))
     command = ("core.runner.cli",) if path == ROOT / "core/engine/evaluation/command.py" else ()  # it reads a command line itself
-    assert within(imported(path), *allowed, *command)
+    assert within(told(imported(path)), *allowed, *command)
 
 
 @pytest.mark.parametrize("path", ABOVE, ids=lambda p: str(p.relative_to(ROOT)))
@@ -72,9 +85,13 @@ def test_no_torch_where_plans_and_drawings_are_made(path):
         assert not tops(path) & TORCH
 
 
-@pytest.mark.parametrize("path", modules("core/spec") + modules("studies"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_spec_and_studies_need_the_standard_library_alone(path):
+TOLD = [path for path in modules("core/methods") if path.stem in (*SETTINGS, "schedules") or path == ROOT / "core/methods/__init__.py"]
+
+
+@pytest.mark.parametrize("path", modules("core/spec") + TOLD + modules("studies"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_spec_settings_and_studies_need_the_standard_library_alone(path):
     assert tops(path) <= set(sys.stdlib_module_names) | {"core", "studies"}
+    assert path not in TOLD or within(told(imported(path)), "core.spec")
 
 
 @pytest.mark.parametrize("path", modules("core/report"), ids=lambda p: p.stem)
@@ -133,11 +150,11 @@ def test_rendering_works_with_a_poisoned_torch(tmp_path):
     for name in TORCH:
         (tmp_path / "poison" / name).mkdir(parents=True)
         (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned: imported ' + __name__)\n")
-    paths = os.pathsep.join([str(tmp_path / "poison"), str(ROOT), str(ROOT / "tests")])
+    paths = os.pathsep.join([str(tmp_path / "poison"), str(ROOT), str(SUPPORT)])
     environment = {**os.environ, "PYTHONPATH": paths}
-    poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment)
+    poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment, check=False)
     assert "poisoned" in poisoned.stderr  # the poison works
-    done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
     drawn = {path.name for path in (tmp_path / "store").rglob("demo/paper/*")}

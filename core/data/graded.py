@@ -37,7 +37,7 @@ def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
                 f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores ({gold_path}); {AGAIN}."
             )
         pairs = []
-        for (number, line), (_, score) in zip(lines, scores):
+        for (number, line), (_, score) in zip(lines, scores, strict=True):
             if not score.strip():
                 continue
             fields = line.split("\t")

@@ -8,7 +8,6 @@ import io
 
 from core.spec.errors import UserError
 
-
 LONGEST = 100_000  # characters; no sentence has so many
 
 
@@ -20,9 +19,9 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
         line = content[: error.start].count(b"\n") + 1
         raise UserError(f"{name}, line {line}: not UTF-8; convert the file.") from error
     if reader == "lines" and len(text) > LONGEST:
-        for number, line in enumerate(text.split("\n"), start=1):
-            if len(line) > LONGEST:
-                raise UserError(f"{name}, line {number} has {len(line)} characters; give a file with one sentence a line.")
+        for number, row in enumerate(text.split("\n"), start=1):
+            if len(row) > LONGEST:
+                raise UserError(f"{name}, line {number} has {len(row)} characters; give a file with one sentence a line.")
     found = read_lines(text) if reader == "lines" else read_csv_quoted(text)
     if not found:
         raise UserError(f"The training text {name} has no sentences; give a file with one sentence a line.")

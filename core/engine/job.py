@@ -10,32 +10,36 @@ from pathlib import Path
 
 import torch
 
+from core import methods
+from core.data.digests import evaluation_digest
+from core.data.own import needs_the_scale_s, on_own, own_digest, own_sets
+from core.data.sources import DEMO_ENCODER, encoder_digest
+from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
+from core.data.transfer import load_probes, probes_digest
 from core.engine import provenance
-from core.engine.evaluation.baselines import baseline_rows
 from core.engine.batches import training_batches
-from core.engine.checkpoint import Keeper
-from core.engine.evaluation.edits import edit_rows, edited_copies
+from core.engine.checkpoint import Keeper, Unfit
+from core.engine.curve_file import CurveFile
 from core.engine.encoder.bert import Encoder, from_pretrained
+from core.engine.encoder.packing import pack
+from core.engine.evaluation.baselines import baseline_rows
+from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.evaluation.length_bias import length_gap_rows
-from core.methods.mocose.model import MoCoSE
-from core.engine.encoder.packing import pack
 from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
-from core.methods.simcse.model import SimCSE
-from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
-from core.engine.text import training_text
-from core.engine.tokens import TokenTable, cached_table, tokenise
-from core.engine.trainer import train
-from core.data.transfer import load_probes, probes_digest
+from core.engine.kept_model import keep_model
 from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
-from core.data.digests import evaluation_digest
-from core.data.sources import DEMO_ENCODER, encoder_digest
-from core.spec.run import RunConfig
+from core.engine.text import training_text
+from core.engine.tokens import cached_table, tokenise
+from core.engine.trainer import train
+from core.methods.contrastive import TrainingText
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.identity import run_id
 from core.spec.result import Result, Row
+from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale
 
 TRAINABLE = ("bert", "roberta")
@@ -43,19 +47,26 @@ TRAINABLE = ("bert", "roberta")
 
 def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
     """Train and evaluate one run. Raises UserError for data or an encoder that is not what the configuration names."""
+    try:
+        return attempt(config, execution, progress)
+    except Unfit:
+        return attempt(config, execution, progress)
+
+
+def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
+    """One attempt at a run, from its checkpoint or from nothing. Raises Unfit if the checkpoint turns out not to fit the model."""
     started = time.monotonic()
     device = torch.device(execution.device)
     check_precision(config, device)
     torch.set_num_threads(execution.threads)
     progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
-    scale = SCALES[config.scale]
-    table, texts = training_table(config, execution, tokenizer)
-    table, rewritten = text_views(config, execution, tokenizer, table, device)
+    scale = on_own(SCALES[config.scale], [name for name, _ in execution.pairs])
+    text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
     keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
-    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
+    model = methods.model(config.method).Model(config, encoder, device)
     if execution.cuda_graphs and device.type == "cuda":
         model.replay()
     rows = keeper.saved_rows() if keeper is not None else None
@@ -67,14 +78,23 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         rows += development_rows(scorer.development(model), scorer, config, 0)
     loaded = time.monotonic()
     done = keeper.step if keeper is not None else 0
+    curve = CurveFile(Path(execution.results_dir), run_id(config), config.train.steps, done)
+    if not done:
+        curve.check(0, development(rows), None)
+
+    def told(message: dict) -> None:
+        if message.get("loss") is not None:
+            curve.check(message["step"], development(rows), message["loss"])
+        progress(message)
+
     with kept(keeper, rows, progress):
         training = train(
-            config, model, training_batches(config, table, texts, tokenizer, device, rewritten, done),
-            lambda step: check(scorer, model, config, step, rows), progress, keeper,
+            config, model, training_batches(config, text, device, done),
+            lambda step: check(scorer, model, config, step, rows), told, keeper,
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
-    some = pack([table[i] for i in range(min(config.train.batch_size, len(table)))], device)  # as in training, whenever it is asked
+    some = pack([text.table[i] for i in range(min(config.train.batch_size, len(text.table)))], device)  # as in training, whenever it is asked
     rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics(some).items() if value is not None]
     progress(phase("evaluate", config.train.steps, config))
     status, pairs = "diverged", ()
@@ -87,14 +107,21 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             if config.eval.transfer:
                 progress(phase("transfer tasks", config.train.steps, config))
                 rows += probing.rows(model, "selected", step)
+            if execution.keep_models:
+                keep_model(config, model, encoder_folder(config, execution), Path(execution.results_dir), step, execution.encoder_name)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     earlier, resumed = (keeper.earlier_seconds, keeper.resumed_at) if keeper is not None else (0.0, [])
     seconds = {"load": loaded - started, "train": earlier + trained - loaded, "evaluate": time.monotonic() - trained}
-    recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(rewritten)
+    recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(text.rewritten)
     recorded |= {"step_seconds": training.step_seconds} if training.step_seconds is not None else {}  # a time, so no row
     recorded |= {"resumed_at_steps": resumed} if resumed else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
+
+
+def development(rows: list[Row]) -> float:
+    """The development score of the latest check."""
+    return next(row.value for row in reversed(rows) if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman"))
 
 
 def phase(name: str, step: int, config: RunConfig) -> dict[str, object]:
@@ -122,9 +149,7 @@ def check_precision(config: RunConfig, device: torch.device) -> None:
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, object]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
-    own = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
-    others = {digest: Path(path) for digest, path, _ in execution.other_encoders}
-    folder = others.get(config.encoder.digest, own)
+    folder = encoder_folder(config, execution)
     checkpoint = load_checkpoint(folder, pooling="cls")
     if encoder_digest(folder) != config.encoder.digest:
         raise UserError(f"The encoder in {folder} is not the one that this run was planned with; plan it again.")
@@ -143,33 +168,44 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, obje
     return encoder, checkpoint.tokenizer
 
 
-def training_table(config: RunConfig, execution: Execution, tokenizer) -> tuple[TokenTable, list[str] | None]:
-    """The training text as token ids, and as text where word repetition needs it."""
+def encoder_folder(config: RunConfig, execution: Execution) -> Path:
+    """Where the encoder lies that the run starts from."""
+    own = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
+    others = {digest: Path(path) for digest, path, _ in execution.other_encoders}
+    return others.get(config.encoder.digest, own)
+
+
+def training_text_of(config: RunConfig, execution: Execution, tokenizer, device: torch.device) -> TrainingText:
+    """The training text as token ids, as sentences where the method reads words, and rewritten where a view is (Table 5)."""
     data = config.data
-    by_word = config.dup is not None and config.dup.unit != "subword"
-    texts = training_text(data, execution.corpus_path) if by_word else None
+    sentences = training_text(data, execution.corpus_path) if config.reads_words else None
     table = cached_table(
         Path(execution.cache_dir), ["training", data.digest, data.reader, data.max_length, config.encoder.digest],
-        lambda: tokenise(tokenizer, texts or training_text(data, execution.corpus_path), data.max_length),
+        lambda: tokenise(tokenizer, sentences or training_text(data, execution.corpus_path), data.max_length),
     )
-    return table, texts
+    if config.rewriting is None:
+        return TrainingText(table, sentences, tokenizer)
+    online = rewritten_table(config, execution, tokenizer, ONLINE, device) if config.rewriting.view == "both" else table
+    return TrainingText(online, sentences, tokenizer, rewritten_table(config, execution, tokenizer, TARGET, device))
 
 
-def text_views(
-    config: RunConfig, execution: Execution, tokenizer, table: TokenTable, device: torch.device
-) -> tuple[TokenTable, TokenTable | None]:
-    """What the online and the target branch read: the text as it is and None, or as `text` rewrites it (Table 5)."""
-    if config.text is None:
-        return table, None
-    online = rewritten_table(config, execution, tokenizer, ONLINE, device) if config.text.view == "both" else table
-    return online, rewritten_table(config, execution, tokenizer, TARGET, device)
+def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
+    """Pairs of one's own, with the scale's sets where some of those are scored, too, and the digest of all."""
+    own = own_sets([(name, Path(path)) for name, path in execution.pairs])
+    if not needs_the_scale_s(list(own)):
+        return own, own_digest(own, None)
+    root = Path(execution.evaluation_path)
+    return load_sts(root) | own, own_digest(own, evaluation_digest(root))
 
 
 def scorer_for(
     scale: Scale, config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device
 ) -> Scorer:
     """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
-    if execution.evaluation_path is None:
+    if execution.pairs:
+        sets, digest = sets_with_own(execution)
+        geometry_sets = [sets[scale.dev]]
+    elif execution.evaluation_path is None:
         sets = load_demo()
         digest = sets_digest(sets) if not config.eval.transfer else probes_digest(sets_digest(sets), load_probes())
         geometry_sets = [sets[scale.dev]]

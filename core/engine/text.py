@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 from core.data.text import sentences
-from core.spec.run import Data
 from core.spec.errors import UserError
+from core.spec.run import Data
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import nn
 
-from core.engine.optimiser import adamw
+from core.engine.optimiser import adamw, learning_rate
 from core.engine.step_time import StepTime
 from core.spec.run import RunConfig, Train
-from core.spec.schedules import learning_rate
 
 if TYPE_CHECKING:
     from core.engine.checkpoint import Keeper
@@ -127,9 +126,9 @@ def train(
                 selected = Checkpoint(step, score, kept_state(model))
             model.train()
         now = time.monotonic()
-        if now - reported > REPORT_SECONDS or step == config.train.steps:
-            reported = now
-            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": (step - at.step) / (now - started), "dev": score})
+        if checks or now - reported > REPORT_SECONDS:
+            reported, rate = now, (step - at.step) / (now - started)
+            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": rate, "dev": score, "loss": mean_loss})
         if keeps:
             keeper.write(Standing(step, selected, losses, pending, score), model, optimiser, scaler)
         if checks or keeps:

@@ -1,4 +1,4 @@
-"""Embedding-level augmentations of MoCoSE: position shuffle, token cut-off, feature cut-off (dossier 1.9, D22 - D24)."""
+"""Embedding-level augmentations of MoCoSE: position shuffle, token cut-off, feature cut-off (studies/reference/methods.md; D22 - D24)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from core.engine.encoder.packing import Packed
-from core.spec.run import Augmentation
+from core.methods.mocose.sections import Augmentation
 
 
 def shuffled_positions(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator) -> Tensor:

@@ -17,7 +17,6 @@ import pandas as pd
 from core.report.cells import CellResult, StudyResult
 from core.spec.run import RunConfig
 from core.spec.table import Cell
-from core.spec.schedules import ema_decay
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
 MOST_INITIAL = 0.05  # share of the initial weights left in the momentum branch at half of the run
@@ -60,6 +59,8 @@ class Comparability:
 
 def comparability(result: StudyResult) -> Comparability:
     """The checks of a study under the scale and profile of its result."""
+    if result.checks is not None:
+        return result.checks
     study = result.study
     runs = [
         (cell.cell, study.config(cell.cell, profile=result.profile, scale=result.scale, sources=result.sources, seed=0))
@@ -73,22 +74,18 @@ def comparability(result: StudyResult) -> Comparability:
 
 def judged(result: StudyResult) -> StudyResult:
     """The result with why its scale cannot carry the experiment, which withholds its verdicts; unchanged where it can."""
-    return replace(result, not_comparable="; ".join(comparability(result).reasons))
+    found = comparability(result)
+    return replace(result, not_comparable="; ".join(found.reasons), checks=found)
 
 
 def turnover(run: RunConfig) -> float:
     """Share of the run until every entry of its queue has been replaced once; 0 without a queue."""
-    return 0.0 if run.queue is None else math.ceil(run.queue.size / run.train.batch_size) / run.train.steps
+    return math.ceil(run.kept / run.train.batch_size) / run.train.steps
 
 
 def initial_share(run: RunConfig) -> float:
     """Share of the initial weights left in the momentum branch at half of the run: the product of the decays so far; 0 without one."""
-    half = run.train.steps // 2
-    if run.momentum is not None:
-        return run.momentum.lambda_**half
-    if run.ema is None:
-        return 0.0
-    return math.prod(ema_decay(run.ema, update, run.train.steps) for update in range(1, half + 1))
+    return run.initial_share(run.train.steps // 2)
 
 
 def travel(run: RunConfig) -> float:

@@ -1,35 +1,40 @@
-"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (dossier 1.2 - 1.9)."""
+"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (studies/reference/methods.md)."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.methods import ema
+from core.engine.encoder.bert import Embeddings, Encoder
+from core.engine.encoder.dropout import DropoutStream, give
+from core.engine.encoder.packing import Packed, pack
+from core.engine.evaluation.view_difference import view_differences
+from core.engine.replay import Replayed, spread
+from core.engine.streams import torch_stream
+from core.methods import contrastive, ema
 from core.methods.augmentation import cutoff_mask, shuffled_positions
 from core.methods.clusters import summarised
-from core.engine.encoder.dropout import DropoutStream, give
-from core.engine.encoder.bert import Embeddings, Encoder
+from core.methods.contrastive import Contrastive
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
-from core.engine.encoder.packing import Packed
+from core.methods.mocose.settings import MoCoSERun
 from core.methods.perturbation import StaleGradient, changed_share
 from core.methods.queue import KeyQueue
-from core.engine.replay import Replayed, slots, spread
-from core.spec.schedules import ema_decay
-from core.engine.streams import torch_stream
-from core.engine.evaluation.view_difference import view_differences
-from core.spec.run import RunConfig
+from core.methods.schedules import ema_decay, traceable_distance
+from core.spec.result import Row
+
+GENERATORS = ("clustering", "augmenting", "augmenting_tests")
 
 
-class MoCoSE(nn.Module):
+class MoCoSE(Contrastive):
     """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
 
-    def __init__(self, config: RunConfig, encoder: Encoder, device: torch.device):
+    def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
         self.config = config
         weights = torch_stream(config.seed.model, "heads")
@@ -65,9 +70,9 @@ class MoCoSE(nn.Module):
     def replay(self) -> None:
         """Take every batch in one shape, and replay what is computed from it."""
         self.keyed, self.compared = Replayed(self._keyed, self, self.dropping), Replayed(self._compared, self, self.dropping)
-        self.slots = slots(self.config)
+        self.slots = self.config.longest
 
-    def train(self, mode: bool = True) -> "MoCoSE":
+    def train(self, mode: bool = True) -> MoCoSE:
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
         super().train(mode)
         if self.config.target.dropout == "off":
@@ -138,6 +143,12 @@ class MoCoSE(nn.Module):
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
 
+    def layers_behind(self) -> list[tuple[nn.Linear, str]]:
+        if self.config.eval.vector == "cls_before_pooler":
+            return []
+        projection = list(self.projection) if self.config.eval.vector == "projection" else []
+        return [(layer, "Identity") for layer in (self.pooler, *projection)]
+
     def new_layers(self) -> list[nn.Module]:
         """What is trained and starts at random: train.new_layer_factor is for these. A checkpoint's own pooler is not new."""
         pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
@@ -149,6 +160,21 @@ class MoCoSE(nn.Module):
         if self.config.fgsm.gradient == "none":
             return {}
         return {"fgsm_changed_fraction": self.changed_share, **view_differences(self, batch)}
+
+    def method_rows(self, selected_step: int) -> list[Row]:
+        """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the selected step (D3)."""
+        size, batch, steps = self.config.queue.size, self.config.train.batch_size, self.config.train.steps
+
+        def at(step: int) -> float:
+            return traceable_distance(ema_decay(self.config.ema, step, steps), size, batch)
+
+        values = [value for value in map(at, range(1, steps + 1)) if value != float("inf")]
+        return [
+            Row("last", "train", "mtd_nominal", steps, traceable_distance(self.config.ema.start, size, batch)),
+            Row("last", "train", "mtd_at_start", 1, at(1)),
+            Row("last", "train", "mtd_mean_over_run", steps, float(np.mean(values)) if values else float("inf")),
+            Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at(selected_step)),
+        ]
 
     def sign_at(self, batch: Packed) -> Tensor:
         """Sign of the gradient of the loss at these sentences' word embeddings, (T, hidden), in the mode the model is in, without
@@ -246,3 +272,24 @@ class MoCoSE(nn.Module):
         if augmented is not None:
             self.augmenting.set_state(augmented)
         return sign, self._keys(other, sign) if both else keys
+
+    def get_extra_state(self) -> dict[str, object]:
+        """What the next step depends on beside weights, queue, dropout and the last gradient."""
+        drawing = {name: getattr(self, name).get_state() for name in GENERATORS}
+        return {**drawing, "updates": self.updates, "changed_share": self.changed_share}
+
+    def set_extra_state(self, state: dict[str, object]) -> None:
+        """Put back what `get_extra_state` gave. Raises KeyError."""
+        for name in GENERATORS:
+            getattr(self, name).set_state(state[name].cpu())
+        self.updates, self.changed_share = state["updates"], state["changed_share"]
+
+class Views(contrastive.Views):
+    """Each batch once, for the model makes its views itself, and beside it what the target branch reads where it has a text of its own."""
+
+    def make(self, indices: Sequence[int]) -> tuple[Packed, ...]:
+        tables = [self.text.table] if self.text.rewritten is None else [self.text.table, self.text.rewritten]
+        return tuple(pack([table[i] for i in indices], self.device) for table in tables)
+
+
+Model = MoCoSE
