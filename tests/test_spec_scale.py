@@ -59,6 +59,13 @@ def test_scale_keeps_ratios_of_what_a_cell_changes():
     assert plain.train.precision == "fp32"
 
 
+def test_a_method_can_have_a_rate_of_its_own():
+    scale = dataclasses.replace(SMALL, method_rates=(("simcse", 6e-5),))
+    assert at_scale(SIMCSE, scale, SOURCES).train.learning_rate == pytest.approx(6e-5)
+    assert at_scale(vary(SIMCSE, {"train.learning_rate": 1e-5}), scale, SOURCES).train.learning_rate == pytest.approx(2e-5)
+    assert at_scale(MOCOSE, scale, SOURCES).train.learning_rate == pytest.approx(3e-4)
+
+
 def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():
     large = at_scale(vary(MOCOSE, {"train.batch_size": 256}), SMALL, SOURCES)
     assert (large.train.batch_size, large.train.steps) == (256, 75)  # 19200 sentences
