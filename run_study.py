@@ -180,14 +180,17 @@ class Command:
                     "Scale demo has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
                 )
             return finding.demo_sources()
-        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders, *self.own_data())
+        encoder = options.encoder or finding.SHIPPED_ENCODERS.get(scale.name)
+        if encoder is not None:
+            encoder = fetch.pinned(scale.name, cache_folder(), encoder)
+        places = finding.local_places(options.data_dir, encoder, options.other_encoders, *self.own_data())
         own = places.own_text or places.pairs
-        if options.mode in ("render", "status") and not own and not (options.data_dir and options.encoder):
+        if options.mode in ("render", "status") and not own and not (options.data_dir and encoder):
             recorded = finding.recorded_sources(scale, self.store)  # what is drawn needs no data, only to know which it was
             if recorded is None:
                 raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
             return recorded
-        fetching = not (own or (options.data_dir and options.encoder))
+        fetching = not (own or (options.data_dir and encoder))
         used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
         others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
         if options.mode == "plan" and fetching:

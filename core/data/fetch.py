@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.data.own import needs_the_scale_s
+from core.data.pins import ENCODERS
 from core.data.sources import Places
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
@@ -39,6 +40,17 @@ def prefetch(scale: str, cache_dir: Path, at_hand: Places, others: Sequence[str]
     found, names = _fetched(scale, cache_dir, parts)
     text = {"corpus": at_hand.corpus, "corpus_name": at_hand.corpus_name} if at_hand.own_text else {}
     return replace(at_hand, **{**found, **names, **text})
+
+
+def pinned(scale: str, cache_dir: Path, encoder: Path) -> Path:
+    """The folder of an encoder: itself, or, where there is none and its name is that of a pinned one, what the hub has under that name.
+
+    Raises UserError with the hub's own sentence if that fails.
+    """
+    if encoder.exists() or encoder.name not in ENCODERS:
+        return encoder
+    found, _ = _fetched(scale, cache_dir, ["encoder"], encoder.name)
+    return found["encoder"]
 
 
 def _fetched(scale: str, cache_dir: Path, parts: list[str], encoder: str | None = None) -> tuple[dict[str, Path], dict[str, str]]:

@@ -20,6 +20,8 @@ from core.spec.scale import EncoderSource, Scale, Sources
 from core.store.store import Store
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"
+MINI_ENCODER = Path(__file__).resolve().parents[1] / "mini" / "encoder"
+SHIPPED_ENCODERS = {"mini": MINI_ENCODER}  # by scale, for scales whose data is the user's; --encoder takes its place
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
 HEADER_BYTES = 100_000_000  # more than this no safetensors file has
 NOTHING = "not fetched"  # a digest that nothing has
@@ -269,4 +271,6 @@ def has_masked_words(folder: Path) -> bool:
 def _folder_name(folder: Path) -> str:
     """What to call an encoder: its folder's name, with the one above where that says nothing."""
     folder = folder.resolve()
+    if folder == MINI_ENCODER:
+        return "mini encoder"
     return f"{folder.parent.name}/{folder.name}" if folder.name == "model" else folder.name

@@ -26,8 +26,16 @@ def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
     sources = result.sources
     parts = [f"scale {result.scale.name}", f"profile {result.profile}", f"encoder {sources.encoder_name}",
-             f"text {sources.corpus_name}", f"evaluation {sources.evaluation_name}"]
+             f"text {sources.corpus_name}{_rounds(result)}", f"evaluation {sources.evaluation_name}"]
     return " · ".join(parts)
+
+
+def _rounds(result: StudyResult) -> str:
+    """How often a run reads the text, where that is more than once."""
+    scale, rows = result.scale, result.sources.corpus_rows
+    if scale.steps is None or scale.steps * scale.batch_size <= rows:
+        return ""
+    return f" ({rows:,} sentences, read {scale.steps * scale.batch_size / rows:.2f} times, each time in a new order)"
 
 
 def reading(result: StudyResult) -> str:

@@ -69,7 +69,7 @@ class Scale:
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
-    (others keep their ratio); `new_layer_factor` times it is the rate of layers that start at random, where a cell names none of its own; `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
+    (others keep their ratio), and `method_rates` it again, by method; `new_layer_factor` times it is the rate of layers that start at random, where a cell names none of its own; `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
     fetched from the hub. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table order.
     """
 
@@ -87,6 +87,11 @@ class Scale:
     watermark: str | None
     hub_models: bool = False
     new_layer_factor: float = 1.0
+    method_rates: tuple[tuple[str, float], ...] = ()
+
+    def rate(self, method: str) -> float | None:
+        """What replaces the papers' 3e-5 in a run of this method; None keeps it."""
+        return dict(self.method_rates).get(method, self.learning_rate)
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -98,7 +103,7 @@ DEMO = Scale(
     watermark="demo scale: made-up language",
 )
 MINI = Scale(
-    name="mini", seeds=3, steps=256, checks=8, batch_size=64, learning_rate=None, warmup_fraction=0.0,
+    name="mini", seeds=3, steps=1280, checks=20, batch_size=64, learning_rate=1e-4, warmup_fraction=0.1, new_layer_factor=4.0,
     precision="fp32", dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER, watermark=None,
 )
 PAPER = Scale(
@@ -123,12 +128,7 @@ def at_scale(
     width = encoder.hidden / PAPER_HIDDEN
     batch = scaled_count(run.train.batch_size, batches)
     available = sources.rows(run.data.reader)
-    rows = available if scale.steps is None else scale.steps * scale.batch_size
-    if rows > available:
-        raise UserError(
-            f"Scale {scale.name} trains on {rows} sentences but the training text has only {available}; "
-            "give a longer one with --data-dir."
-        )
+    rows = available if scale.steps is None else scale.steps * scale.batch_size  # beyond the text: it is read again, in a new order
     size = scale.batch_size if equal_updates else batch
     steps = rows // size if run.data.drop_last or scale.steps is not None else -(-rows // size)
     changes: dict[str, object] = {
@@ -145,8 +145,9 @@ def at_scale(
         changes["train.new_layer_factor"] = scale.new_layer_factor
     if scale.precision is not None:
         changes["train.precision"] = scale.precision
-    if scale.learning_rate is not None:
-        changes["train.learning_rate"] = run.train.learning_rate * (scale.learning_rate / PAPER_RATE)
+    rate = scale.rate(run.method)
+    if rate is not None:
+        changes["train.learning_rate"] = run.train.learning_rate * (rate / PAPER_RATE)
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
     stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # a period is fixed, whatever the batch (D2)

@@ -64,6 +64,7 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
     "core/methods": ("core.spec", "core.methods", "core.engine"),
     "core/engine": ("core.spec", "core.store", "core.data", "core.demo", "core.methods", "core.engine"),
     "core/demo": ("core.spec", "core.data", "core.demo", "core.engine"),
+    "core/mini": ("core.mini",),
     "studies": ("core.spec", "studies"),
 }
 WITHOUT_TORCH = ("core/spec", "core/store", "core/data", "core/report", "core/runner", "studies")

@@ -7,7 +7,7 @@ from fake_store import FakeStore, config_of, filled
 from small_study import result, small, stored
 
 from core.report.frames import cell_frame
-from core.report.notes import footnotes
+from core.report.notes import footnotes, setting
 from core.report.tables import markdown
 from core.spec.deviations import explain
 from core.spec.scale import MINI
@@ -24,6 +24,12 @@ def test_title_and_setting_name_scale_profile_encoder_and_data():
     assert "**demo scale: made-up language**" in page and "mean over Para, Length, Roles, Mixed" in page
     mini = markdown(result(TABLE11, filled(TABLE11, scale=MINI), scale=MINI))
     assert "made-up" not in mini and "on STS-B dev" in mini
+
+
+def test_a_run_that_reads_its_text_again_says_how_often():
+    for steps, said in ((625, "text demo text · "), (1000, "text demo text (40,000 sentences, read 1.60 times, each time in a new order) · ")):
+        scale = replace(MINI, steps=steps)
+        assert said in setting(result(TABLE11, filled(TABLE11, scale=scale), scale=scale))
 
 
 def test_mixed_environments_and_origins_are_footnoted():

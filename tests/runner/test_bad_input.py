@@ -224,7 +224,7 @@ DATA = {
     "two texts": (lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")), WIKI, "has 2 text files"),
     "an empty text": (lambda p: p.write_text(""), WIKI, "has no sentences"),
     "empty lines alone": (lambda p: p.write_text("\n \n\t\n"), WIKI, "has no sentences"),
-    "one line": (lambda p: p.write_text("a sentence\n"), WIKI, "trains on 16384 sentences but the training text has only 1"),
+    "one line": (lambda p: p.write_text("a sentence\n"), WIKI, "train.batch_size is 64 but the training text has only 1 sentences"),
     "an enormous line": (lambda p: p.write_text("a b\n" + "word " * 300_000), WIKI, "line 2 has 1500000 characters"),
     "a text in latin-1": (lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), WIKI, "line 2: not UTF-8"),
     "a text in utf-16": (lambda p: p.write_text("fine\n", encoding="utf-16"), WIKI, "line 1: not UTF-8"),

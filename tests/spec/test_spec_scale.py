@@ -59,6 +59,13 @@ def test_scale_keeps_ratios_of_what_a_cell_changes():
     assert plain.train.precision == "fp32"
 
 
+def test_a_method_can_have_a_rate_of_its_own():
+    scale = dataclasses.replace(SMALL, method_rates=(("simcse", 6e-5),))
+    assert at_scale(SIMCSE, scale, SOURCES).train.learning_rate == pytest.approx(6e-5)
+    assert at_scale(vary(SIMCSE, {"train.learning_rate": 1e-5}), scale, SOURCES).train.learning_rate == pytest.approx(2e-5)
+    assert at_scale(MOCOSE, scale, SOURCES).train.learning_rate == pytest.approx(3e-4)
+
+
 def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():
     large = at_scale(vary(MOCOSE, {"train.batch_size": 256}), SMALL, SOURCES)
     assert (large.train.batch_size, large.train.steps) == (256, 75)  # 19200 sentences
@@ -94,9 +101,11 @@ def test_full_scale_is_one_pass_in_the_papers_own_units():
     assert (ragged.train.steps, ragged.seed.data) == (15_626, 42)  # the last batch of one sentence is kept (D78)
 
 
-def test_a_text_that_is_too_short_is_refused_in_a_sentence():
-    with pytest.raises(UserError, match="trains on 19200 sentences but the training text has only 500"):
-        at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=500))
+def test_a_run_that_is_longer_than_its_text_reads_it_again():
+    run = at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=500))
+    assert (run.train.steps, run.data.rows) == (300, 500)
+    with pytest.raises(UserError, match="train.batch_size is 64 but the training text has only 50 sentences"):
+        at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=50))
 
 
 def test_text_models_by_scale_and_what_is_not_available():
