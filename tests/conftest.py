@@ -13,3 +13,14 @@ def desk(tmp_path):
     from desk import Desk  # the path is set above
 
     return Desk(tmp_path)
+
+
+@pytest.fixture
+def thin(execution, monkeypatch):
+    """A module's own `execution`, where runs are evaluated on the thinned sets, which their configurations then name."""
+    from small_runs import thinned
+
+    from core.engine import job  # torch takes its time, and most tests need none
+
+    monkeypatch.setattr(job, "load_demo", thinned)
+    return execution

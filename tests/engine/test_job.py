@@ -1,24 +1,22 @@
 """A whole run at scale demo, a few steps long: rows, selection, determinism, collapse, divergence."""
 
-import functools
 import math
 
 import numpy as np
 import pytest
 import torch
+from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.data.sts import StsSet, load_demo, sets_digest
 from core.demo.probes import TASKS
-from core.engine import job, trainer
+from core.engine import trainer
 from core.engine.evaluation import rows
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.evaluation import Evaluation, SetScore
 from core.engine.rewriting import views
 from core.spec.errors import UserError
 from core.spec.execution import Execution
-from core.spec.profiles import base
-from core.spec.scale import DEMO, at_scale
+from core.spec.scale import DEMO
 from core.spec.vary import vary
 from core.spec.views import TextView
 
@@ -27,31 +25,6 @@ from core.spec.views import TextView
 def execution(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     return Execution(results_dir=str(folder), cache_dir=str(folder / "cache"), encoder_name="demo encoder")
-
-
-def small(method="mocose", profile="repaired", **changes):
-    run = at_scale(base(method, profile), DEMO, demo_sources().sources)
-    run = vary(run, {"train.steps": 4, "train.batch_size": 16, "eval.every": 2})
-    return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
-
-
-@functools.cache
-def thinned():
-    """Every eighth pair of each set: what a test of the training needs of an evaluation."""
-    return {name: StsSet(name, one.subset[::8], one.a[::8], one.b[::8], one.gold[::8]) for name, one in load_demo().items()}
-
-
-@pytest.fixture
-def thin(execution, monkeypatch):
-    """Where runs are evaluated on the thinned sets, which their configurations then name."""
-    monkeypatch.setattr(job, "load_demo", thinned)
-    return execution
-
-
-def run(config, execution):
-    if job.load_demo is thinned and config.eval.digest == small().eval.digest:
-        config = vary(config, {"eval.digest": sets_digest(thinned())})
-    return job.run(config, execution, lambda report: None)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tiny_checkpoint
 import torch
-from test_job import run, small, thin, thinned  # noqa: F401  (thin is a fixture)
+from small_runs import planned, run, small, thinned
 from transformers import AutoModel, AutoTokenizer
 
 from core.engine.evaluation.command import main
@@ -38,7 +38,7 @@ def execution(tmp_path_factory):
 
 
 @pytest.fixture(params=CASES)
-def left(request, execution, thin):  # noqa: F811
+def left(request, execution, thin):
     """A run that kept its model: its folder and its result."""
     result = run(CASES[request.param](), execution)
     (folder,) = [path for path in (Path(execution.results_dir) / "models").iterdir() if _asked(path) == request.param]
@@ -83,7 +83,7 @@ def test_sentence_transformers_loads_it_and_it_gives_the_run_s_cosines(left):
     compared(lambda sentences: model.encode(sentences, show_progress_bar=False), result)
 
 
-def test_evaluate_reads_the_folder_and_scores_as_the_run_did(execution, thin, monkeypatch, capsys):  # noqa: F811
+def test_evaluate_reads_the_folder_and_scores_as_the_run_did(execution, thin, monkeypatch, capsys):
     config = CASES["simcse head"]()
     result = run(config, execution)
     (folder,) = [path for path in (Path(execution.results_dir) / "models").iterdir() if _asked(path) == "simcse head"]
@@ -166,8 +166,6 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
 
 
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
-    from test_launch import planned  # a run of the fake job
-
     run_ = planned(1)
     plan = Plan(runs=(run_,), missing=(), entries=1)
     assert keeping.with_models(plan, desk.store).missing == (run_,) and "stored without their model" in capsys.readouterr().out

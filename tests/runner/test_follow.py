@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+from small_runs import run
+from small_runs import small as small_run
 from small_study import result, small, stored
-from test_job import run, thin  # noqa: F401  (thin is a fixture)
-from test_job import small as small_run
 
 from core.engine.curve_file import CurveFile
 from core.report.terminal import terminal
@@ -36,7 +36,7 @@ def execution(tmp_path_factory):
     return Execution(results_dir=str(folder), cache_dir=str(folder / "cache"))
 
 
-def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):  # noqa: F811
+def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
     found = run(small_run(), execution)
     (path,) = (Path(execution.results_dir) / "logs").glob("*.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]

@@ -9,17 +9,14 @@ import time
 
 import pytest
 from desk import Desk, until
+from small_runs import planned
 
 from core.runner.devices import Resources, Slots
 from core.runner.launch import Launcher, diagnosis
 from core.runner.pace import Pace
-from core.runner.plan import PlannedRun
 from core.runner.progress import Display
 from core.spec.errors import UserError
 from core.spec.execution import Execution
-from core.spec.identity import run_id
-from core.spec.profiles import base
-from core.spec.vary import vary
 from core.store import locks
 
 
@@ -53,11 +50,6 @@ def start(desk):
 @pytest.fixture(scope="module")
 def launcher(start):
     return start()
-
-
-def planned(steps: int) -> PlannedRun:
-    config = vary(base("mocose", "paper"), {"scale": "mini", "train.steps": steps})
-    return PlannedRun(run_id=run_id(config), config=config, cells=("made-up a",), seed=0)
 
 
 def test_a_run_that_ends_well_is_stored(desk, launcher):

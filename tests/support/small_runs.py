@@ -1,0 +1,35 @@
+"""Runs of four steps at scale demo, and planned ones for the fake job."""
+
+import functools
+
+from core.data.sources import demo_sources
+from core.data.sts import StsSet, load_demo, sets_digest
+from core.engine import job
+from core.runner.plan import PlannedRun
+from core.spec.identity import run_id
+from core.spec.profiles import base
+from core.spec.scale import DEMO, at_scale
+from core.spec.vary import vary
+
+
+def small(method="mocose", profile="repaired", **changes):
+    run = at_scale(base(method, profile), DEMO, demo_sources().sources)
+    run = vary(run, {"train.steps": 4, "train.batch_size": 16, "eval.every": 2})
+    return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
+
+
+@functools.cache
+def thinned():
+    """Every eighth pair of each set: what a test of the training needs of an evaluation."""
+    return {name: StsSet(name, one.subset[::8], one.a[::8], one.b[::8], one.gold[::8]) for name, one in load_demo().items()}
+
+
+def run(config, execution):
+    if job.load_demo is thinned and config.eval.digest == small().eval.digest:
+        config = vary(config, {"eval.digest": sets_digest(thinned())})
+    return job.run(config, execution, lambda report: None)
+
+
+def planned(steps: int) -> PlannedRun:
+    config = vary(base("mocose", "paper"), {"scale": "mini", "train.steps": steps})
+    return PlannedRun(run_id=run_id(config), config=config, cells=("made-up a",), seed=0)
