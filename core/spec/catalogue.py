@@ -77,7 +77,7 @@ class Catalogue:
         short = {known.removeprefix(f"{one.folder}-"): one for known, one in full.items()}
         one = full.get(name) or short.get(name)
         if one is None:
-            near = get_close_matches(name.lower(), [*(study.name for study in self.studies), *short], n=1, cutoff=0.5)
+            near = get_close_matches(name.lower(), [*(study.name for study in self.studies), *short, *self.groups], n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(study.name for study in self.studies)}."
             raise UserError(f"There is no study {name[:80]!r}; {hint}")
         if one.study is None:

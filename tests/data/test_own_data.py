@@ -90,8 +90,9 @@ def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     given = [*ONE_RUN, "--scale", "mini", "--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder"), *arguments]
     shipped = run_study._shipped()
     command = run_study.Command(cli.parse(given), given, replace(shipped, home=desk.folder / "home"))
-    found = command.sources(MINI, command.chosen())
-    scale, (study,) = command.on_data(MINI, command.chosen(), found)
+    chosen = shipped.chosen(["mocose-table3"], False)
+    found = command.sources(MINI, chosen)
+    scale, (study,) = command.on_data(MINI, chosen, found)
     made = plan([study], profile="paper", scale=scale, sources=found.sources, seeds=1, store=command.store, labels=("0.85",))
     return study.name, {run.run_id for run in made.runs}
 

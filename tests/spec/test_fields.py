@@ -94,8 +94,8 @@ def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
 
 
 def test_a_paper_s_name_is_all_its_studies(capsys):
-    lines = printed(capsys, "esimcse", "--list").splitlines()
-    assert len(lines) == len(studies.GROUPS["esimcse"]) and all(line.startswith("esimcse-") for line in lines)
+    head, *lines = printed(capsys, "esimcse", "--list").splitlines()
+    assert head.startswith("ESimCSE, ") and len(lines) == len(studies.GROUPS["esimcse"]) and all(line.startswith("esimcse-") for line in lines)
     assert sum(map(len, studies.GROUPS.values())) == len(studies.STUDIES)
     assert all(isinstance(study, Study) for study in studies.GROUPS["own"])
 

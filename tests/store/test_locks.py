@@ -36,7 +36,7 @@ def test_asking_leaves_no_file(tmp_path):
 def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
     lock = tmp_path / "a.lock"
     code = (
-        "import os, subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from core.runner import locks\n"
+        "import os, subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from core.store import locks\n"
         "fd = locks.hold(Path(sys.argv[1])); child = subprocess.Popen(['sleep', '60'], pass_fds=[fd]); print(child.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
