@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.runner import console
+
+console.open_closed()  # before any import can open a file in a standard stream's place
+
+# ruff: noqa: E402
 from core.runner import cli, devices, fetch, files, pace, plan as planning, sources as finding
 from core.runner.cli import Options
 from core.runner.drawing import Drawing
@@ -47,15 +51,19 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.engine.evaluate_command").main(argv[1:]) or 0
         options = cli.parse(argv)
-        return Command(options, argv, surroundings or _shipped()).do()
+        status = Command(options, argv, surroundings or _shipped()).do()
+        sys.stdout.flush()  # while a full disk can still be told
+        return status
     except UserError as error:
-        print(error, file=sys.stderr)
+        console.say(str(error), out=sys.stderr)
         return 2
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has had enough
+        console.let_go(1)  # whoever read our output has had enough
         return 141
     except OSError as error:
-        print(files.trouble(Path(error.filename or "The output"), error), file=sys.stderr)
+        console.say(files.trouble(Path(error.filename or "The output"), error), out=sys.stderr)
+        if error.filename is None:
+            console.let_go(1)
         return 2
     except KeyboardInterrupt:
         print("Stopped before any training; the same command starts again.", file=sys.stderr)
@@ -214,7 +222,7 @@ class Command:
         for identity in running:
             print(f"running {identity} {labels[identity]}")
         for identity, failure in failed.items():
-            print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
+            console.say(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
         return 0
 
     def publish(self, runs: Sequence[str]) -> None:

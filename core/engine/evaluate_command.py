@@ -13,6 +13,7 @@ from core.engine.evaluation import Evaluation, average, evaluate
 from core.engine.sts import StsSet, load_demo, load_sts, load_stsb
 from core.engine.transfer_data import TransferTask, load_probes, load_transfer
 from core.runner.cli import Parser
+from core.runner.console import say
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _run(_parse(argv))
     except UserError as error:
-        print(error, file=sys.stderr)
+        say(str(error), out=sys.stderr)
         return 2
 
 

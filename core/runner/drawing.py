@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.runner import files, sources as finding
 from core.runner.cli import Options
+from core.runner.console import say
 from core.runner.store import Store
 from core.spec.base import PROFILES
 from core.spec.errors import UserError
@@ -64,7 +65,7 @@ class Drawing:
     def pages(self, sections: list, others: list[list]) -> None:
         """Write the page over these studies; `others` holds their sections under each other profile."""
         for line in importlib.import_module("core.report.render").render_page(sections, others, self.tables):
-            print(line)
+            say(line)
 
     def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
         """The studies of which a whole seed is stored in every cell, of one's own or published, or a run that no other asks for: one
@@ -103,12 +104,12 @@ class Drawing:
             if error.errno not in files.FORBIDDEN or self.tables != self.results:
                 raise UserError(files.trouble(place, error)) from error
             self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            print(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
             try:
                 summary = drawn()
             except OSError as again:
                 raise UserError(files.trouble(self.tables, again)) from again
-        print("\n".join(summary.lines))
+        say(*summary.lines)
         if summary.missing:
             print(f"{summary.missing} runs are missing; their cells are left open.")
         if summary.published:

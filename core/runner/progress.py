@@ -7,9 +7,11 @@ import threading
 import time
 from typing import TextIO
 
+from core.runner.console import say
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
 from core.runner.store import Failure
+from core.spec.printable import printable
 
 HEARTBEAT = 30.0  # seconds of silence after which the plain display says that it is still there
 
@@ -83,7 +85,7 @@ class Display:
         """Print a line of any kind."""
         with self._lock:
             self._spoke = time.monotonic()
-            print(text, file=self._out, flush=True)
+            say(text, out=self._out)
 
     def _count(self) -> str:
         width = len(str(self.pace.total))
@@ -111,7 +113,7 @@ class LiveDisplay(Display):
 
     def note(self, text: str) -> None:
         """Print a line above the live ones."""
-        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._live.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def _picture(self):
         from rich.console import Group

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pyarrow as pa
 
 from core.runner import files, locks, tables
+from core.runner.console import say
 from core.runner.stored import CorruptRun, Failure, MissingRun, OtherVersion, StoredRun
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
@@ -116,7 +117,7 @@ class Store:
             self._checked(self._published(run))
             return True
         except CorruptRun as error:
-            print(f"{error} It counts as missing.")
+            say(f"{error} It counts as missing.")
             return False
 
     def runs(self) -> tuple[str, ...]:
@@ -212,7 +213,7 @@ class Store:
                 try:
                     claim = None if claimed else self.claim(run)
                 except UserError:  # somebody else's folder
-                    print(f"{error} It counts as missing here.")
+                    say(f"{error} It counts as missing here.")
                     return False
                 if not claimed and claim is None:
                     return False  # somebody is training it anew at this moment
@@ -222,7 +223,7 @@ class Store:
             return False
         except CorruptRun as error:
             target = self.set_aside(path)
-            print(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
+            say(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
             return False
         finally:
             if claim is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.runner import checkpoints, devices, fetch, pace, run, sources as finding
 from core.runner.cli import Options
+from core.runner.console import say
 from core.runner.launch import Launcher
 from core.runner.plan import Plan
 from core.runner.progress import Display, display
@@ -52,7 +53,7 @@ class Training:
                 if self._kept is None:
                     launcher.close()
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
-        print("\n".join(summary.lines(shlex.join(["python", "run_study.py", *again]))), flush=True)
+        say(*summary.lines(shlex.join(["python", "run_study.py", *again])))
         return summary.exit_status
 
     def close(self) -> None:
