@@ -15,8 +15,10 @@ from core.engine.transfer_data import TransferTask, load_probes, load_transfer
 from core.runner.cli import Parser
 from core.runner.console import say
 from core.spec.errors import UserError
+from core.spec.numbers import whole
 from core.spec.scale import DEMO, STS_TESTS
 
+MOST_THREADS = 4096
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
 _GEOMETRY = (
     ("alignment", ("alignment_global", "alignment_batched64")),
@@ -152,6 +154,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 4096):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
-    return int(text)
+    value = whole(text)
+    if value is None or not 1 <= value <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_THREADS}")
+    return value

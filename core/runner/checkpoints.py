@@ -9,10 +9,12 @@ import json
 import struct
 from pathlib import Path
 
+from core.runner import files
 from core.spec.errors import UserError
 
 TRAINABLE = ("bert", "roberta")
 _WANTED = "give a folder with config.json, model.safetensors and a tokenizer"
+MOST_CONFIG, MOST_TOKENIZER = 16 << 20, 512 << 20  # bytes
 _HEADER = 100 << 20  # bytes that a safetensors header may have
 
 
@@ -37,7 +39,7 @@ def configuration(folder: Path) -> dict:
     """The encoder's config.json, with a width. Raises UserError if it is missing or is none."""
     path = Path(folder) / "config.json"
     try:
-        config = json.loads(path.read_text())
+        config = json.loads(files.content(path, MOST_CONFIG).decode())
         width = config["hidden_size"]
     except FileNotFoundError as error:
         raise UserError(f"{folder} holds no encoder: config.json is missing; give another --encoder or mend the checkout.") from error
@@ -80,7 +82,7 @@ def _check_tokenizer(folder: Path) -> None:
         raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
     if (folder / "tokenizer.json").is_file():
         try:
-            json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+            json.loads(files.content(folder / "tokenizer.json", MOST_TOKENIZER).decode())["model"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f"The tokenizer {folder}/tokenizer.json cannot be read; copy it there again.") from error
 

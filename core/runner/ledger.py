@@ -24,6 +24,7 @@ from core.spec.layout import Metric
 from core.spec.study import Study
 
 VERSION = 1
+MOST_BYTES = 64 << 20  # of a ledger, which has some thousands
 OUTCOMES = ("undecided", "supported", "contradicted", "equivalent")
 POLL = 0.05  # seconds between two tries for the lock
 MOVE = "move it away to register the study anew, which is a new experiment"
@@ -110,7 +111,7 @@ class Ledgers:
         other claims or other runs than these."""
         path = self.path(study)
         try:
-            content = path.read_bytes()
+            content = files.content(path, MOST_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -129,7 +130,7 @@ class Ledgers:
         content = _text(ledger)
         path = self.path(ledger.study)
         with contextlib.suppress(OSError):
-            if path.read_bytes() == content:
+            if files.content(path, MOST_BYTES) == content:
                 return
         files.write_whole(path, content)
 

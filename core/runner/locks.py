@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def hold(path: Path) -> int | None:
 def held(path: Path) -> bool:
     """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to read it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO in its place would keep us waiting
     except OSError:
         return False  # never made, or hidden from us
     try:
@@ -66,10 +67,11 @@ def slot_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
     except OSError as error:
         raise UserError(f"{folder} cannot be made ({error.strerror}); set TMPDIR to a folder of yours.") from error
-    if folder.stat().st_uid != os.getuid():
-        raise UserError(f"{folder} belongs to another user; set TMPDIR to a folder of yours.")
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):  # a link may lead into anybody's folder
+        raise UserError(f"{folder} is a link or belongs to another user; set TMPDIR to a folder of yours.")
     return folder
 
 

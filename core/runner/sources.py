@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.runner import files
 from core.runner.checkpoints import check_encoder, configuration
-from core.runner.corpus import measure
+from core.runner.corpus import MOST_BYTES, measure
 from core.runner.digests import evaluation_digest, named_digest
-from core.runner.files import write_whole
 from core.runner.graded import check_sets
 from core.runner.senteval import senteval_root, transfer_files
 from core.runner.store import Store
@@ -23,6 +23,7 @@ from core.spec.scale import EncoderSource, Scale, Sources
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "engine" / "demo" / "encoder"
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
+MOST_CACHE = 64 << 20  # bytes of what is remembered about texts
 HEADER_BYTES = 100_000_000  # more than this no safetensors file has
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
@@ -212,17 +213,17 @@ class DigestCache:
             key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
             known = self._read()
             if key not in known:
-                digest, rows = measure(file.read_bytes(), str(file))
+                digest, rows = measure(files.content(file, MOST_BYTES), str(file))
                 known[key] = [digest, rows["lines"], rows["csv_quoted"]]
         except OSError as error:
             raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
         with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-            write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
+            files.write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
         return tuple(known[key])
 
     def _read(self) -> dict[str, list]:
         try:
-            known = json.loads(self._path.read_text())
+            known = json.loads(files.content(self._path, MOST_CACHE))
             return {k: v for k, v in known.items() if [type(x) for x in v] == [str, int, int]}
-        except (OSError, ValueError, AttributeError, TypeError):
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
             return {}

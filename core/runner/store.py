@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from core.runner import files, locks, tables
 from core.runner.console import say
+from core.runner.sense import nonsense
 from core.runner.stored import CorruptRun, Failure, MissingRun, OtherVersion, StoredRun
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
@@ -35,6 +36,7 @@ from core.spec.result import Result, Status
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
 
+MOST_BYTES = 256 << 20  # of a run or its pairs, which have less than one
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -141,14 +143,14 @@ class Store:
     def failure(self, run: str) -> Failure | None:
         """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown cause."""
         try:
-            plain = json.loads(self._failure(run).read_text())
+            plain = json.loads(files.content(self._failure(run), MOST_BYTES))
             return Failure(
                 cause=str(plain["cause"]), detail=str(plain["detail"]), log_tail=tuple(map(str, plain["log_tail"])),
                 log=str(plain["log"]), exit_status=plain["exit_status"],
             )  # fmt: skip
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return Failure(cause="unknown", detail=f"{self._failure(run)} cannot be read.")
 
     def claim(self, run: str) -> int | None:
@@ -157,7 +159,14 @@ class Store:
         if descriptor is not None:
             for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run)):
                 files.sweep(path.parent, path.name)
+            for path in (self.log(run), self._failure(run), self.checkpoint(run)):
+                self._clear(path)
         return descriptor
+
+    def _clear(self, path: Path) -> None:
+        """Set aside what stands where the run will write and is no file: opening a FIFO would keep it waiting for ever."""
+        if path.exists() and not path.is_file():
+            say(f"{path} is no file; it was set aside as {self.set_aside(path)}.")
 
     def claimed(self, run: str) -> bool:
         """Whether somebody is at this run just now."""
@@ -241,7 +250,7 @@ class Store:
         try:
             if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:  # another's may have fields that are not known here
                 config, _ = from_canonical_json(footer["config"])
-            known = footer["status"] in get_args(Status) and isinstance(json.loads(footer["provenance"]), dict)
+            known, provenance = footer["status"] in get_args(Status), json.loads(footer["provenance"])
         except (UserError, KeyError, ValueError, TypeError, RecursionError) as error:
             raise CorruptRun(f"{path} holds a configuration that cannot be read; delete the file and train the run again.") from error
         if numerics != NUMERICS:
@@ -250,7 +259,9 @@ class Store:
                 "use that version or another --results-dir."
             )
         if not known:
-            raise CorruptRun(f"{path} holds a status or a provenance that cannot be read; delete the file and train the run again.")
+            raise CorruptRun(f"{path} holds a status that there is not; delete the file and train the run again.")
+        if why := nonsense(table, provenance):
+            raise CorruptRun(f"{path} holds what no run can have written ({why}); delete the file and train the run again.")
         if run_id(config) != path.stem:
             raise CorruptRun(f"{path} holds run {run_id(config)}, not the one it is named after; delete it or name it rightly.")
         return table, config, footer
@@ -274,11 +285,11 @@ class Store:
 def _content(path: Path) -> bytes:
     """A run's file as it is. Raises MissingRun or CorruptRun where there is none, UserError if it may not be read."""
     try:
-        return path.read_bytes()
+        return files.content(path, MOST_BYTES)
     except FileNotFoundError as error:
         raise MissingRun(f"{path} is not there; train the run again.") from error
-    except IsADirectoryError as error:
-        raise CorruptRun(f"{path} is a folder, not a file; delete it and train the run again.") from error
+    except files.NotAFile as error:
+        raise CorruptRun(f"{path} was not read ({error.strerror}); delete it and train the run again.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
 

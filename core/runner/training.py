@@ -132,8 +132,14 @@ class Training:
 
 
 def cache_folder() -> Path:
-    """Where downloads and other things that can be made again are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "run_study"
+    """Where downloads and other things that can be made again are kept. Raises UserError if there is no home to keep them in."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
+        return Path(named) / "run_study"
+    try:
+        return Path.home() / ".cache" / "run_study"
+    except RuntimeError as error:
+        raise UserError("There is no home folder to keep downloads in; set HOME, or XDG_CACHE_HOME to an absolute folder.") from error
 
 
 def _text(path: Path | None) -> str | None:

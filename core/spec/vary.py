@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from core.spec.config import RunConfig
 from core.spec.errors import UserError
+from core.spec.numbers import decimal, whole
 from core.spec.section import Section, alternatives, field_types, public_name, public_names
 
 
@@ -86,12 +87,9 @@ def parse_value(written: str, expected, path: str):
         return None
     if written.lower() in ("true", "false") and bool in options:
         return written.lower() == "true"
-    for kind in (int, float):
-        if kind in options:
-            try:
-                return kind(written)
-            except ValueError:
-                pass
+    for kind, read_as in ((int, whole), (float, decimal)):
+        if kind in options and (number := read_as(written)) is not None:
+            return number
     if written.startswith("["):
         try:
             return _tuples(json.loads(written))
