@@ -10,8 +10,10 @@ from core.report.comparability import comparability
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.layout import Metric
+from core.spec.printable import printable
 
 PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
+LONGEST = 60  # characters of a name
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
 
@@ -24,9 +26,15 @@ def title(result: StudyResult) -> str:
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
     sources = result.sources
-    parts = [f"scale {result.scale.name}", f"profile {result.profile}", f"encoder {sources.encoder_name}",
-             f"text {sources.corpus_name}", f"evaluation {sources.evaluation_name}"]
+    encoder, text, evaluation = map(_name, (sources.encoder_name, sources.corpus_name, sources.evaluation_name))
+    parts = [f"scale {result.scale.name}", f"profile {result.profile}", f"encoder {encoder}", f"text {text}", f"evaluation {evaluation}"]
     return " · ".join(parts)
+
+
+def _name(name: str) -> str:
+    """The name of a folder or a file in one line, and cut where it would leave a figure."""
+    shown = printable(name)
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
 
 def reading(result: StudyResult) -> str:

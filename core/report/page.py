@@ -6,11 +6,11 @@ import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from core.report import claims
 from core.report.cells import CellResult, StudyResult
+from core.report.dialects import escape, md
 from core.report.notes import ENVIRONMENT, flattened, footnotes, reading, setting, title
 from core.report.quantities import decimals
 from core.report.tables import grid, marks, number
@@ -51,16 +51,16 @@ def summary_markdown(sections: Sequence[Section], noise: Sequence[str] = ()) -> 
     first = sections[0].result
     found = {one.result.study.name: verdicts(one.result) for one in sections}
     everything = [verdict for some in found.values() for verdict in some]
-    lines = [f"# What holds: scale {first.scale.name}, profile {first.profile}", "", setting(first), "",
+    lines = [f"# What holds: scale {first.scale.name}, profile {first.profile}", "", md(setting(first)), "",
              f"{len(everything)} claims: {claims.counted(everything)}. {claims.of_scale(first)}", "", cost(sections), ""]
     lines += ["| study | runs | claims | verdicts | can this scale carry it? |", "| :-- | --: | --: | :-- | :-- |"]
     for one in sections:
         result, some = one.result, found[one.result.study.name]
         runs = f"{len(result.runs) - result.missing} of {len(result.runs)}"
         carried = ("no: " + result.not_comparable if result.not_comparable else "yes") if some else ""
-        lines.append(f"| {title(result)} | {runs} | {len(some)} | {claims.counted(some)} | {carried} |")
+        lines.append(f"| {md(title(result))} | {runs} | {len(some)} | {md(claims.counted(some))} | {md(carried)} |")
     if noise:
-        lines += ["", "## What seeds alone do", "", *(f"- {sentence}" for sentence in noise)]
+        lines += ["", "## What seeds alone do", "", *(f"- {md(sentence)}" for sentence in noise)]
     return "\n".join(lines) + "\n"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from core.report.cells import CellResult, StudyResult
 from core.report.quantities import curve, spectrum, unit
@@ -122,6 +123,8 @@ def _along(result: StudyResult, points: Callable, x_name: str, y_name: str, log:
         axes.plot(common, means, color=look.colour, linewidth=1.4, marker=look.marker, markersize=3.5, markevery=max(1, len(common) // 12))
     if log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", color=PALE, linewidth=0.6)
     axes.set_xlabel(x_name)
     name_of_numbers(drawn, boxes[0], y_name)

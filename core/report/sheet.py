@@ -16,7 +16,7 @@ WIDTH = 7.2  # inches
 LEFT, RIGHT, BETWEEN = 0.66, 0.12, 0.55
 ABOVE, PER_LEGEND_LINE, PER_NOTE_LINE = 0.74, 0.19, 0.14
 BELOW = 0.5  # tick labels and the axis' name
-NOTE_WIDTH, LEGEND_WIDTH, TITLE_WIDTH = 125, 125, 76  # characters
+NOTE_WIDTH, LEGEND_WIDTH, TITLE_WIDTH, SETTING_WIDTH = 125, 125, 76, 130  # characters
 
 Box = tuple[float, float, float, float]  # left, bottom, width, height in inches
 
@@ -34,7 +34,8 @@ def sheet(
     edge = LEFT / WIDTH
     size = min(9.5, 9.5 * TITLE_WIDTH / len(title(result)))
     drawn.text(edge, 1 - 0.14 / whole, title(result), weight="bold", size=size, va="top")
-    drawn.text(edge, 1 - 0.34 / whole, setting(result), size=7, color=GREY, va="top")
+    named = setting(result)
+    drawn.text(edge, 1 - 0.34 / whole, named, size=min(7.0, 7.0 * SETTING_WIDTH / len(named)), color=GREY, va="top")
     if legend:
         drawn.legend(handles=list(legend), loc="upper left", bbox_to_anchor=(edge - 0.08 / WIDTH, 1 - 0.46 / whole), ncols=columns,
                      handletextpad=0.4, columnspacing=1.4, borderpad=0.2)
