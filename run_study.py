@@ -8,19 +8,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.runner import console
+from core.store import console
 
 console.open_closed()  # before any import can open a file in a standard stream's place
 
 # ruff: noqa: E402
-from core.runner import cli, devices, fetch, files, pace, plan as planning, sources as finding
+from core.runner import cli, devices, pace, plan as planning
+from core.data import fetch
+from core.store import files
+from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.drawing import Drawing
-from core.runner.history import history
+from core.runner.draw import Drawing
+from core.runner.estimate import history
 from core.runner.plan import Plan
-from core.runner.store import Store
-from core.runner.training import Training, cache_folder
-from core.spec.base import PROFILES
+from core.store.store import Store
+from core.runner.train import Training, cache_folder
+from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
@@ -30,7 +33,7 @@ HOME = Path(__file__).resolve().parent
 WARM = (
     "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto",
     "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta", "pyarrow.parquet",
-    "core.engine.sts:load_demo",
+    "core.data.sts:load_demo",
 )  # fmt: skip
 
 
@@ -49,7 +52,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
     """Do what the command line asks; the exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
     try:
         if argv[:1] == ["evaluate"]:
-            return importlib.import_module("core.engine.evaluate_command").main(argv[1:]) or 0
+            return importlib.import_module("core.engine.evaluation.command").main(argv[1:]) or 0
         options = cli.parse(argv)
         status = Command(options, argv, surroundings or _shipped()).do()
         sys.stdout.flush()  # while a full disk can still be told
@@ -134,7 +137,7 @@ class Command:
     def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
         noise = next((study for study in self.around.studies if study.name == "noise"), None)
-        resolving = importlib.import_module("core.runner.resolve").Resolving(
+        resolving = importlib.import_module("core.runner.resolve.command").Resolving(
             self.options, self.profile, self.store, self.training, studies, scale, found, noise
         )
         if self.options.mode == "plan":

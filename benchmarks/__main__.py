@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from core.runner.devices import cores
-from core.runner.nursery import environment
+from core.runner.process.driver import environment
 from core.spec.errors import UserError
 
 NAMES = ("step", "profile", "slots", "evaluation", "peer", "tokens", "harness")

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.timing import median_seconds
-from core.spec.config import RunConfig
+from core.spec.run import RunConfig
 
 ADAMW_BYTES = 7 * 4  # a parameter: weight, gradient and both moments read, weight and moments written
 EMA_BYTES = 3 * 4  # a parameter: target and source read, target written

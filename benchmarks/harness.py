@@ -16,8 +16,8 @@ from benchmarks.timing import Row
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.runner.plan import plan
-from core.runner.sources import demo_sources
-from core.runner.store import Store
+from core.data.sources import demo_sources
+from core.store.store import Store
 from core.spec.scale import DEMO
 
 HOME = Path(__file__).resolve().parents[1]

@@ -18,7 +18,7 @@ from benchmarks.step import OurTraining
 from benchmarks.timing import Row, alternated, now
 from core.engine.batches import batch_indices
 from core.engine.text import training_text
-from core.spec.config import RunConfig
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 
 

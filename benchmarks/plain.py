@@ -19,16 +19,16 @@ from transformers import AutoModel
 
 from benchmarks.setting import Setting
 from benchmarks.timing import now
-from core.engine import heads
+from core.methods import heads
 from core.engine.batches import batch_indices
-from core.engine.dropout import Dropout
-from core.engine.encoder import from_pretrained
+from core.engine.encoder.dropout import Dropout
+from core.engine.encoder.bert import from_pretrained
 from core.spec.schedules import ema_decay, learning_rate
 from core.engine.streams import torch_stream
-from core.engine.sts import StsSet
+from core.data.sts import StsSet
 from core.engine.tokens import TokenTable
 from core.engine.trainer import precision
-from core.spec.config import RunConfig
+from core.spec.run import RunConfig
 
 EVALUATION_BATCH = 128
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import torch
 
 from core.engine import job
-from core.engine.encoder import Encoder
-from core.engine.scoring import Scorer
+from core.engine.encoder.bert import Encoder
+from core.engine.evaluation.scorer import Scorer
 from core.engine.tokens import TokenTable
-from core.runner.sources import Found, demo_sources, local_places, local_sources
-from core.spec.base import base
-from core.spec.config import RunConfig
+from core.data.sources import Found, demo_sources, local_places, local_sources
+from core.spec.profiles import base
+from core.spec.run import RunConfig
 from core.spec.execution import Execution
 from core.spec.scale import DEMO, MINI, SCALES, at_scale
 from core.spec.vary import vary
@@ -65,7 +65,7 @@ class Setting:
     @property
     def folder(self) -> Path:
         """The encoder's folder."""
-        from core.runner.sources import DEMO_ENCODER
+        from core.data.sources import DEMO_ENCODER
 
         return self.found.places.encoder or DEMO_ENCODER
 

@@ -12,10 +12,10 @@ from benchmarks import floor, plain
 from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
 from core.engine.batches import batch_indices, training_batches
-from core.engine.mocose import MoCoSE
-from core.engine.simcse import SimCSE
+from core.methods.mocose.model import MoCoSE
+from core.methods.simcse.model import SimCSE
 from core.engine.trainer import train
-from core.spec.config import RunConfig
+from core.spec.run import RunConfig
 from core.spec.vary import vary
 
 ENDLESS = 1_000_000  # steps

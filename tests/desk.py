@@ -18,8 +18,8 @@ from pathlib import Path
 import senteval_folder
 import studies
 from core.runner.plan import Plan, plan
-from core.runner.sources import Found, local_places, local_sources
-from core.runner.store import Store
+from core.data.sources import Found, local_places, local_sources
+from core.store.store import Store
 from core.spec.scale import MINI
 
 DRIVER = Path(__file__).with_name("driver.py")

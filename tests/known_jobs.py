@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from core.spec.claim import Claim, all_of, greater
 from core.spec.identity import run_id
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.result import Result, Row
 from core.spec.scale import SCALES
 from core.spec.study import Study

@@ -1,7 +1,7 @@
 """A study of two cells and a store with values for them, for tests of what is drawn from a store."""
 
 from core.report.cells import gather
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import DEMO
 from core.spec.study import Study
 from fake_store import SOURCES, FakeStore, config_of

@@ -101,7 +101,7 @@ def processes(desk: Desk) -> tuple[list[int], list[int]]:
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):
-            if b"core.engine.nursery" in (entry / "cmdline").read_bytes() and mark in (entry / "environ").read_bytes().split(b"\0"):
+            if b"core.runner.process.nursery" in (entry / "cmdline").read_bytes() and mark in (entry / "environ").read_bytes().split(b"\0"):
                 log = os.readlink(entry / "fd" / "2")
                 (nurseries if log.endswith("nursery.log") else children).append(int(entry.name))
     return nurseries, children

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 import tiny
-from core.engine.augmentation import cutoff_mask, shuffled_positions
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.perturbation import StaleGradient, changed_share
-from core.spec.config import Augmentation
+from core.methods.augmentation import cutoff_mask, shuffled_positions
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.methods.perturbation import StaleGradient, changed_share
+from core.spec.run import Augmentation
 
 LENGTHS = (4, 9, 6)
 PACKED = pack([np.arange(n) + 5 for n in LENGTHS])

@@ -11,8 +11,8 @@ import pytest
 from desk import Desk, encoder
 
 import run_study
-from core.runner.training import Training
-from core.runner.senteval import year_files
+from core.runner.train import Training
+from core.data.senteval import year_files
 
 DEV = "STS/STSBenchmark/sts-dev.csv"
 TEXT, GOLD = year_files("STS13", "FNWN")
@@ -29,7 +29,7 @@ def desk(tmp_path, monkeypatch):
     def forbidden(**_):
         raise AssertionError("it went as far as training")
 
-    monkeypatch.setattr("core.runner.training.Launcher", forbidden)
+    monkeypatch.setattr("core.runner.train.Launcher", forbidden)
     return made
 
 

@@ -10,10 +10,10 @@ import torch
 from scipy.stats import spearmanr
 
 import tiny
-from core.engine import baselines
-from core.engine.scores import cosines, spearman
-from core.engine.scoring import Scorer
-from core.engine.sts import StsSet
+from core.engine.evaluation import baselines
+from core.engine.evaluation.metrics import cosines, spearman
+from core.engine.evaluation.scorer import Scorer
+from core.data.sts import StsSet
 from core.engine.tokens import TokenTable
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")
@@ -146,7 +146,7 @@ def test_vectors_are_taken_in_evaluation_mode_and_the_mode_is_put_back(scorer):
 
 
 def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
-    monkeypatch.setattr("core.engine.scoring.TOKENS_PER_BATCH", {"cpu": 7})
+    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7})
     model, seen = baselines.FirstLast(tiny.encoder(tiny.bert())), set()
     encode = model.sentence_vectors
 
@@ -174,5 +174,5 @@ def test_scores_do_not_depend_on_batching(scorer, monkeypatch):
     encoder = tiny.encoder(tiny.bert()).eval()
     model.sentence_vectors = encoder
     whole = scorer.vectors(model, TEXTS)
-    monkeypatch.setattr("core.engine.scoring.TOKENS_PER_BATCH", {"cpu": 7})
+    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7})
     assert scorer.vectors(model, TEXTS) == pytest.approx(whole, abs=1e-5)

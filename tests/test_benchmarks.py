@@ -13,11 +13,11 @@ from benchmarks.__main__ import main
 from benchmarks.scoring import first
 from benchmarks.setting import Setting
 from benchmarks.timing import alternated, median_seconds
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.sts import StsSet
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.data.sts import StsSet
 from core.runner.devices import cores
-from core.runner.sources import demo_sources
+from core.data.sources import demo_sources
 
 CPU = torch.device("cpu")
 

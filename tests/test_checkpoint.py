@@ -15,12 +15,12 @@ from torch import nn
 from core.engine import tensor_file
 from core.engine.batches import training_batches
 from core.engine.checkpoint import BESIDE_WEIGHTS, Keeper
-from core.engine.dropout import DropoutStream
-from core.engine.mocose import MoCoSE
-from core.engine.simcse import SimCSE
+from core.engine.encoder.dropout import DropoutStream
+from core.methods.mocose.model import MoCoSE
+from core.methods.simcse.model import SimCSE
 from core.engine.tokens import TokenTable
 from core.engine.trainer import Standing, train
-from core.runner.store import Store
+from core.store.store import Store
 from core.spec.execution import Execution
 from core.spec.identity import run_id
 from core.spec.result import Row

@@ -13,9 +13,11 @@ from desk import Desk
 
 import run_study
 import studies
-from core.runner import cli, fetch, sources
-from core.spec.base import BASES
-from core.spec.config import TextView
+from core.runner import cli
+from core.data import fetch
+from core.data import sources
+from core.spec.profiles import BASES
+from core.spec.run import TextView
 from core.spec.errors import UserError
 from core.spec.scale import MINI
 from core.spec.vary import vary
@@ -149,7 +151,7 @@ def test_evaluate_is_another_command(monkeypatch):
             assert argv == ["model", "--pooling", "mean"]
             return 0
 
-    monkeypatch.setitem(sys.modules, "core.engine.evaluate_command", Module)
+    monkeypatch.setitem(sys.modules, "core.engine.evaluation.command", Module)
     assert run_study.main(["evaluate", "model", "--pooling", "mean"]) == 0
 
 
@@ -208,7 +210,7 @@ def test_the_hub_is_asked_in_one_process_and_its_sentence_is_shown(monkeypatch, 
     places = fetch.prefetch("mini", tmp_path, sources.Places(encoder=tmp_path, encoder_name="mine"))
     assert (places.corpus, places.encoder) == (Path("/corpus"), tmp_path)
     assert (places.corpus_name, places.encoder_name) == ("/corpus", "mine")
-    assert said["command"] == ["-m", "core.engine.hub", "prefetch", "--scale", "mini", "--cache-dir", str(tmp_path), "--parts", "data"]
+    assert said["command"] == ["-m", "core.data.hub", "prefetch", "--scale", "mini", "--cache-dir", str(tmp_path), "--parts", "data"]
 
 
 def test_models_that_rewrite_text_are_asked_for_once_each_and_only_if_needed(monkeypatch, tmp_path):

@@ -15,7 +15,8 @@ import pytest
 from desk import Desk, until
 from fake_jobs import made_result
 
-from core.runner import cluster, remote
+from core.runner.cluster import driver as cluster
+from core.runner.cluster import worker
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 
@@ -124,13 +125,13 @@ def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
 
 
 def test_a_worker_that_does_not_share_the_folder_trains_nothing(desk, tmp_path):
-    errand = remote.Errand(
+    errand = worker.Errand(
         key="k", scale="mini", device="cpu", jobs=1, execution=Execution(results_dir=str(tmp_path / "local"), cache_dir=""),
         published=None, job="", warm=(), time_limit=None, provenance={}, use_published=False, force=False,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch, pytest.raises(UserError, match="does not see .*that all machines share"):
         patch.setattr(remote, "get_worker", lambda: type("W", (), {"address": "tcp://there:1"}))
-        remote.perform(errand, None)
+        worker.perform(errand, None)
     assert not (tmp_path / "local").exists()
 
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 import tiny
-from core.engine import clusters
-from core.engine.clusters import spherical_kmeans, summarised
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.spec.config import NegativeQueue
+from core.methods import clusters
+from core.methods.clusters import spherical_kmeans, summarised
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.spec.run import NegativeQueue
 from core.spec.errors import UserError
 
 

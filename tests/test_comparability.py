@@ -8,8 +8,8 @@ import pytest
 
 from core.report.cells import gather
 from core.report.comparability import comparability, comparability_frame, initial_share, travel, turnover
-from core.spec.base import base
-from core.spec.layout import Axis, Cell, Metric
+from core.spec.profiles import base
+from core.spec.table import Axis, Cell, Metric
 from core.spec.scale import DEMO, PAPER, at_scale
 from core.spec.study import Study
 from core.spec.vary import vary

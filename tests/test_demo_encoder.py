@@ -11,10 +11,10 @@ import torch
 from safetensors import safe_open
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM
 
-from core.engine.demo import pretrain
-from core.engine.demo.corpus import training_sentences
-from core.engine.demo.pairs import DEV, TESTS, graded_pairs
-from core.engine.demo.vocabulary import SPECIALS, word_counts, word_pieces
+from core.demo import pretrain
+from core.demo.corpus import training_sentences
+from core.demo.pairs import DEV, TESTS, graded_pairs
+from core.demo.vocabulary import SPECIALS, word_counts, word_pieces
 
 FOLDER = Path(pretrain.__file__).parent / "encoder"
 

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from core.engine.demo.corpus import passages, training_sentences
-from core.engine.demo.frame import Entity, Frame, draw, gold, reserved, swapped
-from core.engine.demo.grammar import render
-from core.engine.demo.lexicon import MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS
-from core.engine.demo.verbs import ALONE, TO_PERSON, TO_RECEIVER, TO_THING
+from core.demo.corpus import passages, training_sentences
+from core.demo.frame import Entity, Frame, draw, gold, reserved, swapped
+from core.demo.grammar import render
+from core.demo.lexicon import MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS
+from core.demo.verbs import ALONE, TO_PERSON, TO_RECEIVER, TO_THING
 
 FIRST_THOUSAND = "93c674230f5628400348ebde48eeae8f99e8c295a221030956dfec7d63689915"
 

@@ -5,11 +5,11 @@ import hashlib
 import numpy as np
 import pytest
 
-from core.engine.baselines import bag_of_words
-from core.engine.demo.corpus import training_sentences
-from core.engine.demo.pairs import DEV, TESTS, Pair, graded_pairs
-from core.engine.evaluation import evaluate
-from core.engine.sts import load_demo
+from core.engine.evaluation.baselines import bag_of_words
+from core.demo.corpus import training_sentences
+from core.demo.pairs import DEV, TESTS, Pair, graded_pairs
+from core.engine.evaluation.evaluation import evaluate
+from core.data.sts import load_demo
 
 PAIRS_DIGEST = "c94cfbcc0de6942f43c69d5b481da016b7bc2256f63b45388e4c2030e89691a5"
 SETS = (DEV, *TESTS)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core.engine.directions import (
+from core.engine.evaluation.directions import (
     direction_rows, effective_rank, mean_cosine, mean_cosine_rows, singular_values, spectrum_rows, spread,
 )  # fmt: skip
 from core.spec.result import Row

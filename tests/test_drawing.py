@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from core.runner.drawing import Drawing
+from core.runner.draw import Drawing
 from core.spec.scale import DEMO
 from fake_store import SOURCES, FakeStore, config_of
 from studies import STUDIES, find

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import tiny
-from core.engine import dropout
-from core.engine.dropout import Dropout, DropoutStream, dropped_of_65536, give, scale
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.simcse import SimCSE
+from core.engine.encoder import dropout
+from core.engine.encoder.dropout import Dropout, DropoutStream, dropped_of_65536, give, scale
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.methods.simcse.model import SimCSE
 from core.engine.streams import stream_seed
 
 CPU = torch.device("cpu")

@@ -9,12 +9,12 @@ import torch
 
 import tiny
 import tiny_checkpoint
-from core.engine.baselines import Untrained
-from core.engine.edits import (
+from core.engine.evaluation.baselines import Untrained
+from core.engine.evaluation.edits import (
     EDITS, SENTENCES, deletion, edit_rows, edited_copies, edited_sentences, insertion, repetition, subword_repetition,
 )  # fmt: skip
-from core.engine.packing import pack
-from core.engine.sts import StsSet, load_demo
+from core.engine.encoder.packing import pack
+from core.data.sts import StsSet, load_demo
 
 
 def pairs(a, b):

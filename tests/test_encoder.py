@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import tiny
-from core.engine.dropout import DropoutStream, give
-from core.engine.packing import pack
+from core.engine.encoder.dropout import DropoutStream, give
+from core.engine.encoder.packing import pack
 
 
 def hugging_face_cls(model, arrays, width, pad):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.spec.base import PROFILES
+from core.spec.profiles import PROFILES
 from core.spec.claim import Contrast, Joined, Term, above, greater, holds_as_printed, truth
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, MINI, PAPER, EncoderSource, Sources

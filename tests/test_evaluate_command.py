@@ -7,11 +7,11 @@ import pytest
 
 import senteval_folder
 import tiny_checkpoint
-from core.engine import evaluate_command
-from core.engine.demo.probes import TASKS
-from core.engine.encoding import POOLINGS
-from core.engine.evaluate_command import main
-from core.engine.sts import StsSet
+from core.engine.evaluation import command as evaluate_command
+from core.demo.probes import TASKS
+from core.engine.evaluation.encoding import POOLINGS
+from core.engine.evaluation.command import main
+from core.data.sts import StsSet
 from core.spec.scale import DEMO, STS_TESTS
 
 
@@ -64,7 +64,7 @@ def test_transfer_tasks_of_the_demo(model, tmp_path, capsys):
 def test_a_broken_model_is_said_and_never_zero(capsys, monkeypatch, model):
     import torch
 
-    from core.engine import encoding
+    from core.engine.evaluation import encoding
 
     load = encoding.load_checkpoint
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.engine import scores
-from core.engine.evaluation import average, evaluate, rows
-from core.engine.sts import StsSet
+from core.engine.evaluation import metrics
+from core.engine.evaluation.evaluation import average, evaluate, rows
+from core.data.sts import StsSet
 
 draw = np.random.default_rng(1)
 
@@ -60,7 +60,7 @@ def test_scores_come_from_the_kept_cosines(sets):
     assert found.scores["A"].status == "ok" and found.finite and found.scores["A"].pairs == 690
     assert list(blocks[0].words_a) == [2] * 600
     x, y = encode(list(sets["A"].a)), encode(list(sets["A"].b))
-    assert cosine.tolist() == scores.cosines(x, y).tolist()
+    assert cosine.tolist() == metrics.cosines(x, y).tolist()
 
 
 def test_geometry_is_that_of_the_joined_pairs(sets):
@@ -70,10 +70,10 @@ def test_geometry_is_that_of_the_joined_pairs(sets):
     a, b = first.a + second.a, first.b + second.b
     x, y, gold = encode(a), encode(b), np.concatenate([first.gold, second.gold])
     for mode in ("global", "batched64"):
-        assert found[f"alignment_{mode}"] == pytest.approx(scores.alignment(x, y, gold, mode, "gold>4"))
-        assert found[f"alignment_all_{mode}"] == scores.alignment(x, y, gold, mode, "all")
-    assert found["uniformity_batched64"] == scores.uniformity(x, "batched64")
-    assert found["uniformity_global"] == scores.uniformity(encode(list(dict.fromkeys(a + b))), "global")
+        assert found[f"alignment_{mode}"] == pytest.approx(metrics.alignment(x, y, gold, mode, "gold>4"))
+        assert found[f"alignment_all_{mode}"] == metrics.alignment(x, y, gold, mode, "all")
+    assert found["uniformity_batched64"] == metrics.uniformity(x, "batched64")
+    assert found["uniformity_global"] == metrics.uniformity(encode(list(dict.fromkeys(a + b))), "global")
 
 
 def test_a_broken_embedding_is_flagged_and_never_zero(sets):

@@ -21,7 +21,7 @@ from core.report.points import Point
 from core.report.sheet import notes_of
 from core.report.style import DPI, GREYS, LOOKS, TINTS, drawing, pdf_bytes, pixels, png_bytes, webp_bytes
 from core.spec.scale import DEMO, MINI
-from core.spec.layout import Axis
+from core.spec.table import Axis
 from fake_store import SOURCES, config_of, filled
 from studies import find
 

@@ -13,8 +13,8 @@ import pytest
 from desk import SIX, Desk
 from fake_jobs import made_result
 
-from core.runner import sources
-from core.runner.store import OtherVersion
+from core.data import sources
+from core.store.store import OtherVersion
 from core.spec.identity import NUMERICS, run_id
 from core.spec.scale import MINI
 
@@ -33,7 +33,7 @@ def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypa
     fill(desk, 6)
     old = desk.six()
     assert not old.missing
-    for module in ("core.spec.identity", "core.runner.store"):
+    for module in ("core.spec.identity", "core.store.store"):
         monkeypatch.setattr(f"{module}.NUMERICS", 99)
     new = desk.six()
     assert len(new.missing) == 6 and not {run.run_id for run in old.runs} & {run.run_id for run in new.runs}
@@ -52,7 +52,7 @@ def test_a_stored_file_that_another_version_wrote_is_not_taken_for_damage(desk, 
     fill(desk, 1)
     run = desk.six().runs[0]
     monkeypatch.setattr("core.spec.identity.NUMERICS", 99)
-    monkeypatch.setattr("core.runner.store.NUMERICS", 99)
+    monkeypatch.setattr("core.store.store.NUMERICS", 99)
     other = desk.results / "runs" / f"{run_id(run.config)}.parquet"
     shutil.copy(desk.results / "runs" / f"{run.run_id}.parquet", other)  # renamed by hand: the footer still tells
     assert not desk.store.verified(other.stem) and not other.exists()

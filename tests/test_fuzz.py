@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 import senteval_folder
 import studies
-from core.engine.sts import load_sts
-from core.runner import corpus, graded, tables
-from core.runner.checkpoints import check_encoder
-from core.runner.senteval import SICK_SPLITS, STSB_SPLITS, year_files
-from core.runner.store import Store
-from core.spec.base import BASES, PROFILES, base
+from core.data.sts import load_sts
+from core.data import text as corpus
+from core.data import graded
+from core.store import parquet
+from core.data.encoders import check_encoder
+from core.data.senteval import SICK_SPLITS, STSB_SPLITS, year_files
+from core.store.store import Store
+from core.spec.profiles import BASES, PROFILES, base
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
 from core.spec.vary import parse_setting, paths, read, vary
@@ -82,8 +84,8 @@ def test_a_harmed_run_file_is_refused_or_right(tmp_path, how, kind):
 @quick
 @given(content=st.binary(max_size=3000), magic=st.booleans())
 def test_any_bytes_are_no_run(content, magic):
-    with pytest.raises(tables.Damaged):
-        tables.from_bytes(b"PAR1" + content + b"PAR1" if magic else content, tables.RUN_SCHEMA)
+    with pytest.raises(parquet.Damaged):
+        parquet.from_bytes(b"PAR1" + content + b"PAR1" if magic else content, parquet.RUN_SCHEMA)
 
 
 @pytest.fixture(scope="module")

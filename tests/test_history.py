@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from core.runner.history import History, history
+from core.runner.estimate import History, history
 from core.runner.plan import cost
-from core.runner.store import Store
+from core.store.store import Store
 from core.spec.result import Result, Row
 from core.spec.scale import DEMO
 from core.spec.vary import vary

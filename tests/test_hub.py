@@ -13,9 +13,10 @@ from safetensors.torch import load_file
 
 import senteval_folder
 import tiny_checkpoint
-from core.engine import hub, hub_pins
-from core.engine.hub_pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
-from core.engine.sts import load_sts
+from core.data import hub
+from core.data import hub_pins
+from core.data.hub_pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
+from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.views import MODELS, OWN_ENCODER
 from hub_server import COMMIT, Hub
@@ -89,7 +90,7 @@ def test_a_pickle_is_converted(served, tmp_path):
     folder = hub.fetch_encoder(tiny("pytorch_model.bin"), tmp_path)
     converted, original = load_file(folder / "model.safetensors"), torch.load(folder / "pytorch_model.bin", weights_only=True)
     assert converted.keys() == original.keys() and all(torch.equal(converted[name], original[name]) for name in original)
-    from core.engine.encoding import load_checkpoint
+    from core.engine.evaluation.encoding import load_checkpoint
 
     assert load_checkpoint(folder, pooling="pooler").max_length == 20
 

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from core.engine import job, rows, trainer, views
-from core.engine.demo.probes import TASKS
-from core.engine.edits import EDITS
-from core.engine.evaluation import Evaluation, SetScore
-from core.engine.sts import StsSet, load_demo, sets_digest
-from core.runner.sources import demo_sources
-from core.spec.base import base
-from core.spec.config import TextView
+from core.engine import job, trainer
+from core.engine.evaluation import rows
+from core.engine.rewriting import views
+from core.demo.probes import TASKS
+from core.engine.evaluation.edits import EDITS
+from core.engine.evaluation.evaluation import Evaluation, SetScore
+from core.data.sts import StsSet, load_demo, sets_digest
+from core.data.sources import demo_sources
+from core.spec.profiles import base
+from core.spec.run import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.scale import DEMO, at_scale

@@ -10,13 +10,13 @@ import time
 import pytest
 from desk import Desk, until
 
-from core.runner import locks
+from core.store import locks
 from core.runner.devices import Resources, Slots
 from core.runner.launch import Launcher, diagnosis
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.spec.base import base
+from core.spec.profiles import base
 from core.spec.execution import Execution
 from core.spec.errors import UserError
 from core.spec.identity import run_id

@@ -14,12 +14,12 @@ from known_jobs import A, B, C, D, ONE
 
 import run_study
 from core.report.sequential import ALPHA, LOOKS, SHARES
-from core.runner.judging import Judge
-from core.runner.ledger import Batch, Entry, Ledger, Ledgers, plain, registration
-from core.runner.store import Store
-from core.spec.base import PROFILES
+from core.runner.resolve.judging import Judge
+from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers, plain, registration
+from core.store.store import Store
+from core.spec.profiles import PROFILES
 from core.spec.claim import Claim, above, all_of, any_of, greater, mean_above, scatters_more
-from core.spec.layout import Metric
+from core.spec.table import Metric
 from core.spec.scale import MINI
 
 PLACE = ("mini", PROFILES[0])

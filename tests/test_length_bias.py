@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.engine.length_bias import length_gap_rows
+from core.engine.evaluation.length_bias import length_gap_rows
 from core.spec.result import PairBlock
 
 draw = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import sys
 import pytest
 from desk import until
 
-from core.runner import locks
+from core.store import locks
 from core.runner.devices import Resources, Slots, resources, visible_gpus
 from core.spec.errors import UserError
 
@@ -35,7 +35,7 @@ def test_asking_leaves_no_file(tmp_path):
 def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
     lock = tmp_path / "a.lock"
     code = (
-        "import os, subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from core.runner import locks\n"
+        "import os, subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from core.store import locks\n"
         "fd = locks.hold(Path(sys.argv[1])); child = subprocess.Popen(['sleep', '60'], pass_fds=[fd]); print(child.pid, flush=True)\n"
         "time.sleep(60)\n"
     )

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from core.engine.losses import info_nce
+from core.methods.losses import info_nce
 
 
 def naive(query, key, negatives, temperature, in_batch):

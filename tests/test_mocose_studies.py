@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.spec.base import PROFILES
+from core.spec.profiles import PROFILES
 from core.spec.identity import run_id
-from core.spec.layout import ENCODERS
+from core.spec.table import ENCODERS
 from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER, EncoderSource
 from core.spec.study import Study
 from core.spec.vary import read

@@ -11,10 +11,10 @@ import pytest
 from desk import SIX
 from fake_jobs import made_result
 
-from core.runner import files, locks, tables
-from core.runner.store import Store
-from core.runner.stored import CorruptRun, Failure
-from core.spec.base import base
+from core.store import files, locks, parquet
+from core.store.store import Store
+from core.store.stored import CorruptRun, Failure
+from core.spec.profiles import base
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 
@@ -104,13 +104,13 @@ def forged(store: Store, change_rows=None, change_provenance=None) -> None:
     """A run with a right seal, and something in it that no run can have written."""
     store.save(CONFIG, made_result(CONFIG))
     path = store.root / "runs" / f"{RUN}.parquet"
-    table, footer = tables.from_bytes(path.read_bytes(), tables.RUN_SCHEMA)
+    table, footer = parquet.from_bytes(path.read_bytes(), parquet.RUN_SCHEMA)
     if change_rows is not None:
         rows = change_rows(table.to_pylist())
-        table = pa.Table.from_pylist(rows, schema=tables.RUN_SCHEMA)
+        table = pa.Table.from_pylist(rows, schema=parquet.RUN_SCHEMA)
     if change_provenance is not None:
         footer["provenance"] = json.dumps(change_provenance)
-    path.write_bytes(tables.to_bytes(table, footer))
+    path.write_bytes(parquet.to_bytes(table, footer))
 
 
 def setting(name, value):
@@ -161,13 +161,13 @@ def test_what_runs_do_write_is_believed(store):
             ("selected", "STS12", "spearman_all", 3, float("nan")), ("curve", "train", "loss", 1, 3e38),
             ("selected", "dev", "mean_cosine", 3, 1.0000002), ("selected", "avg", "spearman_all", 3, -100.00001)]  # fmt: skip
     known = {"seconds": {"train": 3}, "encoders": [["bert-base", "abc", 128, "demo"]], "transfer_digest": None, "new": {"any": [1]}}
-    forged(store, lambda _: [dict(zip(tables.RUN_SCHEMA.names, row)) for row in rows], known)
+    forged(store, lambda _: [dict(zip(parquet.RUN_SCHEMA.names, row)) for row in rows], known)
     assert len(store.load(RUN).rows) == len(rows) and store.verified(RUN)
 
 
 def test_a_few_bytes_that_claim_a_billion_rows_are_not_opened_up(store, monkeypatch):
     store.save(CONFIG, made_result(CONFIG))
-    monkeypatch.setattr(tables, "MOST_ROWS", 5)
+    monkeypatch.setattr(parquet, "MOST_ROWS", 5)
     with pytest.raises(CorruptRun, match=r"it says that it has \d+ rows"):
         store.load(RUN)
 

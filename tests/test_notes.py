@@ -7,7 +7,7 @@ import pandas as pd
 from core.report.frames import cell_frame
 from core.report.notes import footnotes
 from core.report.tables import markdown
-from core.spec.layout import Axis, Cell
+from core.spec.table import Axis, Cell
 from core.spec.scale import MINI
 from fake_store import FakeStore, config_of, filled
 from small_study import result, small, stored

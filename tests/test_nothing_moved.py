@@ -12,11 +12,11 @@ import torch
 
 from core.engine import job
 from core.engine.batches import training_batches
-from core.engine.mocose import MoCoSE
-from core.engine.simcse import SimCSE
+from core.methods.mocose.model import MoCoSE
+from core.methods.simcse.model import SimCSE
 from core.engine.trainer import train
-from core.runner.sources import demo_sources
-from core.spec.base import base
+from core.data.sources import demo_sources
+from core.spec.profiles import base
 from core.spec.execution import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import tiny
-from core.engine.mocose import MoCoSE
+from core.methods.mocose.model import MoCoSE
 from core.engine.optimiser import TransformersAdamW, adamw, parameter_groups
-from core.engine.packing import pack
+from core.engine.encoder.packing import pack
 from core.spec.schedules import learning_rate
-from core.engine.simcse import SimCSE
+from core.methods.simcse.model import SimCSE
 from core.engine.trainer import train
 from core.spec.errors import UserError
 

@@ -10,10 +10,10 @@ from torch.utils._pytree import tree_leaves
 
 import tiny
 from core.engine import replay, trainer
-from core.engine.mocose import MoCoSE
+from core.methods.mocose.model import MoCoSE
 from core.engine.optimiser import parameter_groups
-from core.engine.packing import pack
-from core.engine.simcse import SimCSE
+from core.engine.encoder.packing import pack
+from core.methods.simcse.model import SimCSE
 
 META = torch.device("meta")
 MOVES = ("_to_copy", "copy_")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.spec.base import PROFILES, RELEASED, REPAIRED, deviating
+from core.spec.profiles import PROFILES, RELEASED, REPAIRED, deviating
 from core.spec.identity import run_id, to_plain
 from core.spec.scale import DEMO, MINI, PAPER, Sources
 from core.spec.vary import read, vary

@@ -9,7 +9,7 @@ import pytest
 from core.report import pictures, points
 from core.report.cells import gather
 from core.report.style import drawing, pixels, png_bytes
-from core.spec.layout import FigureSpec
+from core.spec.table import FigureSpec
 from core.spec.scale import DEMO
 from fake_store import SOURCES, FakeStore, filled
 from studies import find

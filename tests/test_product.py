@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 
 import tiny
-from core.engine import product
-from core.engine.layout import layout
-from core.engine.packing import pack
+from core.engine.encoder import linear as product
+from core.engine.encoder.grid import layout
+from core.engine.encoder.packing import pack
 
 
 def drawn(*shapes):

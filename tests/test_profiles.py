@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.spec.base import BASES, PROFILES, RELEASED, REPAIRED, base
+from core.spec.profiles import BASES, PROFILES, RELEASED, REPAIRED, base
 from core.spec.identity import to_plain
 from core.spec.scale import PAPER, EncoderSource, Sources
 from core.spec.vary import paths, read, vary

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from core.report.quantities import decimals, singular, unit, value, with_times
-from core.spec.layout import Metric
+from core.spec.table import Metric
 from core.spec.scale import DEMO
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.engine.queue import KeyQueue, VectorQueue
-from core.spec.config import MomentumQueue, NegativeQueue
+from core.methods.queue import KeyQueue, VectorQueue
+from core.spec.run import MomentumQueue, NegativeQueue
 
 
 def trace(size, init_size, batch, steps, init):

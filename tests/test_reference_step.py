@@ -7,9 +7,9 @@ import torch
 
 import plain
 import tiny
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.simcse import SimCSE
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.methods.simcse.model import SimCSE
 from core.engine.optimiser import adamw
 
 CPU = torch.device("cpu")

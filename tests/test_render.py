@@ -4,7 +4,7 @@ import pytest
 
 import core.report.render as rendering
 from core.report.render import render
-from core.spec.layout import Metric
+from core.spec.table import Metric
 from core.spec.scale import DEMO
 from fake_store import SOURCES, FakeStore, filled
 from small_study import result, small, stored

@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.engine.encoding import load_checkpoint
-from core.engine.repetition import insertions, largest_count, positions, repeat_tokens, repeat_words, stream_for
-from core.engine.stopwords import STOP_WORDS
-from core.runner.sources import DEMO_ENCODER
-from core.spec.config import Repetition
+from core.engine.evaluation.encoding import load_checkpoint
+from core.methods.repetition import insertions, largest_count, positions, repeat_tokens, repeat_words, stream_for
+from core.methods.stopwords import STOP_WORDS
+from core.data.sources import DEMO_ENCODER
+from core.spec.run import Repetition
 from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)

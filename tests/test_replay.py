@@ -6,10 +6,10 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 import tiny
 from core.engine import replay, trainer
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
 from core.engine.replay import Replayed, slots, spread
-from core.engine.simcse import SimCSE
+from core.methods.simcse.model import SimCSE
 
 STEPS = 12
 NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}

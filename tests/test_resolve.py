@@ -13,8 +13,8 @@ import known_jobs
 import pytest
 from desk import Desk, until
 
-from core.runner.store import Store
-from core.spec.base import PROFILES
+from core.store.store import Store
+from core.spec.profiles import PROFILES
 from core.spec.identity import run_id
 from core.spec.scale import MINI
 

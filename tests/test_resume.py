@@ -13,15 +13,15 @@ from threadpoolctl import threadpool_limits
 
 import run_study
 from core.engine import job
-from core.runner import locks
+from core.store import locks
 from core.runner.devices import Resources, Slots
 from core.runner.launch import Launcher, Stop
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.runner.sources import demo_sources
-from core.runner.store import Store
-from core.spec.base import base
+from core.data.sources import demo_sources
+from core.store.store import Store
+from core.spec.profiles import base
 from core.spec.execution import Execution
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, at_scale

@@ -6,10 +6,10 @@ from transformers import AutoTokenizer, XLNetConfig, XLNetLMHeadModel
 
 import tiny
 import tiny_checkpoint
-from core.engine import views
-from core.engine.rewriting import APPENDED, continued, translated
-from core.engine.view_models import load_model
-from core.spec.config import TextView
+from core.engine.rewriting import views
+from core.engine.rewriting.generation import APPENDED, continued, translated
+from core.engine.rewriting.models import load_model
+from core.spec.run import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 
@@ -51,7 +51,7 @@ def test_text_is_appended_and_nothing_else_changed(xlnet):
 
 def test_a_sentence_goes_on_as_it_would_alone(xlnet, monkeypatch):
     model, tokenizer = load_model(xlnet, "continuation", CPU)
-    monkeypatch.setattr("core.engine.rewriting.TOP", 1)  # no chance: what follows a sentence is its own
+    monkeypatch.setattr("core.engine.rewriting.generation.TOP", 1)  # no chance: what follows a sentence is its own
     together = continued(model, tokenizer, TEXTS, 1)
     assert together == [continued(model, tokenizer, [text], 5)[0] for text in TEXTS]
 

@@ -15,7 +15,7 @@ import studies
 from core.runner.pace import Pace, spoken
 from core.runner.plan import cost, plan
 from core.runner.progress import Display
-from core.runner.store import Failure
+from core.store.store import Failure
 from core.spec.scale import MINI
 from core.spec.vary import vary
 

@@ -11,8 +11,8 @@ import pytest
 
 import studies
 from core.engine.tokens import cached_table, TokenTable
-from core.runner.store import Store
-from core.spec.base import base
+from core.store.store import Store
+from core.spec.profiles import base
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.vary import parse_setting, paths
@@ -73,7 +73,7 @@ def test_the_search_finds_what_it_should(line):
 
 def test_only_the_hub_reads_a_pickled_checkpoint():
     readers = [str(file.relative_to(ROOT)) for file in PRODUCT if "torch.load(" in file.read_text()]
-    assert readers == ["core/engine/hub.py"]
+    assert readers == ["core/data/hub.py"]
 
 
 class Trap:

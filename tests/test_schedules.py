@@ -5,7 +5,7 @@ import math
 import pytest
 
 from core.spec.schedules import ema_decay, learning_rate, traceable_distance
-from core.spec.config import EMA, Train
+from core.spec.run import EMA, Train
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.engine import scores
-from core.engine.sts import StsSet
+from core.engine.evaluation import metrics
+from core.data.sts import StsSet
 
 draw = np.random.default_rng(0)
 
@@ -21,29 +21,29 @@ def pairs(counts, gold):
 @pytest.mark.parametrize("levels", [2, 5, 1000])
 def test_spearman_is_scipys(levels):
     cosine, gold = draw.integers(0, levels, 200) / 7.0, draw.integers(0, 6, 200)
-    assert scores.spearman(cosine, gold) == pytest.approx(100 * spearmanr(cosine, gold).statistic, abs=1e-10)
+    assert metrics.spearman(cosine, gold) == pytest.approx(100 * spearmanr(cosine, gold).statistic, abs=1e-10)
 
 
 def test_spearman_of_monotone_maps():
     gold = draw.random(50)
-    assert scores.spearman(np.exp(gold), gold) == pytest.approx(100)
-    assert scores.spearman(-(gold**3), gold) == pytest.approx(-100)
+    assert metrics.spearman(np.exp(gold), gold) == pytest.approx(100)
+    assert metrics.spearman(-(gold**3), gold) == pytest.approx(-100)
 
 
 @pytest.mark.parametrize("cosine", [[0.5, 0.5, 0.5], [0.1, math.nan, 0.3], [0.1, math.inf, 0.3]])
 def test_spearman_of_nothing_is_nan(cosine):
-    assert math.isnan(scores.spearman(np.array(cosine), np.array([1.0, 2.0, 3.0])))
+    assert math.isnan(metrics.spearman(np.array(cosine), np.array([1.0, 2.0, 3.0])))
 
 
 def test_spearman_needs_two_pairs_and_equal_lengths():
-    assert math.isnan(scores.spearman(np.array([0.5]), np.array([1.0])))
+    assert math.isnan(metrics.spearman(np.array([0.5]), np.array([1.0])))
     with pytest.raises(ValueError):
-        scores.spearman(np.array([0.5, 0.1]), np.array([1.0]))
+        metrics.spearman(np.array([0.5, 0.1]), np.array([1.0]))
 
 
 def test_aggregates():
     gold, cosine = draw.integers(0, 6, 100), draw.random(100).astype(np.float32)
-    found = scores.aggregates(pairs({"x": 30, "y": 70}, gold), cosine)
+    found = metrics.aggregates(pairs({"x": 30, "y": 70}, gold), cosine)
     x, y = (100 * spearmanr(cosine[part], gold[part]).statistic for part in (slice(30), slice(30, None)))
     assert found["all"] == pytest.approx(100 * spearmanr(cosine, gold).statistic)
     assert found["mean"] == pytest.approx((x + y) / 2)
@@ -51,29 +51,29 @@ def test_aggregates():
 
 
 def test_one_subset_has_one_score():
-    found = scores.aggregates(pairs({"x": 50}, draw.random(50)), draw.random(50))
+    found = metrics.aggregates(pairs({"x": 50}, draw.random(50)), draw.random(50))
     assert found["all"] == found["mean"] == pytest.approx(found["wmean"])
 
 
 def test_a_subset_without_score_leaves_no_mean():
     cosine = np.concatenate([np.full(10, 0.5), draw.random(10)])
-    found = scores.aggregates(pairs({"x": 10, "y": 10}, draw.random(20)), cosine)
+    found = metrics.aggregates(pairs({"x": 10, "y": 10}, draw.random(20)), cosine)
     assert math.isfinite(found["all"]) and math.isnan(found["mean"]) and math.isnan(found["wmean"])
 
 
 def test_cosines():
     x, y = draw.normal(size=(20, 5)).astype(np.float32), draw.normal(size=(20, 5)).astype(np.float32)
-    found = scores.cosines(x, y)
+    found = metrics.cosines(x, y)
     assert found.dtype == np.float32
     for i in range(20):
         assert found[i] == pytest.approx(x[i] @ y[i] / math.sqrt((x[i] @ x[i]) * (y[i] @ y[i])), abs=1e-6)
-    assert (scores.cosines(x, x) == 1).all() and (scores.cosines(x, -3 * x) == -1).all()
-    assert scores.cosines(x * 1e20, y).tolist() == pytest.approx(found.tolist())
+    assert (metrics.cosines(x, x) == 1).all() and (metrics.cosines(x, -3 * x) == -1).all()
+    assert metrics.cosines(x * 1e20, y).tolist() == pytest.approx(found.tolist())
 
 
 def test_cosines_of_zero_or_infinite_vectors_are_nan():
     x = np.array([[0.0, 0.0], [np.inf, 1.0], [np.nan, 1.0], [1.0, 0.0]])
-    assert np.isnan(scores.cosines(x, np.ones((4, 2)))).tolist() == [True, True, True, False]
+    assert np.isnan(metrics.cosines(x, np.ones((4, 2)))).tolist() == [True, True, True, False]
 
 
 def slow_alignment(x, y):
@@ -98,59 +98,59 @@ def test_alignment(kind, threshold):
     x, y, gold = draw.normal(size=(400, 6)), draw.normal(size=(400, 6)), draw.integers(0, 11, 400) / 2
     kept = [i for i in range(400) if gold[i] > threshold]
     distances = slow_alignment(x[kept], y[kept])
-    assert scores.alignment(x, y, gold, "global", kind) == pytest.approx(sum(distances) / len(kept))
+    assert metrics.alignment(x, y, gold, "global", kind) == pytest.approx(sum(distances) / len(kept))
     full = len(kept) // 64 * 64
     assert 0 < full < len(kept)  # some are dropped
-    assert scores.alignment(x, y, gold, "batched64", kind) == pytest.approx(sum(distances[:full]) / full)
+    assert metrics.alignment(x, y, gold, "batched64", kind) == pytest.approx(sum(distances[:full]) / full)
 
 
 def test_exactly_4_is_not_positive():
     x = np.eye(2)
-    assert scores.alignment(x, x[::-1], np.array([4.0, 4.1]), "global", "gold>4") == pytest.approx(2.0)
-    assert math.isnan(scores.alignment(x, x, np.array([4.0, 4.0]), "global", "gold>4"))
-    assert math.isnan(scores.alignment(x, x, np.array([5.0, 5.0]), "batched64", "all"))  # no full batch
+    assert metrics.alignment(x, x[::-1], np.array([4.0, 4.1]), "global", "gold>4") == pytest.approx(2.0)
+    assert math.isnan(metrics.alignment(x, x, np.array([4.0, 4.0]), "global", "gold>4"))
+    assert math.isnan(metrics.alignment(x, x, np.array([5.0, 5.0]), "batched64", "all"))  # no full batch
 
 
 def test_uniformity():
     x = draw.normal(size=(150, 6)) + 0.5
-    assert scores.uniformity(x, "global") == pytest.approx(slow_uniformity(x.tolist()), abs=1e-6)
+    assert metrics.uniformity(x, "global") == pytest.approx(slow_uniformity(x.tolist()), abs=1e-6)
     batches = [slow_uniformity(x[start : start + 64].tolist()) for start in (0, 64)]
-    assert scores.uniformity(x, "batched64") == pytest.approx(sum(batches) / 2, abs=1e-6)
-    assert scores.uniformity(x, "batched64") != pytest.approx(scores.uniformity(x, "global"), abs=1e-4)
+    assert metrics.uniformity(x, "batched64") == pytest.approx(sum(batches) / 2, abs=1e-6)
+    assert metrics.uniformity(x, "batched64") != pytest.approx(metrics.uniformity(x, "global"), abs=1e-4)
 
 
 def test_uniformity_by_blocks(monkeypatch):
     x = draw.normal(size=(50, 4))
-    whole = scores.uniformity(x, "global")
+    whole = metrics.uniformity(x, "global")
     monkeypatch.setattr(scores, "_BLOCK", 7)
-    assert scores.uniformity(x, "global") == pytest.approx(whole, abs=1e-6)
+    assert metrics.uniformity(x, "global") == pytest.approx(whole, abs=1e-6)
 
 
 def test_uniformity_at_the_ends():
-    assert scores.uniformity(np.ones((10, 3)), "global") == pytest.approx(0.0, abs=1e-6)
-    assert scores.uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]]), "global") == pytest.approx(-8.0, abs=1e-6)
-    assert math.isnan(scores.uniformity(np.array([[1.0, 0.0], [0.0, 0.0]]), "global"))
-    assert math.isnan(scores.uniformity(np.ones((63, 3)), "batched64"))
+    assert metrics.uniformity(np.ones((10, 3)), "global") == pytest.approx(0.0, abs=1e-6)
+    assert metrics.uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]]), "global") == pytest.approx(-8.0, abs=1e-6)
+    assert math.isnan(metrics.uniformity(np.array([[1.0, 0.0], [0.0, 0.0]]), "global"))
+    assert math.isnan(metrics.uniformity(np.ones((63, 3)), "batched64"))
 
 
 def test_unknown_modes_are_refused():
-    for call in (lambda: scores.uniformity(np.eye(2), "other"),
-                 lambda: scores.alignment(np.eye(2), np.eye(2), np.ones(2), "global", "gold>3")):
+    for call in (lambda: metrics.uniformity(np.eye(2), "other"),
+                 lambda: metrics.alignment(np.eye(2), np.eye(2), np.ones(2), "global", "gold>3")):
         with pytest.raises(ValueError):
             call()
 
 
 def test_selection_scores():
     seven = [71.484, 81.396, 74.471, 83.449, 78.994, 78.676, 72.444]
-    assert scores.mean_of_7(seven) == pytest.approx(sum(seven) / 7)
+    assert metrics.mean_of_7(seven) == pytest.approx(sum(seven) / 7)
     # 71.48 81.40 74.47 83.45 78.99 78.68 72.44: mean 77.2728… rounds to 77.27; (540.91 + 77.27) / 8
-    assert scores.mean_of_8_rounded(seven) == pytest.approx(77.2725)
-    assert round(scores.mean_of_8_rounded(seven) / 0.00125) * 0.00125 == pytest.approx(scores.mean_of_8_rounded(seven))
-    for function in (scores.mean_of_7, scores.mean_of_8_rounded):
+    assert metrics.mean_of_8_rounded(seven) == pytest.approx(77.2725)
+    assert round(metrics.mean_of_8_rounded(seven) / 0.00125) * 0.00125 == pytest.approx(metrics.mean_of_8_rounded(seven))
+    for function in (metrics.mean_of_7, metrics.mean_of_8_rounded):
         assert math.isnan(function([*seven[:6], math.nan])) and math.isnan(function([]))
 
 
 def test_rounding_can_flip_a_tie():
     better, worse = [70.0049] * 7, [70.0] * 7
-    assert scores.mean_of_7(better) > scores.mean_of_7(worse)
-    assert scores.mean_of_8_rounded(better) == scores.mean_of_8_rounded(worse)
+    assert metrics.mean_of_7(better) > metrics.mean_of_7(worse)
+    assert metrics.mean_of_8_rounded(better) == metrics.mean_of_8_rounded(worse)

@@ -5,10 +5,10 @@ import torch
 
 import second_formulation as second
 import tiny
-from core.engine.dropout import DropoutStream
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.simcse import SimCSE
+from core.engine.encoder.dropout import DropoutStream
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.methods.simcse.model import SimCSE
 from core.engine.trainer import train
 
 CPU = torch.device("cpu")

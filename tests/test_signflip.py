@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.report.signflip import flat, noise_sd, sentences
-from core.spec.layout import Axis, Cell
+from core.spec.table import Axis, Cell
 from small_study import result, small, stored
 
 ONE = np.random.default_rng(0)

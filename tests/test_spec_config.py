@@ -8,8 +8,9 @@ import traceback
 import numpy as np
 import pytest
 
-from core.spec import config as c, methods, views
-from core.spec.base import base
+from core.spec import methods, views
+from core.spec import run as c
+from core.spec.profiles import base
 from core.spec.errors import UserError
 from core.spec.vary import parse_setting, paths, read, vary
 

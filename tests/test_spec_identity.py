@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.spec import config as configs
+from core.spec import run as configs
 from core.spec import identity
-from core.spec.base import BASES, PROFILES, base
+from core.spec.profiles import BASES, PROFILES, base
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, from_plain, run_id, to_plain
 from core.spec.section import Section, alternatives, field_types
@@ -108,7 +108,7 @@ def test_golden_ids(method, profile):
 
 
 def test_ids_are_the_same_in_a_fresh_process_with_another_hash_seed():
-    code = "from core.spec.base import base; from core.spec.identity import run_id; print(run_id(base('mocose', 'repaired')))"
+    code = "from core.spec.profiles import base; from core.spec.identity import run_id; print(run_id(base('mocose', 'repaired')))"
     root = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, env={"PYTHONHASHSEED": "77"})
     assert done.stdout.strip() == run_id(base("mocose", "repaired"))

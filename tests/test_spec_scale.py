@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from core.spec import config as c
+from core.spec import run as c
 from core.spec.availability import unavailable
-from core.spec.base import BASES, PROFILES, RELEASED, REPAIRED, base, profile_changes
+from core.spec.profiles import BASES, PROFILES, RELEASED, REPAIRED, base, profile_changes
 from core.spec.errors import UserError
 from core.spec.scale import SCALES, at_scale
 from core.spec.vary import paths, read, vary

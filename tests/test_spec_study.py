@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.spec import config as c
-from core.spec.base import BASES, PROFILES, as_coded, constant, rising, wrapping
+from core.spec import run as c
+from core.spec.profiles import BASES, PROFILES, as_coded, constant, rising, wrapping
 from core.spec.errors import UserError
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 from core.spec.vary import vary
 from made_scales import SMALL, SOURCES

@@ -8,8 +8,8 @@ import torch
 
 import tiny
 from core.engine import trainer
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
 from core.engine.step_time import StepTime
 
 

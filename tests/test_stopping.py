@@ -12,7 +12,7 @@ from fake_jobs import made_result
 from core.runner import cli
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, MINI, PAPER
-from core.runner.training import Training
+from core.runner.train import Training
 from run_study import Command, _shipped
 
 

@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 from fake_jobs import made_result
 
-from core.runner import files, locks, tables
-from core.runner.store import CorruptRun, Failure, MissingRun, Store
-from core.spec.base import base
+from core.store import files
+from core.store import locks
+from core.store import parquet
+from core.store.store import CorruptRun, Failure, MissingRun, Store
+from core.spec.profiles import base
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.result import PairBlock, Result, Row
@@ -108,9 +110,9 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
 
 def test_a_tampered_number_or_configuration_is_refused(store):
     store.save(CONFIG, made_result(CONFIG))
-    table, footer = tables.from_bytes(path(store).read_bytes(), tables.RUN_SCHEMA)
+    table, footer = parquet.from_bytes(path(store).read_bytes(), parquet.RUN_SCHEMA)
     other = vary(CONFIG, {"train.steps": 6})
-    path(store).write_bytes(tables.to_bytes(table, {**footer, "config": footer["config"].replace('"steps":5', '"steps":6')}))
+    path(store).write_bytes(parquet.to_bytes(table, {**footer, "config": footer["config"].replace('"steps":5', '"steps":6')}))
     with pytest.raises(CorruptRun, match=run_id(other)):
         store.load(RUN)
 
@@ -191,7 +193,7 @@ def test_a_full_disk_leaves_nothing_torn(store):
     before = path(store).read_bytes()
     code = (
         "import resource, signal, sys; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path; from core.runner.store import Store; from core.spec.errors import UserError\n"
+        "from pathlib import Path; from core.store.store import Store; from core.spec.errors import UserError\n"
         "from fake_jobs import made_result; from test_store import CONFIG\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: Store(Path(sys.argv[1]), None).save(CONFIG, made_result(CONFIG))\n"

@@ -10,7 +10,7 @@ import pytest
 import storm
 from storm import JOB, planned
 
-from core.runner import files
+from core.store import files
 
 TABLE = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 

@@ -9,9 +9,9 @@ import pytest
 
 import real
 import senteval_folder
-from core.engine.sts import load_demo, load_sick, load_sts, load_stsb
-from core.runner.digests import evaluation_digest
-from core.runner.senteval import STS_YEARS, year_files
+from core.data.sts import load_demo, load_sick, load_sts, load_stsb
+from core.data.digests import evaluation_digest
+from core.data.senteval import STS_YEARS, year_files
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
 
@@ -45,7 +45,7 @@ def test_all_sets_with_published_counts(root):
 def test_the_root_is_found_below_a_parent(tmp_path, below):
     (tmp_path / below / "STS").mkdir(parents=True)
     (tmp_path / below / "SICK").mkdir()
-    from core.runner.senteval import senteval_root
+    from core.data.senteval import senteval_root
 
     assert senteval_root(tmp_path) == tmp_path / below
 
@@ -116,7 +116,7 @@ def test_evaluation_digest_follows_content_and_nothing_else(root, tmp_path):
 
 
 def test_digests_need_neither_torch_nor_numpy():
-    code = "import sys, core.runner.digests; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
+    code = "import sys, core.data.digests; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1]).returncode == 0
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.runner.sources import demo_sources
-from core.spec.base import PROFILES
+from core.data.sources import demo_sources
+from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, MINI, PAPER, Sources

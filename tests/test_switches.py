@@ -6,10 +6,10 @@ import torch
 
 import tiny
 from core.engine.batches import training_batches
-from core.engine.dropout import Dropout
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.simcse import SimCSE
+from core.engine.encoder.dropout import Dropout
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.methods.simcse.model import SimCSE
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train
 from core.spec.identity import run_id

@@ -15,7 +15,7 @@ from core.report.statistics import spearman
 from core.report.tables import Entry, grid, latex, markdown, number
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
-from core.spec.layout import Metric
+from core.spec.table import Metric
 from fake_store import SOURCES, FakeStore, config_of, filled
 from small_study import result, small, stored
 from studies import STUDIES, find

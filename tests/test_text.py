@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from core.engine.demo.corpus import training_sentences
+from core.demo.corpus import training_sentences
 from core.engine.text import training_text
-from core.runner.corpus import measure, read_csv_quoted, read_lines
+from core.data.text import measure, read_csv_quoted, read_lines
 from core.engine.tokens import TokenTable, cached_table, tokenise
-from core.runner.sources import DEMO_ENCODER
-from core.spec.config import Data
+from core.data.sources import DEMO_ENCODER
+from core.spec.run import Data
 from core.spec.errors import UserError
 
 

@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from core.engine import transfer
-from core.engine.transfer import HIGH, WIDE, Accuracy, features, transfer_accuracies, transfer_rows
-from core.engine.transfer_data import Part, TransferTask
+from core.engine.evaluation import probes as transfer
+from core.engine.evaluation.probes import HIGH, WIDE, Accuracy, features, transfer_accuracies, transfer_rows
+from core.data.transfer import Part, TransferTask
 
 
 def examples(count, dim=6, noise=1.0, classes=2, seed=0):

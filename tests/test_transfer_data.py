@@ -4,9 +4,9 @@ import pytest
 
 import real
 import transfer_folder
-from core.engine.demo.frame import PERSONS
-from core.engine.demo.probes import PARTS, TASKS, probe
-from core.engine.transfer_data import load_probes, load_transfer
+from core.demo.frame import PERSONS
+from core.demo.probes import PARTS, TASKS, probe
+from core.data.transfer import load_probes, load_transfer
 from core.spec.errors import UserError
 
 COUNTS = {

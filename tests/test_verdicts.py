@@ -15,7 +15,7 @@ from core.report.verdicts import called_best, verdicts
 from core.spec.claim import (
     Claim, above, all_of, any_of, at_least, below, best, collapses, differ, gains, greater, scatters_more, within,
 )  # fmt: skip
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import DEMO
 from core.spec.study import Study
 from fake_store import SOURCES, FakeStore, config_of

@@ -11,11 +11,11 @@ import pytest
 from desk import Desk
 
 import run_study
-from core.runner import tables
-from core.runner.store import Store
-from core.runner.stored import OtherVersion
+from core.store import parquet
+from core.store.store import Store
+from core.store.stored import OtherVersion
 from core.runner.verify import SAME, Difference, apart, difference, spread
-from core.spec.base import PROFILES
+from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS
 from core.spec.result import Row
@@ -86,11 +86,11 @@ def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(pu
 
 def test_another_numerics_is_told_even_where_its_configuration_has_other_fields(published, tmp_path):
     source = next((published.results / "published" / "runs").iterdir())
-    table, metadata = tables.from_bytes(source.read_bytes(), tables.RUN_SCHEMA)
+    table, metadata = parquet.from_bytes(source.read_bytes(), parquet.RUN_SCHEMA)
     text = metadata["config"].replace(f'"numerics":{NUMERICS}', f'"numerics":{NUMERICS + 1}').replace('"temperature"', '"warmth"')
     assert "warmth" in text
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / source.name).write_bytes(tables.to_bytes(table, {**metadata, "config": text}))
+    (tmp_path / "runs" / source.name).write_bytes(parquet.to_bytes(table, {**metadata, "config": text}))
     with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS + 1}, here {NUMERICS}"):
         Store(tmp_path / "own", tmp_path).load(source.stem)
 

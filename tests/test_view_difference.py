@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import tiny
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.scores import cosines
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.engine.evaluation.metrics import cosines
 
 BATCH = pack(tiny.sentences(4, seed=50))
 

@@ -14,17 +14,18 @@ import pytest
 import torch
 
 import tiny
-from core.engine import contextual, views
-from core.engine.contextual import TOP, WORD, Choice, blanked, proposed
-from core.engine.losses import info_nce
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
+from core.engine.rewriting import contextual
+from core.engine.rewriting import views
+from core.engine.rewriting.contextual import TOP, WORD, Choice, blanked, proposed
+from core.methods.losses import info_nce
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
 from core.engine.tokens import tokenise
-from core.engine.typos import misspelt
-from core.engine.view_models import load_model
-from core.runner.sources import DEMO_ENCODER, demo_sources, has_masked_words
-from core.spec.base import base
-from core.spec.config import TextView
+from core.engine.rewriting.typos import misspelt
+from core.engine.rewriting.models import load_model
+from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
+from core.spec.profiles import base
+from core.spec.run import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.scale import DEMO, at_scale
@@ -71,7 +72,7 @@ def test_typos_come_from_their_seed_and_leave_the_global_stream_alone():
     one = misspelt(TEXTS, 0.3, 1)
     assert random.random() == expected
     assert one == misspelt(TEXTS, 0.3, 1) != misspelt(TEXTS, 0.3, 2)
-    code = f"import json; from core.engine.typos import misspelt; print(json.dumps(misspelt({TEXTS!r}, 0.3, 1)))"
+    code = f"import json; from core.engine.rewriting.typos import misspelt; print(json.dumps(misspelt({TEXTS!r}, 0.3, 1)))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent.parent,
         env={**os.environ, "PYTHONHASHSEED": "77"},

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from core.engine.encoder import from_pretrained
-from core.spec.base import base
+from core.engine.encoder.bert import from_pretrained
+from core.spec.profiles import base
 from core.spec.vary import vary
 
 HIDDEN = 16

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from core.engine.transfer_data import TREC_KINDS
-from core.runner.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES
+from core.data.transfer import TREC_KINDS
+from core.data.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES
 
 
 def build(root: Path) -> Path:

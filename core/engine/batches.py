@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from core.engine.packing import Packed, pack
-from core.engine.repetition import insertions, repeat_tokens, repeat_words, stream_for
+from core.engine.encoder.packing import Packed, pack
+from core.methods.repetition import insertions, repeat_tokens, repeat_words, stream_for
 from core.engine.streams import numpy_stream, python_stream
 from core.engine.tokens import TokenTable
-from core.spec.config import RunConfig
+from core.spec.run import RunConfig
 
 
 def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from core.engine import tensor_file
 from core.engine.trainer import Checkpoint, Standing
-from core.runner.store import Store
-from core.spec.config import RunConfig
+from core.store.store import Store
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import NUMERICS, run_id

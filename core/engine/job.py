@@ -11,28 +11,28 @@ from pathlib import Path
 import torch
 
 from core.engine import provenance
-from core.engine.baselines import baseline_rows
+from core.engine.evaluation.baselines import baseline_rows
 from core.engine.batches import training_batches
 from core.engine.checkpoint import Keeper
-from core.engine.edits import edit_rows, edited_copies
-from core.engine.encoder import Encoder, from_pretrained
-from core.engine.encoding import load_checkpoint
-from core.engine.length_bias import length_gap_rows
-from core.engine.mocose import MoCoSE
-from core.engine.packing import pack
-from core.engine.probing import Probing
-from core.engine.rows import check, count_rows, development_rows, final_evaluation
-from core.engine.scoring import Scorer
-from core.engine.simcse import SimCSE
-from core.engine.sts import load_demo, load_sts, load_stsb, sets_digest
+from core.engine.evaluation.edits import edit_rows, edited_copies
+from core.engine.encoder.bert import Encoder, from_pretrained
+from core.engine.evaluation.encoding import load_checkpoint
+from core.engine.evaluation.length_bias import length_gap_rows
+from core.methods.mocose.model import MoCoSE
+from core.engine.encoder.packing import pack
+from core.engine.evaluation.probing import Probing
+from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
+from core.engine.evaluation.scorer import Scorer
+from core.methods.simcse.model import SimCSE
+from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.engine.trainer import train
-from core.engine.transfer_data import load_probes, probes_digest
-from core.engine.views import ONLINE, TARGET, rewritten_table
-from core.runner.digests import evaluation_digest
-from core.runner.sources import DEMO_ENCODER, encoder_digest
-from core.spec.config import RunConfig
+from core.data.transfer import load_probes, probes_digest
+from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
+from core.data.digests import evaluation_digest
+from core.data.sources import DEMO_ENCODER, encoder_digest
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.result import Result, Row

@@ -15,10 +15,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from core.engine.dropout import DropoutStream
-from core.engine.packing import Packed
-from core.engine.repetition import largest_count
-from core.spec.config import RunConfig
+from core.engine.encoder.dropout import DropoutStream
+from core.engine.encoder.packing import Packed
+from core.methods.repetition import largest_count
+from core.spec.run import RunConfig
 
 SETTLED = 3  # calls in a row with the same shapes; a step with FGSM's current gradient makes two
 

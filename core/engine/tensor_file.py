@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from core.runner.files import temporary_name, whole
+from core.store.files import temporary_name, whole
 
 
 class Damaged(Exception):

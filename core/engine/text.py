@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from core.runner import files
-from core.runner.corpus import MOST_BYTES, sentences
-from core.spec.config import Data
+from core.data.text import MOST_BYTES, sentences
+from core.store import files
+from core.spec.run import Data
 from core.spec.errors import UserError
 
 
@@ -17,7 +17,7 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
     Raises UserError if the text is missing, is not UTF-8, or is not the one whose digest stands in the configuration.
     """
     if corpus_path is None:
-        from core.engine.demo.corpus import training_sentences
+        from core.demo.corpus import training_sentences
 
         content = "\n".join(training_sentences(data.rows)).encode()
     else:

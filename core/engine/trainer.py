@@ -13,7 +13,7 @@ from torch import nn
 
 from core.engine.optimiser import adamw
 from core.engine.step_time import StepTime
-from core.spec.config import RunConfig, Train
+from core.spec.run import RunConfig, Train
 from core.spec.schedules import learning_rate
 
 if TYPE_CHECKING:

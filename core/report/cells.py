@@ -23,9 +23,9 @@ from core.report.statistics import (
 )
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.layout import Metric
+from core.spec.table import Metric
 from core.spec.scale import Scale, Sources
-from core.spec.layout import Cell
+from core.spec.table import Cell
 from core.spec.study import Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]

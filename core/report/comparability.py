@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from core.report.cells import CellResult, StudyResult
-from core.spec.config import RunConfig
-from core.spec.layout import Cell
+from core.spec.run import RunConfig
+from core.spec.table import Cell
 from core.spec.schedules import ema_decay
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time

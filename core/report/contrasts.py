@@ -11,7 +11,7 @@ from core.report.cells import CellResult, StudyResult
 from core.report.quantities import value as value_of
 from core.report.worst import counted
 from core.spec.claim import Contrast
-from core.spec.layout import Metric
+from core.spec.table import Metric
 
 Labels = tuple[str, ...]
 ABSOLUTE = float(np.sqrt(1 - 2 / np.pi))  # SD of |z| over that of a normal z

@@ -9,8 +9,8 @@ from core.report.cells import StudyResult
 from core.report.comparability import comparability
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
-from core.spec.layout import Metric
 from core.spec.printable import printable
+from core.spec.table import Metric
 
 PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
 LONGEST = 60  # characters of a name

@@ -9,7 +9,7 @@ from statistics import median
 
 from core.report.cells import CellResult, StudyResult
 from core.report.statistics import over_seeds
-from core.spec.layout import Axis
+from core.spec.table import Axis
 
 COMPARABLE = 4.0  # points between medians: beyond that, one axis would flatten both sides
 BREAK_SHARE = 0.4  # a hole that takes this much of the range is cut out of the axis …

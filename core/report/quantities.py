@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from core.spec.layout import Metric
+from core.spec.table import Metric
 from core.spec.scale import Scale
 
 SCORE = "Spearman × 100"  # the unit of correlations

@@ -7,7 +7,7 @@ import functools
 import multiprocessing
 import os
 import signal
-import tempfile
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -185,16 +185,18 @@ def _write_all(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put a file in place at once: whoever reads it sees the old or the new one. Unchanged files keep their time stamp."""
+    """Put a file in place at once: whoever reads it sees the old or the new one, after a crash of the machine, too. Unchanged
+    files keep their time stamp. What a killed command leaves ends in .tmp, and the next drawing sweeps it."""
     if path.is_file() and path.read_bytes() == content:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
-            os.fchmod(file.fileno(), 0o644)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -6,7 +6,7 @@ Left out, such a run would make its cell look better than it is. The rule is her
 from __future__ import annotations
 
 from core.report.quantities import SCORE, unit
-from core.spec.layout import Metric
+from core.spec.table import Metric
 
 # Constant vectors order nothing and class nothing: a correlation and an accuracy of 0. A correlation of -1 would take an encoder that
 # knows the order and turns it round; no failed run does that, and one of them would outweigh fifty healthy ones.

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.spec.base import PROFILES
+from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
-from core.spec.layout import ENCODERS
 from core.spec.numbers import decimal, whole
+from core.spec.table import ENCODERS
 from core.spec.scale import SCALES
 
 DESCRIPTION = "Train what is missing of the named studies and render their tables and figures."

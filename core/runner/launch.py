@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.runner import locks
+from core.store import locks
 from core.runner.devices import Slot, Slots
-from core.runner.nursery import Child, Nursery
+from core.runner.process.driver import Child, Nursery
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.runner.store import Failure, Store
+from core.store.store import Failure, Store
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import canonical_json

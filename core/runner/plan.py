@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.runner.store import Store
-from core.spec.config import RunConfig
+from core.store.store import Store
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.layout import Cell
+from core.spec.table import Cell
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 

@@ -7,10 +7,10 @@ import threading
 import time
 from typing import TextIO
 
-from core.runner.console import say
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
-from core.runner.store import Failure
+from core.store.console import say
+from core.store.store import Failure
 from core.spec.printable import printable
 
 HEARTBEAT = 30.0  # seconds of silence after which the plain display says that it is still there

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.runner import sources as finding
+from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.choosing import batch
+from core.runner.resolve.choosing import batch
 from core.runner.plan import PlannedRun
-from core.runner.store import Store
-from core.runner.stored import OtherVersion, StoredRun
-from core.runner.training import Training
-from core.spec.config import RunConfig
+from core.store.store import Store
+from core.store.stored import OtherVersion, StoredRun
+from core.runner.train import Training
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import Scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.spec.config import RunConfig
+from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Sources
 from core.spec.views import OWN_ENCODER
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Literal
 
-from core.spec.layout import Metric
+from core.spec.table import Metric
 
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
 ROUNDING = 1e-9  # of sums of printed numbers

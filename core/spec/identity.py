@@ -11,7 +11,7 @@ import hashlib
 import json
 import typing
 
-from core.spec import config as configs
+from core.spec import run as configs
 from core.spec.errors import UserError
 from core.spec.section import Section, alternatives, field_types, public_name
 

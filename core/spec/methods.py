@@ -1,7 +1,7 @@
 """The configuration sections that make up a method: heads, loss, queues, branches, augmentation, repetition.
 
 Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D84). A
-default is the profile `repaired`'s; `core.spec.base` says where the paper has another value.
+default is the profile `repaired`'s; `core.spec.profiles` says where the paper has another value.
 """
 
 from __future__ import annotations

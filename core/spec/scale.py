@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.spec.base import PAPER_HIDDEN, PAPER_STEPS
-from core.spec.config import MomentumQueue, NegativeQueue, RunConfig
+from core.spec.profiles import PAPER_HIDDEN, PAPER_STEPS
+from core.spec.run import MomentumQueue, NegativeQueue, RunConfig
 from core.spec.errors import UserError
 from core.spec.vary import vary
 from core.spec.views import CONTEXTUAL, OWN_ENCODER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from core.spec.config import EMA, Train
+from core.spec.run import EMA, Train
 
 
 def learning_rate(train: Train, step: int) -> float:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.spec.availability import unavailable
-from core.spec.base import BASES, PROFILES, profile_changes
+from core.spec.profiles import BASES, PROFILES, profile_changes
 from core.spec.claim import Claim, Labels, matches
-from core.spec.config import RunConfig, Seed
+from core.spec.run import RunConfig, Seed
 from core.spec.errors import UserError
-from core.spec.layout import ENCODERS, Axis, Cell, FigureSpec, Metric
+from core.spec.table import ENCODERS, Axis, Cell, FigureSpec, Metric
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.vary import parse_setting, vary
 

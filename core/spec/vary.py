@@ -7,7 +7,7 @@ import difflib
 import json
 from collections.abc import Mapping
 
-from core.spec.config import RunConfig
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.numbers import decimal, whole
 from core.spec.section import Section, alternatives, field_types, public_name, public_names

@@ -1,7 +1,7 @@
 """ESimCSE Figure 2: batch size of unsupervised SimCSE."""
 
 from core.spec.claim import Claim, best
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 SIZES = ("32", "64", "128", "256", "512")

@@ -1,7 +1,7 @@
 """ESimCSE Table 1: length bias of unsupervised SimCSE, as scores on pairs of like and of unlike length."""
 
 from core.spec.claim import Claim, all_of, greater, interacts
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B")

@@ -1,7 +1,7 @@
 """ESimCSE Table 10: ways of making a sentence longer."""
 
 from core.spec.claim import Claim, all_of, best, greater, of_metric
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 PRINTED = {  # what is added: dup.unit, and the STS-B development score

@@ -1,7 +1,7 @@
 """ESimCSE Table 11: size of the momentum queue as a multiple of the batch."""
 
 from core.spec.claim import Claim, all_of, best, greater, mean_above
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 PRINTED = {"1": 83.83, "1.5": 83.81, "2": 83.03, "2.5": 84.85, "3": 82.66}  # queue / batch: STS-B development score

@@ -1,6 +1,6 @@
 """ESimCSE Table 3: how many pairs the evaluation sets have."""
 
-from core.spec.layout import Axis, Cell, Metric
+from core.spec.table import Axis, Cell, Metric
 from core.spec.scale import STS_TESTS
 from core.spec.study import Study
 

@@ -1,9 +1,9 @@
 """ESimCSE Table 4: SimCSE and ESimCSE on four backbones, development set."""
 
 from core.spec.backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
-from core.spec.base import as_coded
+from core.spec.profiles import as_coded
 from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")

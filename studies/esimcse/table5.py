@@ -1,9 +1,9 @@
 """ESimCSE Table 5: SimCSE and ESimCSE on four backbones, seven test sets."""
 
 from core.spec.backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
-from core.spec.base import as_coded
+from core.spec.profiles import as_coded
 from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import STS_TESTS
 from core.spec.study import Study
 

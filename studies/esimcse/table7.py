@@ -1,7 +1,7 @@
 """ESimCSE Table 7: repetition and momentum queue alone and together, seven test sets."""
 
 from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import STS_TESTS
 from core.spec.study import Study
 

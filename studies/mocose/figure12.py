@@ -1,6 +1,6 @@
 """MoCoSE Figure 12 at a queue of 4096: the column of Table 7 with the initial fill of 128 that the table lacks."""
 
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 SIZE = 4096

@@ -1,7 +1,7 @@
 """MoCoSE Figure 2: the maximum traceable distance (MTD), averaged over batch sizes, with SimCSE beside it."""
 
 from core.spec.claim import Claim, all_of, best, greater, mean_above
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch

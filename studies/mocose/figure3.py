@@ -1,7 +1,7 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
 from core.spec.claim import Claim, all_of, mean_above, within
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch

@@ -1,7 +1,7 @@
 """MoCoSE Figure 4: alignment and uniformity by maximum traceable distance (MTD)."""
 
 from core.spec.claim import Claim, all_of, mean_above, of_metric
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 BATCH = 256

@@ -1,8 +1,8 @@
 """MoCoSE Figures 5 and 6: collapse with a decay of 0, without and with the predictor."""
 
-from core.spec.base import constant, wrapping
+from core.spec.profiles import constant, wrapping
 from core.spec.claim import Claim, above, all_of, below, collapsed, greater, sound
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 CONSTANT, SCHEDULED = constant(0.0), wrapping(0.0)  # named, so the same under every profile

@@ -1,8 +1,8 @@
 """MoCoSE Figure 7: singular values of the sentence vectors."""
 
-from core.spec.base import as_coded, rising, wrapping
+from core.spec.profiles import as_coded, rising, wrapping
 from core.spec.claim import Claim, all_of, greater
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 MODELS = {  # method and changes

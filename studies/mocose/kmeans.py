@@ -1,6 +1,6 @@
 """MoCoSE's slide deck: centres of the queue in the place of its entries."""
 
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 PRINTED = {  # what stands for the queue: changes, and the score

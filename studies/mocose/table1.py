@@ -1,8 +1,8 @@
 """MoCoSE Table 1: the seven STS tasks, beside SimCSE and what the paper copied from elsewhere."""
 
-from core.spec.base import as_coded, rising, wrapping
+from core.spec.profiles import as_coded, rising, wrapping
 from core.spec.claim import Claim, Contrast, Term, all_of, best, gains, greater, within
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")

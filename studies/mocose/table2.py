@@ -1,8 +1,8 @@
 """MoCoSE Table 2: seven transfer tasks; the paper prints development accuracies beside other papers' test accuracies."""
 
-from core.spec.base import as_coded, rising, wrapping
+from core.spec.profiles import as_coded, rising, wrapping
 from core.spec.claim import Claim, at_least, greater, within
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC", "avg")

@@ -1,7 +1,7 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
 from core.spec.claim import Claim, all_of, best, greater
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 PREDICTOR = ("1", "2", "3")

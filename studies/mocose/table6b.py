@@ -1,7 +1,7 @@
 """MoCoSE Table 6b: batch size at a fixed queue."""
 
 from core.spec.claim import Claim, best, mean_above
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 # Batch: the printed average, and the runs of Figure 3's equal cells (± 0.02; none for 32, and 77.30 for 64 there)

@@ -1,7 +1,7 @@
 """MoCoSE Table 7 and Figures 11 and 12: size of the negative queue and how much of it is filled at the start."""
 
 from core.spec.claim import Claim, all_of, any_of, best, collapsed, differ, greater, mean_scatters_more, slope
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 SIZES = (128, 256, 512, 1024, 4096)

@@ -1,8 +1,8 @@
 """MoCoSE Table 8: which part of the queue serves as negatives."""
 
-from core.spec.base import as_coded
+from core.spec.profiles import as_coded
 from core.spec.claim import Claim, Contrast, Term, all_of, differ, greater
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 PRINTED = {  # part of the queue, newest first: its columns, and the score

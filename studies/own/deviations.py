@@ -1,7 +1,7 @@
 """Deviations: each place where MoCoSE's paper and code part, changed alone in the paper's configuration."""
 
-from core.spec.base import deviating, rising, wrapping
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import deviating, rising, wrapping
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there

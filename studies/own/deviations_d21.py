@@ -1,7 +1,7 @@
 """Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they draw."""
 
-from core.spec.base import deviating
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import deviating
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there

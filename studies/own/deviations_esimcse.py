@@ -1,7 +1,7 @@
 """Deviations of ESimCSE: each place where paper and code part, changed alone in the paper's configuration."""
 
-from core.spec.base import deviating
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import deviating
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there

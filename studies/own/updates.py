@@ -1,6 +1,6 @@
 """Batch size with equal numbers of updates: Table 6b beside what it cannot separate, since the paper's cells have equal epochs."""
 
-from core.spec.layout import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
 
 SIZES = ("32", "64", "128", "256")

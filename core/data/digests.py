@@ -1,0 +1,48 @@
+"""SHA-256 digests of what a run reads: files, evaluation sets, encoders. Standard library only."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from core.data.senteval import senteval_root, used_files
+from core.spec.errors import UserError
+
+_CHUNK = 1 << 20
+_PROBES = "logistic regression by Newton's method in float64, by conjugate gradients above two classes"  # another fit would be another number, and so another run
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, 64 hex digits. Raises UserError if it cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check --data-dir and --encoder.") from error
+    return digest.hexdigest()
+
+
+def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
+    """SHA-256 over the evaluation files that a run uses (`core.data.senteval.used_files`), by name and content.
+
+    With `transfer` the transfer tasks are among them, and the way in which their probes are fitted.
+
+    Places, and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for a missing file.
+    """
+    root = senteval_root(evaluation_path)
+    digest = named_digest((name, root / name) for name in used_files(transfer))
+    return with_probes(digest) if transfer else digest
+
+
+def with_probes(digest: str) -> str:
+    """The digest of sets with transfer tasks, with the way in which probes are fitted taken in."""
+    return hashlib.sha256(f"{digest}\n{_PROBES}\n".encode()).hexdigest()
+
+
+def named_digest(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 over the lines `name sha256` of these files, in order of name."""
+    lines = sorted(f"{name} {file_digest(path)}\n" for name, path in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -1,0 +1,72 @@
+"""Fetching what is not at hand from the hub: one process (`core.data.hub`, started by name), then everything is offline."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from core.data.sources import Places
+from core.spec.run import RunConfig
+from core.spec.errors import UserError
+from core.spec.views import OWN_ENCODER
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+HUB_NAMES = {"bert-base": "bert-base-uncased", "bert-large": "bert-large-uncased"}  # the others are called as in the papers
+
+
+def prefetch(scale: str, cache_dir: Path, at_hand: Places, others: Sequence[str] = ()) -> Places:
+    """`at_hand` with its empty places filled from the hub, and with these other encoders of the papers.
+
+    Raises UserError with the hub's own sentence if that fails.
+    """
+    known = {stands_for for stands_for, _, _ in at_hand.others}
+    for stands_for in others:
+        if stands_for not in known:
+            found, names = _fetched(scale, cache_dir, ["encoder"], HUB_NAMES.get(stands_for, stands_for))
+            at_hand = replace(at_hand, others=(*at_hand.others, (stands_for, found["encoder"], names["encoder_name"])))
+    parts = [] if at_hand.corpus is not None else ["data"]
+    parts += [] if at_hand.encoder is not None else ["encoder"]
+    if not parts:
+        return at_hand
+    found, names = _fetched(scale, cache_dir, parts)
+    return replace(at_hand, **found, **names)
+
+
+def _fetched(scale: str, cache_dir: Path, parts: list[str], encoder: str | None = None) -> tuple[dict[str, Path], dict[str, str]]:
+    """Places and names of these parts, from the hub or from what it gave before."""
+    said = _ask(scale, cache_dir, [*(["--encoder", encoder] if encoder else []), "--parts", *parts], parts)
+    try:
+        paths = json.loads(said.strip().splitlines()[-1])
+        found = {part: Path(paths[f"{part}_path"]) for part in wanted(parts)}
+        names = {f"{part}_name": str(paths[f"{part}_name"]) for part in wanted(parts)}
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise UserError("The hub's answer could not be understood; give --data-dir and --encoder, or use --scale demo.") from error
+    return found, names
+
+
+def prefetch_text_models(scale: str, cache_dir: Path, runs: Iterable[RunConfig]) -> None:
+    """Fetch the models that rewrite these runs' texts, so that the runs find them. Raises UserError with the hub's own sentence."""
+    names = sorted({run.text.model for run in runs if run.text is not None and run.text.model not in (None, OWN_ENCODER)})
+    if names:
+        _ask(scale, cache_dir, ["--text-models", *names], names)
+
+
+def _ask(scale: str, cache_dir: Path, arguments: list[str], what: list[str]) -> str:
+    command = [sys.executable, "-m", "core.data.hub", "prefetch", "--scale", scale, "--cache-dir", str(cache_dir), *arguments]
+    print(f"Fetching {' and '.join(what)} for scale {scale} from the hub, unless it was fetched before.", flush=True)
+    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        raise UserError(said[-1] if said else "The hub could not be reached; give --data-dir and --encoder, or use --scale demo.")
+    return done.stdout
+
+
+def wanted(parts: list[str]) -> list[str]:
+    """The places that these parts of a fetch fill."""
+    return (["corpus", "evaluation"] if "data" in parts else []) + (["encoder"] if "encoder" in parts else [])

@@ -1,0 +1,149 @@
+"""A BERT or RoBERTa encoder over packed batches: Hugging Face's parameters, our forward pass without padding.
+
+Only the tokens that are there are multiplied, and the last layer is computed for the rows that are wanted ([CLS] in all
+methods here). With dropout off it gives what `transformers` gives, to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.activations import ACT2FN
+
+from core.engine.encoder.dropout import Dropout
+from core.engine.encoder.grid import Layout, layout
+from core.engine.encoder.packing import Packed
+from core.engine.encoder.linear import linear
+
+
+class Embeddings(nn.Module):
+    """Word, position and token-type embeddings, LayerNorm, dropout."""
+
+    def __init__(self, source: nn.Module, *, dropout: float, position_offset: int):
+        super().__init__()
+        self.word = source.word_embeddings
+        self.position = source.position_embeddings
+        self.token_type = source.token_type_embeddings
+        self.norm = source.LayerNorm
+        self.dropout = Dropout(dropout)
+        self.position_offset = position_offset  # RoBERTa counts positions from padding_idx + 1
+
+    def lookup(self, packed: Packed) -> Tensor:
+        """Word embeddings (T, hidden): the input that FGSM and cut-off change."""
+        return F.embedding(packed.ids, self.word.weight)
+
+    def finish(self, words: Tensor, positions: Tensor) -> Tensor:
+        """Add position and type, normalise, drop out: (T, hidden) from words (T, hidden) and positions (T,)."""
+        x = words + F.embedding(positions + self.position_offset, self.position.weight) + self.token_type.weight[0]
+        return self.dropout(self.norm(x))
+
+    def forward(self, packed: Packed) -> Tensor:
+        """The plain embedding of a batch, (T, hidden)."""
+        return self.finish(self.lookup(packed), packed.slot)
+
+
+class Layer(nn.Module):
+    """One post-LayerNorm transformer layer over packed tokens."""
+
+    def __init__(self, source: nn.Module, *, heads: int, activation: str, hidden_dropout: float, attention_dropout: float,
+                 attention: str):
+        super().__init__()
+        self.query, self.key, self.value = source.attention.self.query, source.attention.self.key, source.attention.self.value
+        self.attention_out, self.attention_norm = source.attention.output.dense, source.attention.output.LayerNorm
+        self.up, self.down, self.norm = source.intermediate.dense, source.output.dense, source.output.LayerNorm
+        self.activation = ACT2FN[activation]
+        self.heads, self.attention = heads, attention
+        self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
+
+    def forward(self, x: Tensor, packed: Packed, grid: Layout, first_only: bool = False) -> Tensor:
+        """(T, hidden) to (T, hidden), or to (B, hidden) of the first tokens alone with `first_only`."""
+        wanted = x.index_select(0, packed.first) if first_only else x  # (Q, hidden)
+        sources = [self.key, self.value] if first_only else [self.query, self.key, self.value]
+        weight, bias = torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources])
+        parts = grid.grid(linear(x, weight, bias), len(sources))  # (B * heads, L, d) each
+        if first_only:
+            parts = (_apply(self.query, wanted).view(packed.batch * self.heads, 1, -1), *parts)  # query (B * heads, 1, d)
+        context = self._attend(*parts, grid.bias)  # (B * heads, 1 or L, d)
+        context = context.reshape(packed.batch, -1) if first_only else grid.line(context)  # (Q, hidden)
+        x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context)))
+        y = _apply(self.down, self.activation(_apply(self.up, x)))
+        return self.norm(self.hidden_dropout.added(x, y))
+
+    def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+        """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L).
+
+        torch's fused attention cannot take a mask of ours, so it serves where nothing is dropped.
+        """
+        if self.attention == "sdpa" and not self.attention_dropout.active:
+            split = [part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype))]
+            return F.scaled_dot_product_attention(*split[:3], attn_mask=split[3]).flatten(0, 1)
+        scores = torch.baddbmm(bias.to(query.dtype), query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1]))  # (B * heads, Q, L)
+        return self.attention_dropout(scores.softmax(-1)) @ value
+
+
+def _apply(layer: nn.Linear, x: Tensor) -> Tensor:
+    return linear(x, layer.weight, layer.bias)
+
+
+class Stack(nn.Module):
+    """The transformer layers above the embeddings."""
+
+    def __init__(self, layers: list[Layer]):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor, packed: Packed) -> Tensor:
+        """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
+        grid = layout(packed, self.layers[0].heads)
+        for layer in self.layers[:-1]:
+            x = layer(x, packed, grid)
+        return self.layers[-1](x, packed, grid, first_only=True)
+
+    def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
+        """The embeddings and what each layer makes of them, (T, hidden) each."""
+        grid = layout(packed, self.layers[0].heads)
+        found = [x]
+        for layer in self.layers:
+            found.append(layer(found[-1], packed, grid))
+        return found
+
+
+class Encoder(nn.Module):
+    """Embeddings and stack of one pretrained checkpoint. `forward` gives [CLS] of the last layer, (B, hidden)."""
+
+    def __init__(self, embeddings: Embeddings, stack: Stack, pooler: nn.Linear | None, hidden: int, norm_eps: float,
+                 max_positions: int):
+        super().__init__()
+        self.embeddings, self.stack = embeddings, stack
+        self.hidden, self.norm_eps, self.max_positions = hidden, norm_eps, max_positions
+        self.pretrained_pooler = [pooler]  # in a list: a source of initial weights, not a part of this module
+
+    def forward(self, packed: Packed) -> Tensor:
+        """[CLS] of the last layer, (B, hidden)."""
+        return self.stack(self.embeddings(packed), packed)
+
+
+def from_pretrained(model: nn.Module, *, hidden_dropout: float, attention_dropout: float, attention: str) -> Encoder:
+    """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not copied).
+
+    Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.
+    """
+    config = model.config
+    offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
+    layers = [
+        Layer(source, heads=config.num_attention_heads, activation=config.hidden_act, hidden_dropout=hidden_dropout,
+              attention_dropout=attention_dropout, attention=attention)
+        for source in model.encoder.layer
+    ]
+    pooler = getattr(model, "pooler", None)
+    return Encoder(
+        Embeddings(model.embeddings, dropout=hidden_dropout, position_offset=offset),
+        Stack(layers),
+        pooler.dense if pooler is not None else None,
+        config.hidden_size,
+        config.layer_norm_eps,
+        config.max_position_embeddings - offset,
+    )

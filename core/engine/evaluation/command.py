@@ -1,0 +1,160 @@
+"""`python run_study.py evaluate MODEL`: score any checkpoint on disk with the evaluator that scores the runs."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.engine.evaluation.evaluation import Evaluation, average, evaluate
+from core.data.sts import StsSet, load_demo, load_sts, load_stsb
+from core.data.transfer import TransferTask, load_probes, load_transfer
+from core.runner.cli import Parser
+from core.store.console import say
+from core.spec.errors import UserError
+from core.spec.numbers import whole
+from core.spec.scale import DEMO, STS_TESTS
+
+MOST_THREADS = 4096
+POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
+_GEOMETRY = (
+    ("alignment", ("alignment_global", "alignment_batched64")),
+    ("alignment, all pairs", ("alignment_all_global", "alignment_all_batched64")),
+    ("uniformity", ("uniformity_global", "uniformity_batched64")),
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print one line a set, their average, alignment and uniformity; 0, or 2 with a sentence on standard error."""
+    try:
+        return _run(_parse(argv))
+    except UserError as error:
+        say(str(error), out=sys.stderr)
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    started = time.monotonic()
+    tests, dev, sets, geometry_of = _sets(options)
+    tasks = _transfer_tasks(options)
+    import torch  # after the data is known to be right
+
+    from core.engine.evaluation.encoding import load_checkpoint, sentence_vectors
+
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    if options.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("There is no CUDA device here; leave --device out.")
+    checkpoint = load_checkpoint(
+        options.model, pooling=options.pooling, device=options.device, allow_pickle=options.allow_pickle
+    )
+
+    def encode(sentences):
+        return sentence_vectors(checkpoint, sentences, options.pooling, options.first_layer)
+
+    evaluation = evaluate(sets, encode, geometry_of)
+    for line in lines(evaluation, tests, dev, geometry_of[-1].name if len(geometry_of) == 1 else "STS-B, all splits"):
+        print(line)
+    accuracies = {}
+    if tasks:
+        from core.engine.evaluation.probes import transfer_accuracies  # scikit-learn only where it is needed
+
+        accuracies = transfer_accuracies(tasks, encode)
+        for line in transfer_lines(accuracies):
+            print(line)
+    print(f"{time.monotonic() - started:.1f} s, {torch.get_num_threads()} threads, pooling {options.pooling}")
+    if options.csv is not None:
+        _write_csv(options, evaluation, tests, geometry_of[-1].name, accuracies)
+    return 0
+
+
+def lines(evaluation: Evaluation, tests: Sequence[str], dev: str, geometry_name: str) -> list[str]:
+    """The report: Spearman x 100 in three aggregations a set, the tests' average, alignment and uniformity in both modes."""
+    found = [f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}"]
+    for score in evaluation.scores.values():
+        note = "" if score.status == "ok" else f"  {_MEANING[score.status]}"
+        found.append(f"{score.name:<10} {score.pairs:>6} {score.all:>7.2f} {score.mean:>7.2f} {score.wmean:>7.2f}{note}")
+    means = [average(evaluation, tests, aggregate) for aggregate in ("all", "mean", "wmean")]
+    numbers = " ".join(f"{mean:>7.2f}" for mean in means)
+    found.append(f"{'average':<10} {'':>6} {numbers}  of the {len(tests)} tests, without {dev}")
+    for title, (whole, batched) in _GEOMETRY:
+        values = evaluation.geometry[whole], evaluation.geometry[batched]
+        found.append(f"{title} ({geometry_name}): {values[0]:.4f} global, {values[1]:.4f} in batches of 64")
+    return found
+
+
+def transfer_lines(accuracies) -> list[str]:
+    """The transfer tasks' accuracies, test first; development accuracies are what MoCoSE's Table 2 printed (D42)."""
+    found = [f"{'transfer':<13} {'test':>7} {'dev':>7}  accuracy of a logistic regression"]
+    return found + [f"{name:<13} {accuracy.test:>7.2f} {accuracy.dev:>7.2f}" for name, accuracy in accuracies.items()]
+
+
+_MEANING = {"constant": "all cosines are equal: no rank correlation", "non_finite": "some embedding is zero or not finite"}
+
+
+def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str, dict[str, StsSet], list[StsSet]]:
+    """Test names, development set, all sets to score, and those that give alignment and uniformity."""
+    if options.scale == "demo":
+        sets = load_demo()
+        return DEMO.tests, DEMO.dev, sets, [sets[DEMO.dev]]
+    if options.data_dir is None:
+        raise UserError(
+            "Give --data-dir with SentEval's data (STS/ and SICK/; senteval.tar of princeton-nlp/datasets-for-simcse holds "
+            "them), or --scale demo, which needs none."
+        )
+    sets = load_sts(options.data_dir)
+    return STS_TESTS, "STS-B dev", sets, [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
+
+
+def _transfer_tasks(options: argparse.Namespace) -> list[TransferTask]:
+    """The transfer tasks that are asked for, or the demo's own; read before the model, which takes longer."""
+    if not options.transfer:
+        return []
+    return load_probes() if options.scale == "demo" else load_transfer(options.data_dir)
+
+
+def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Sequence[str], geometry_task: str, accuracies) -> None:
+    """One row a number: model, pooling, task, metric, value, pairs; full precision."""
+    rows = []
+    for aggregate in ("all", "mean", "wmean"):
+        metric = f"spearman_{aggregate}"
+        rows += [(s.name, metric, getattr(s, aggregate), s.pairs) for s in evaluation.scores.values()]
+        rows.append(("avg", metric, average(evaluation, tests, aggregate), ""))
+    rows += [(geometry_task, metric, value, "") for metric, value in evaluation.geometry.items()]
+    for task, accuracy in accuracies.items():
+        rows += [(task, "accuracy_test", accuracy.test, ""), (task, "accuracy_dev", accuracy.dev, "")]
+    try:
+        with open(options.csv, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(("model", "pooling", "task", "metric", "value", "pairs"))
+            writer.writerows((options.model.name, options.pooling, task, metric, repr(value), n) for task, metric, value, n in rows)
+    except OSError as error:
+        raise UserError(f"{options.csv} could not be written ({error.strerror}); give another --csv.") from error
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = Parser(
+        prog="run_study.py evaluate", description="Score a checkpoint folder on the STS tests (Spearman x 100, SentEval's 'all')."
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="folder with config.json, model.safetensors and a tokenizer")
+    parser.add_argument("--pooling", choices=POOLINGS, default="cls", help="how tokens become one vector (cls)")
+    parser.add_argument("--first-layer", type=int, choices=(0, 1), default=1,
+                        help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)")
+    parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
+    parser.add_argument("--scale", choices=("demo", "mini", "paper"), default="paper", help="demo scores on the generated pairs")
+    parser.add_argument("--transfer", action="store_true", help="also the transfer tasks (minutes), or the demo's own")
+    parser.add_argument("--threads", type=_positive, help="CPU threads (all)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--csv", type=Path, help="write every number to this file, too")
+    parser.add_argument("--allow-pickle", action="store_true", help="load pickled weights, if you trust where they came from")
+    return parser.parse_args(argv)
+
+
+def _positive(text: str) -> int:
+    value = whole(text)
+    if value is None or not 1 <= value <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_THREADS}")
+    return value

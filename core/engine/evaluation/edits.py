@@ -1,0 +1,87 @@
+"""How far a small edit moves a sentence: cosines between development sentences and their edited copies (ESimCSE, Table 2).
+
+The paper shows one sentence; here are means over 100 of the development set. What is edited, and where, is drawn from a stream
+of its own that does not depend on the run's seed, so that all runs are asked about the same copies.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from core.engine.evaluation.metrics import cosines
+from core.engine.evaluation.scorer import table_vectors
+from core.engine.streams import python_stream
+from core.data.sts import StsSet
+from core.engine.tokens import TokenTable, tokenise
+from core.spec.result import Row
+
+SENTENCES = 100
+FEWEST_WORDS = 6  # of a sentence that is edited
+EDITS = ("itself", "insertion", "deletion", "repetition", "repetition_subword")
+
+
+def edited_sentences(dev: StsSet) -> list[str]:
+    """The first 100 distinct sentences of at least 6 words, first sentence before second, in file order."""
+    texts = dict.fromkeys(text for pair in zip(dev.a, dev.b) for text in pair if len(text.split()) >= FEWEST_WORDS)
+    return list(texts)[:SENTENCES]
+
+
+def insertion(words: Sequence[str], other: Sequence[str], stream: random.Random) -> list[str]:
+    """The words with one word of another sentence put anywhere among them, ends included."""
+    place, word = stream.randrange(len(words) + 1), stream.choice(other)
+    return [*words[:place], word, *words[place:]]
+
+
+def deletion(words: Sequence[str], stream: random.Random) -> list[str]:
+    """The words without one of them."""
+    place = stream.randrange(len(words))
+    return [*words[:place], *words[place + 1 :]]
+
+
+def repetition(words: Sequence[str], stream: random.Random) -> list[str]:
+    """The words with one of them written twice."""
+    place = stream.randrange(len(words))
+    return [*words[: place + 1], *words[place:]]
+
+
+def subword_repetition(tokens: np.ndarray, stream: random.Random) -> np.ndarray:
+    """Token ids with one of them, not the first or last ([CLS], [SEP]), written twice: (N,) to (N + 1,)."""
+    place = stream.randrange(1, len(tokens) - 1)
+    return np.insert(tokens, place, tokens[place])
+
+
+def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
+    """Token ids of the sentences, n of them, followed by their copies by kind of edit in the order of EDITS: 6 n rows.
+
+    `max_length` is the encoder's limit in tokens; sentences are cut one below it, so that a token can be repeated.
+    """
+    sentences = edited_sentences(dev)
+    if len(sentences) < 2:  # nothing to insert from
+        return TokenTable(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+    stream = python_stream(0, "edits")
+    words = [sentence.split() for sentence in sentences]
+    inserted = [insertion(w, words[(i + stream.randrange(1, len(words))) % len(words)], stream) for i, w in enumerate(words)]
+    deleted = [deletion(w, stream) for w in words]
+    repeated = [repetition(w, stream) for w in words]
+    texts = [*sentences, *sentences, *(" ".join(w) for edit in (inserted, deleted, repeated) for w in edit)]
+    table = tokenise(tokenizer, texts, max_length - 1)
+    arrays = [table[i] for i in range(len(table))]
+    arrays += [subword_repetition(tokens, stream) for tokens in arrays[: len(sentences)]]
+    return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
+
+
+def edit_rows(model: torch.nn.Module, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
+    """Mean cosine between sentence and copy by kind of edit, task `edits`, metric `cosine_<edit>`; none without sentences.
+
+    `itself` is encoded like the other copies: 1 up to rounding, and less where evaluation is random (D21).
+    """
+    if not len(copies):
+        return []
+    vectors = table_vectors(model, copies, np.arange(len(copies)), device)  # (6 n, dim)
+    plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
+    means = {edit: float(cosines(plain, copy).mean(dtype=np.float64)) for edit, copy in zip(EDITS, edited)}
+    return [Row("selected", "edits", f"cosine_{edit}", step, mean) for edit, mean in means.items() if np.isfinite(mean)]

@@ -1,0 +1,139 @@
+"""Metrics of sentence embeddings against graded pairs: Spearman, its three aggregations, alignment and uniformity.
+
+Correlations are x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN,
+never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from scipy.stats import rankdata
+
+from core.data.sts import StsSet
+
+Mode = Literal["global", "batched64"]
+Pairs = Literal["gold>4", "all"]
+BATCH = 64  # of the released alignment and uniformity (D43)
+POSITIVE = 4.0  # a pair counts as positive above this gold score: SimCSE's convention
+_BLOCK = 2048
+
+
+def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x_i . y_i / (|x_i| |y_i|), row by row, float32.
+
+    x, y (n, dim) -> (n,). Computed in float64 and rounded once, so that equal rows give exactly 1. NaN where a row is
+    zero or not finite.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
+        return (np.einsum("nd,nd->n", x, y) / norms).astype(np.float32)
+
+
+def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
+    """100 x Pearson's correlation of the ranks, ties sharing their mean rank (as scipy.stats.spearmanr).
+
+    cosine, gold (n,). NaN for fewer than two pairs, constant input or anything not finite.
+    """
+    cosine, gold = np.asarray(cosine, dtype=np.float64), np.asarray(gold, dtype=np.float64)
+    if len(cosine) != len(gold):
+        raise ValueError(f"{len(cosine)} cosines for {len(gold)} gold scores")
+    if len(cosine) < 2 or not (np.isfinite(cosine).all() and np.isfinite(gold).all()):
+        return float("nan")
+    a, b = rankdata(cosine), rankdata(gold)
+    a, b = a - a.mean(), b - b.mean()
+    scale = np.sqrt((a @ a) * (b @ b))
+    return float(100.0 * (a @ b) / scale) if scale > 0 else float("nan")
+
+
+def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
+    """The set's Spearman in SentEval's three aggregations (D80), x 100; cosine (pairs,).
+
+    all: one Spearman over all pairs, subsets concatenated. mean: plain mean of the subsets' Spearmans. wmean: their mean
+    weighted by pairs. With one subset the three are equal. A subset without a Spearman makes mean and wmean NaN.
+    """
+    cosine = np.asarray(cosine)
+    labels = np.array(pairs.subset)
+    parts = [labels == name for name in dict.fromkeys(pairs.subset)]
+    values = [spearman(cosine[part], pairs.gold[part]) for part in parts]
+    return {
+        "all": spearman(cosine, pairs.gold),
+        "mean": float(np.mean(values)),
+        "wmean": float(np.average(values, weights=[part.sum() for part in parts])),
+    }
+
+
+def alignment(x: np.ndarray, y: np.ndarray, gold: np.ndarray, mode: Mode, pairs: Pairs) -> float:
+    """Mean over pairs of |x_i - y_i|^2, vectors of length 1 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is closer.
+
+    x, y (n, dim), scaled to length 1 here; gold (n,). `pairs` "gold>4" keeps the pairs with gold above 4, "all" keeps all,
+    dissimilar ones too (D43). `mode` "global" is one mean; "batched64" takes batches of 64 in order, drops the last one if
+    it is not full, and averages the batches' means. NaN if no pair, or no full batch, is left.
+    """
+    if pairs not in ("gold>4", "all"):
+        raise ValueError(f"pairs is {pairs!r}")
+    kept = np.asarray(gold) > POSITIVE if pairs == "gold>4" else np.ones(len(x), dtype=bool)
+    distance = ((unit(np.asarray(x)[kept]) - unit(np.asarray(y)[kept])) ** 2).sum(axis=1)  # (kept,)
+    batches = _batches(distance, mode)
+    return float(np.mean([batch.mean() for batch in batches])) if batches else float("nan")
+
+
+def uniformity(x: np.ndarray, mode: Mode) -> float:
+    """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2), vectors of length 1 (Wang and Isola 2020, t = 2).
+
+    x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is over all pairs;
+    "batched64" (D43; meant for first sentences in file order) is the mean of the logs of batches of 64, the last one
+    dropped if it is not full. NaN with fewer than two vectors, or no full batch.
+    """
+    batches = [batch for batch in _batches(unit(np.asarray(x)), mode) if len(batch) > 1]
+    return float(np.mean([_log_potential(batch) for batch in batches])) if batches else float("nan")
+
+
+def mean_of_7(scores: Sequence[float]) -> float:
+    """The plain mean of the test sets' scores, unrounded; NaN if one is (D41)."""
+    return float(np.mean(scores)) if len(scores) else float("nan")
+
+
+def mean_of_8_rounded(scores: Sequence[float]) -> float:
+    """The released selection score (D41): each score rounded to 2 decimals, their rounded mean appended, and the mean of all.
+
+    With seven tests the value is a multiple of 0.00125 and differs from mean_of_7 by at most about 0.01. NaN if a score is.
+    """
+    if not len(scores):
+        return float("nan")
+    rounded = [float(f"{score:.2f}") for score in scores]  # as printed, then read back
+    rounded.append(float(f"{sum(rounded) / len(rounded):.2f}"))
+    return sum(rounded) / len(rounded)
+
+
+def unit(x: np.ndarray) -> np.ndarray:
+    """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not finite."""
+    x = np.asarray(x, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def _batches(values: np.ndarray, mode: Mode) -> list[np.ndarray]:
+    if mode == "global":
+        return [values] if len(values) else []
+    if mode != "batched64":
+        raise ValueError(f"mode is {mode!r}")
+    return [values[start : start + BATCH] for start in range(0, len(values) - BATCH + 1, BATCH)]
+
+
+def _log_potential(x: np.ndarray) -> float:
+    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows, by blocks: |x_i - x_j|^2 = 2 - 2 x_i . x_j."""
+    if not np.isfinite(x).all():
+        return float("nan")
+    # Products in float32 (error about 1e-7), sums in float64.
+    rows = x.astype(np.float32)
+    total = 0.0
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        potential = np.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
+        width = len(block)
+        total += np.triu(potential[:, :width], k=1).sum(dtype=np.float64) + potential[:, width:].sum(dtype=np.float64)
+    return float(np.log(total / (len(rows) * (len(rows) - 1) / 2)))

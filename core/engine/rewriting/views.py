@@ -1,0 +1,93 @@
+"""Text-level views: the training text rewritten once per text and augmenter, kept on disk as token ids, shared by all seeds."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from core.engine.rewriting.contextual import proposed
+from core.data.hub import model_folders
+from core.engine.rewriting.generation import continued, translated
+from core.engine.streams import stream_seed
+from core.engine.text import training_text
+from core.engine.tokens import TokenTable, cached_table, tokenise
+from core.engine.rewriting.typos import misspelt
+from core.engine.rewriting.models import load_model
+from core.store import locks
+from core.data.sources import DEMO_ENCODER
+from core.spec.run import RunConfig
+from core.spec.errors import UserError
+from core.spec.execution import Execution
+from core.spec.views import CONTEXTUAL, OWN_ENCODER
+
+VERSION = 1  # raised when a change of code is meant to change what is written
+TARGET, ONLINE = "target", "online"
+WAIT = 0.2  # seconds between looks at another process that is rewriting the same text
+
+
+def rewritten_table(config: RunConfig, execution: Execution, tokenizer, view: str, device: torch.device) -> TokenTable:
+    """Token ids of the training text as `text` rewrites it for one view, one row a sentence, cut at data.max_length.
+
+    What is drawn depends on the view and on nothing of the run's seeds, as the text is rewritten once. Of several processes one
+    rewrites and the others wait. Raises UserError if the model is not at hand or lacks a head.
+    """
+    text, data = config.text, config.data
+    key = ["text view", VERSION, view, text.kind, repr(text.rate), text.detokenize, text.model or "", data.digest, data.reader,
+           data.max_length, config.encoder.digest]  # fmt: skip
+
+    def build() -> TokenTable:
+        texts = source_texts(config, training_text(data, execution.corpus_path), tokenizer)
+        return tokenise(tokenizer, rewritten(config, execution, texts, view, device), data.max_length)
+
+    name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:24]
+    with alone(Path(execution.cache_dir) / "tokens" / f"{name}.lock"):
+        return cached_table(Path(execution.cache_dir), key, build)
+
+
+def source_texts(config: RunConfig, texts: list[str], tokenizer) -> list[str]:
+    """What the augmenter is given: the sentences, or their word pieces joined by blanks, "##" and all, after the cut at
+    data.max_length (D26). The two special tokens are left out."""
+    if config.text.detokenize == "original_text":
+        return texts
+    table = tokenise(tokenizer, texts, config.data.max_length)
+    return [" ".join(tokenizer.convert_ids_to_tokens(table[i][1:-1].tolist())) for i in range(len(table))]
+
+
+def rewritten(config: RunConfig, execution: Execution, texts: list[str], view: str, device: torch.device) -> list[str]:
+    """The texts after the augmenter (D26 - D28)."""
+    kind = config.text.kind
+    seed = stream_seed(0, f"text view {kind} {view}")
+    if kind == "typos":
+        return misspelt(texts, config.text.rate, seed)
+    if config.text.model == OWN_ENCODER:
+        folders = [Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER]
+    else:
+        folders = model_folders(config.text.model, Path(execution.cache_dir))
+    if kind in CONTEXTUAL:
+        return proposed(*load_model(folders[0], "masked words", device), texts, config.text, seed)
+    if kind == "continuation":
+        return continued(*load_model(folders[0], "continuation", device), texts, seed)
+    for folder in folders:  # there, and back
+        texts = translated(*load_model(folder, "translation", device), texts)
+    return texts
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Holds the lock at `path`, waiting for whoever has it; where none can be made, two may do the same work."""
+    try:
+        while (descriptor := locks.hold(path)) is None:
+            time.sleep(WAIT)
+    except UserError:
+        descriptor = None
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            locks.release(descriptor)

@@ -1,0 +1,248 @@
+"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (dossier 1.2 - 1.9)."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from core.methods import ema
+from core.methods.augmentation import cutoff_mask, shuffled_positions
+from core.methods.clusters import summarised
+from core.engine.encoder.dropout import DropoutStream, give
+from core.engine.encoder.bert import Embeddings, Encoder
+from core.methods.heads import pooler, predictor, projection
+from core.methods.losses import info_nce
+from core.engine.encoder.packing import Packed
+from core.methods.perturbation import StaleGradient, changed_share
+from core.methods.queue import KeyQueue
+from core.engine.replay import Replayed, slots, spread
+from core.spec.schedules import ema_decay
+from core.engine.streams import torch_stream
+from core.engine.evaluation.view_difference import view_differences
+from core.spec.run import RunConfig
+
+
+class MoCoSE(nn.Module):
+    """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
+
+    def __init__(self, config: RunConfig, encoder: Encoder, device: torch.device):
+        super().__init__()
+        self.config = config
+        weights = torch_stream(config.seed.model, "heads")
+        self.encoder = encoder
+        self.pooler = pooler(encoder, weights)
+        self.projection = projection(config.heads, encoder, weights)
+        self.predictor = predictor(config.heads, encoder, weights)
+        self.target_embeddings = copy.deepcopy(encoder.embeddings) if config.target.embeddings == "ema" else None
+        self.target_stack = copy.deepcopy(encoder.stack)
+        self.target_pooler = copy.deepcopy(self.pooler)
+        self.target_projection = copy.deepcopy(self.projection)
+        followed = [(self.target_stack, encoder.stack), (self.target_pooler, self.pooler)]
+        if self.target_embeddings is not None:
+            followed.append((self.target_embeddings, encoder.embeddings))
+        for target, _ in followed:
+            target.requires_grad_(False)
+        self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
+        followed.append((self.target_projection, self.projection))
+        self.to(device)
+        self.trained = [p for p in self.parameters() if p.requires_grad]
+        self.dropping = DropoutStream(config.seed.data, device)
+        give(self, self.dropping)
+        self.averaged = ema.averaged_pairs([target for target, _ in followed], [online for _, online in followed])
+        self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
+        self.clustering = torch_stream(config.seed.model, "queue clusters")
+        self.augmenting = torch_stream(config.seed.data, "augmentation")
+        self.augmenting_tests = torch_stream(config.seed.data, "augmentation of tests")
+        self.stale = StaleGradient()
+        self.changed_share: float | None = None
+        self.updates = 0
+        self.keyed, self.compared, self.slots = self._keyed, self._compared, None
+
+    def replay(self) -> None:
+        """Take every batch in one shape, and replay what is computed from it."""
+        self.keyed, self.compared = Replayed(self._keyed, self, self.dropping), Replayed(self._compared, self, self.dropping)
+        self.slots = slots(self.config)
+
+    def train(self, mode: bool = True) -> "MoCoSE":
+        """Training mode, with dropout in the target branch as target.dropout says (D9)."""
+        super().train(mode)
+        if self.config.target.dropout == "off":
+            for module in (self.target_embeddings, self.target_stack, self.target_pooler, self.target_projection):
+                if module is not None:
+                    module.eval()
+        return self
+
+    def loss(self, batch: Packed, rewritten: Packed | None = None) -> Tensor:
+        """The loss of one training step against the queue as it was before this batch; then the batch's keys are pushed.
+
+        `rewritten` is what the target branch is given where it has a text of its own (Table 5's text-level views).
+        """
+        if self.slots is not None:
+            batch, rewritten = spread(batch, self.slots), None if rewritten is None else spread(rewritten, self.slots)
+        other = batch if rewritten is None else rewritten
+        if self.config.ema.when == "before_forward":
+            self._average()  # the first call changes nothing: the copies are still equal
+        fgsm = self.config.fgsm
+        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)  # (width, out_size)
+        sign = None  # (T, hidden)
+        if fgsm.gradient == "current":
+            sign, keys = self._current_sign(batch, other, negatives)
+        else:
+            if fgsm.gradient == "stale_online":
+                sign = self.stale.sign_for(batch)
+            keys = self._keys(other, self._sign_of_target(sign, batch, other))
+        loss, words = self._contrast(batch, keys, negatives, sign)
+        if sign is not None and self.changed_share is None:  # once is enough, and it makes a GPU wait
+            self.changed_share = changed_share(words, fgsm.epsilon, sign, batch)
+        if fgsm.gradient == "stale_online":
+            words.retain_grad()
+            self.stale.watch(words, batch)
+        self.queue.push(keys)
+        return loss
+
+    def after_step(self) -> None:
+        """What follows the optimiser step."""
+        if self.config.fgsm.gradient == "stale_online":
+            self.stale.keep()
+        if self.config.ema.when == "after_optimizer_step":
+            if self.updates == 0:
+                self.updates = 1  # the update before the first forward is a no-op; it counts, so both timings agree (D5)
+            self._average()
+
+    @property
+    def draws_when_scored(self) -> bool:
+        """Whether `sentence_vectors` draws, so that the order of batches matters (D21)."""
+        return self.config.eval.apply_augmentation and self.config.aug.active()
+
+    def sentence_vectors(self, batch: Packed) -> Tensor:
+        """Vectors to be scored, (B, hidden) or (B, out_size), in whatever mode the model is in (D10, D20, D21)."""
+        words = self.encoder.embeddings.lookup(batch)
+        sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
+        if sign is not None:  # before the first step there is no gradient to replay
+            words = words + self.config.fgsm.epsilon * sign
+        if self.draws_when_scored:
+            x = self.encoder.embeddings.finish(*self._augmented(words, batch, self.augmenting_tests, padded=batch.width))
+        else:
+            x = self.encoder.embeddings.finish(words, batch.slot)
+        cls = self.encoder.stack(x, batch)
+        if self.config.eval.vector == "cls_before_pooler":
+            return cls
+        pooled = self.pooler(cls)
+        return pooled if self.config.eval.vector == "pooler" else self.projection(pooled)
+
+    def scored_parts(self) -> nn.ModuleDict:
+        """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
+        return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
+
+    def new_layers(self) -> list[nn.Module]:
+        """What is trained and starts at random: train.new_layer_factor is for these. A checkpoint's own pooler is not new."""
+        pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
+        return [*pooler, self.projection, self.predictor, self.target_projection]
+
+    def diagnostics(self, batch: Packed) -> dict[str, float | None]:
+        """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed where it first acted (D19), and
+        how far it puts the two views of these sentences apart at the end."""
+        if self.config.fgsm.gradient == "none":
+            return {}
+        return {"fgsm_changed_fraction": self.changed_share, **view_differences(self, batch)}
+
+    def sign_at(self, batch: Packed) -> Tensor:
+        """Sign of the gradient of the loss at these sentences' word embeddings, (T, hidden), in the mode the model is in, without
+        augmentation. Nothing is drawn from the run's streams."""
+        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering.clone_state())
+        words = self.encoder.embeddings.lookup(batch)  # (T, hidden)
+        with torch.no_grad():
+            keys = self._keyed(self._followed_embeddings().lookup(batch), batch.slot, batch)  # (B, out_size)
+        loss = self._compared(words, batch.slot, batch, keys, negatives)
+        return torch.autograd.grad(loss, words)[0].sign()
+
+    def _average(self) -> None:
+        self.updates += 1
+        ema.update(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
+
+    def _sign_of_target(self, sign: Tensor | None, batch: Packed, other: Packed) -> Tensor | None:
+        """What the target branch is perturbed with, given the online branch's (T, hidden)."""
+        if self.config.fgsm.views == "online_only":
+            return None
+        return sign if other is batch else self.stale.sign_for(other)  # by slot, whatever stands there
+
+    def _keys(self, other: Packed, sign: Tensor | None) -> Tensor:
+        """The target branch's vectors of a batch, (B, out_size)."""
+        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
+            words = self._followed_embeddings().lookup(other)
+            if sign is not None:
+                words = words + self.config.fgsm.epsilon * sign
+            words, positions = self._augmented(words, other, self.augmenting)
+        return self.keyed(words, positions, other)
+
+    def _keyed(self, words: Tensor, positions: Tensor, other: Packed) -> Tensor:
+        """Keys (B, out_size) from word embeddings (T, hidden) and positions (T,)."""
+        with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
+            x = self._followed_embeddings().finish(words, positions)
+            return self.target_projection(self.target_pooler(self.target_stack(x, other)))
+
+    def _contrast(self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Loss against these keys (B, out_size), and the online view's word embeddings (T, hidden)."""
+        words = self.encoder.embeddings.lookup(batch)
+        if not words.requires_grad:
+            words.requires_grad_()  # where the weights are fixed
+        perturbed = words if sign is None else words + self.config.fgsm.epsilon * sign
+        return self.compared(*self._augmented(perturbed, batch, self.augmenting), batch, keys, negatives), words
+
+    def _compared(self, words: Tensor, positions: Tensor, batch: Packed, keys: Tensor, negatives: Tensor) -> Tensor:
+        """The loss, from the online branch's word embeddings (T, hidden) and positions (T,), keys (B, out_size) and negatives."""
+        cls = self.encoder.stack(self.encoder.embeddings.finish(words, positions), batch)
+        query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
+        return info_nce(
+            query, keys, negatives,
+            temperature=self.config.loss.temperature, in_batch_negatives=self.config.loss.in_batch_negatives,
+        )
+
+    def _followed_embeddings(self) -> Embeddings:
+        """The target branch's: its own (D8), or the online branch's."""
+        return self.target_embeddings if self.target_embeddings is not None else self.encoder.embeddings
+
+    def _augmented(self, words: Tensor, batch: Packed, generator, *, padded: int | None = None) -> tuple[Tensor, Tensor]:
+        """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh."""
+        aug, padded = self.config.aug, padded or self._padded_width(batch)
+        mask = cutoff_mask(aug, batch, padded, self.encoder.hidden, generator)
+        words = words if mask is None else words * mask
+        return words, shuffled_positions(aug, batch, padded, generator)
+
+    def _padded_width(self, batch: Packed) -> int:
+        """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""
+        return self.config.data.max_length if self.config.data.padding == "static" else batch.width
+
+    @contextlib.contextmanager
+    def _fixed(self) -> Iterator[None]:
+        """Within it no weight has a gradient, which `product.linear` would else compute; a captured graph computes all it was captured with."""
+        weights = self.trained if self.slots is None else []
+        for weight in weights:
+            weight.requires_grad_(False)
+        try:
+            yield
+        finally:
+            for weight in weights:
+                weight.requires_grad_(True)
+
+    def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> tuple[Tensor, Tensor]:
+        """Sign (T, hidden) of the gradient, at the current input, of the very loss that this step has before FGSM: same dropout, same
+        augmentations (D18); and the keys (B, out_size) of the step.
+
+        It costs a forward pass of the online branch and a backward pass without gradients of weights. Keys of a view that FGSM leaves
+        alone are computed once.
+        """
+        both = self.config.fgsm.views == "both_same"
+        keys = None if both else self._keys(other, None)
+        dropped, augmented = self.dropping.mark(), self.augmenting.get_state() if self.config.aug.active() else None
+        with self._fixed():
+            loss, words = self._contrast(batch, (self._keys(other, None) if both else keys).detach(), negatives, None)
+            sign = torch.autograd.grad(loss, words)[0].sign()
+        self.dropping.rewind(dropped)
+        if augmented is not None:
+            self.augmenting.set_state(augmented)
+        return sign, self._keys(other, sign) if both else keys

@@ -1,0 +1,47 @@
+"""FGSM as released: the sign of the previous step's gradient, applied slot by slot to the next batch (D18); what it changes (D19)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.engine.encoder.packing import Packed
+
+
+class StaleGradient:
+    """The online view's gradient of the loss with respect to its word embeddings, kept by batch slot and token slot.
+
+    Padding slots have no gradient, so a token that stands where the previous batch had padding is not changed.
+    """
+
+    def __init__(self):
+        self.signs: Tensor | None = None  # (B, L, hidden)
+        self._watched: tuple[Tensor, Packed] | None = None
+
+    def sign_for(self, batch: Packed) -> Tensor | None:
+        """Signs for the tokens of this batch, (T, hidden); None before the first backward. Slots beyond the stored ones get 0."""
+        if self.signs is None:
+            return None
+        rows, width, _ = self.signs.shape
+        inside = (batch.row < rows) & (batch.slot < width)  # (T,)
+        picked = self.signs[batch.row.clamp(max=rows - 1), batch.slot.clamp(max=width - 1)]  # (T, hidden)
+        return picked * inside.unsqueeze(1)
+
+    def watch(self, words: Tensor, batch: Packed) -> None:
+        """Remember the looked-up embeddings (T, hidden) whose gradient the coming backward fills."""
+        self._watched = (words, batch)
+
+    def keep(self) -> None:
+        """Store the signs of the gradient that the backward left, and forget the batch."""
+        words, batch = self._watched
+        self._watched = None
+        grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
+        grid[batch.cells] = words.grad.sign()
+        self.signs = grid.view(batch.batch, batch.width, -1)
+
+
+@torch.no_grad()
+def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) -> float:
+    """Which share of a batch's word embeddings (T, hidden) epsilon * sign changes in their own precision, padding left out (D19)."""
+    changed = words + epsilon * sign != words  # (T, hidden)
+    return float(changed[batch.mask[batch.row, batch.slot]].float().mean())

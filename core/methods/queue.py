@@ -1,0 +1,66 @@
+"""The queues of negatives: MoCoSE's (newest first, with random vectors at the start) and ESimCSE's (oldest first, empty)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.spec.run import MomentumQueue, NegativeQueue
+
+
+class KeyQueue:
+    """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (dossier 1.5, D14, D15, D17).
+
+    `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in, first out.
+    `released_2022`: `size` random vectors from the start; while counter + init_size < size only the first counter +
+    init_size columns enter the loss, where the counter starts at init_size and grows by a batch a step; the width overshoots
+    until the counter exceeds `size`, when it is cut for the first time. With init_size 0 the first keys replace all of it.
+    """
+
+    def __init__(self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device):
+        self.config = config
+        allocated = config.size if config.init == "released_2022" else config.init_size
+        random = torch.randn(allocated, dim, generator=generator)  # (allocated, dim), on the unit sphere after scaling
+        self.entries = (random / random.norm(dim=1, keepdim=True)).to(device)
+        self.counter = config.init_size
+
+    def visible(self) -> Tensor:
+        """The negatives that enter the loss now, (width, dim)."""
+        size = self.config.size
+        if self.config.init == "released_2022":
+            filling = self.counter + self.config.init_size < size
+            width = self.counter + self.config.init_size if filling else len(self.entries)
+        else:
+            filling = self.counter < size
+            width = len(self.entries)
+        if self.config.slice is None or filling:
+            return self.entries[:width]
+        return torch.cat([self.entries[start:stop] for start, stop in self.config.slice])
+
+    def push(self, keys: Tensor) -> None:
+        """Put a batch of keys (batch, dim) in front, as they are, without gradient."""
+        keys = keys.detach().to(self.entries.dtype)
+        self.entries = keys.clone() if self.counter == 0 else torch.cat([keys, self.entries])
+        self.counter += len(keys)
+        if self.config.init == "paper_grow" or self.counter > self.config.size:
+            self.entries = self.entries[: self.config.size]
+
+
+class VectorQueue:
+    """ESimCSE's queue of momentum-encoder vectors: empty at the start, newest last, the newest `size` are kept (D70)."""
+
+    def __init__(self, config: MomentumQueue):
+        self.config = config
+        self.entries: Tensor | None = None
+
+    def visible(self) -> Tensor | None:
+        """The negatives that enter the loss now, (width, dim), or None before the first push."""
+        return self.entries
+
+    def push(self, vectors: Tensor) -> None:
+        """Append a batch (batch, dim) without gradient."""
+        vectors = vectors.detach()
+        if self.entries is None:
+            self.entries = (vectors[-self.config.size :] if self.config.cut_first_batch else vectors).clone()
+        else:
+            self.entries = torch.cat([self.entries, vectors])[-self.config.size :]

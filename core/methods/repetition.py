@@ -1,0 +1,91 @@
+"""ESimCSE's repetition: some tokens, or words, of a sentence are written twice, or are followed by a stop-word or a mask
+(dossier 2.1, D61 - D64, D72)."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from core.methods.stopwords import STOP_WORDS
+from core.spec.run import Repetition
+from core.spec.errors import UserError
+
+
+def largest_count(dup: Repetition, length: int) -> int:
+    """The largest number of repetitions that may be drawn for a sequence of this length; the smallest is 0.
+
+    paper: max(2, int(rate * N)), at most `cap`. released sub-word: min(cap, int(rate * N)) - 1, and 0 when int(rate * N) is 0.
+    released word: min(cap, n, max(2, int(rate * n))) - 1. N counts [CLS] and [SEP]; n counts words.
+    """
+    share = int(dup.rate * length)
+    cap = dup.cap if dup.cap is not None else length
+    if dup.range == "paper":
+        return min(cap, max(2, share))
+    if dup.unit == "subword":
+        return max(0, min(cap, share) - 1)
+    return min(cap, length, max(2, share)) - 1
+
+
+def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
+    """Places, in order, of what is written twice: a uniform count, then distinct uniform places.
+
+    With `protect_special`, sub-word repetition leaves out the first and last token ([CLS], [SEP]) and word repetition the
+    last word (D63).
+    """
+    if dup.protect_special:
+        allowed = range(1, length - 1) if dup.unit == "subword" else range(length - 1)
+    else:
+        allowed = range(length)
+    count = stream.randint(0, largest_count(dup, length))
+    return sorted(stream.sample(allowed, min(count, len(allowed))))
+
+
+def repeat_tokens(tokens: np.ndarray, dup: Repetition, max_length: int, stream: random.Random) -> np.ndarray:
+    """Token ids with the drawn ones doubled, (N,) to (N + count,); cut at max_length again only with `recut` (D62)."""
+    places = positions(dup, len(tokens), stream)
+    doubled = np.insert(tokens, [place + 1 for place in places], tokens[places]) if places else tokens
+    if dup.recut and len(doubled) > max_length:
+        doubled = np.concatenate([doubled[: max_length - 1], tokens[-1:]])
+    return doubled
+
+
+def repeat_words(sentence: str, dup: Repetition, stream: random.Random, inserted: tuple[str, ...] = ()) -> str:
+    """The sentence with each drawn blank-separated word followed by itself or, where `inserted` is not empty, by one of those
+    words, drawn evenly and for each place anew (D72)."""
+    words = sentence.split()
+    if len(words) < 2:
+        return sentence
+    chosen = set(positions(dup, len(words), stream))
+    written = []
+    for place, word in enumerate(words):
+        written.append(word)
+        if place in chosen:
+            written.append(stream.choice(inserted) if inserted else word)
+    return " ".join(written)
+
+
+def insertions(dup: Repetition, tokenizer) -> tuple[str, ...]:
+    """What is written behind the drawn words: nothing but themselves (empty), the tokenizer's mask, or stop-words (D72).
+
+    Of the stop-words those that the vocabulary has whole, so that a small one does not turn them into letters. Raises UserError
+    if there is no mask or no such word.
+    """
+    if dup.unit == "mask":
+        if tokenizer.mask_token is None:
+            raise UserError("dup.unit=mask needs a tokenizer with a mask token, which this encoder's has not; take another unit.")
+        return (tokenizer.mask_token,)
+    if dup.unit != "stopword":
+        return ()
+    unknown = tokenizer.unk_token
+    pieces = {word: tokenizer.tokenize(f" {word}") for word in STOP_WORDS}  # the blank makes it a word of its own in RoBERTa
+    whole = tuple(word for word, found in pieces.items() if len(found) == 1 and found != [unknown])
+    if not whole:
+        raise UserError("dup.unit=stopword needs English function words in the encoder's vocabulary, which has none; take another unit.")
+    return whole
+
+
+def stream_for(dup: Repetition, drawing: random.Random, index: int) -> random.Random:
+    """Where a sentence's repetition is drawn from: the run's stream, or with resample=static one fixed by the sentence's
+    place in the text, the same for every seed (D64)."""
+    return drawing if dup.resample == "per_epoch" else random.Random(f"static/{index}")

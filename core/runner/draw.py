@@ -1,0 +1,138 @@
+"""Drawing what is stored: the files of studies, and the page over all of them. The report is imported when it is needed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.store import files, locks
+from core.data import sources as finding
+from core.runner.cli import Options
+from core.store.console import say
+from core.store.store import Store
+from core.spec.profiles import PROFILES
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.scale import SCALES, Scale
+from core.spec.study import Study
+
+
+class Drawing:
+    """What one command draws, and where: tables under `results`, pictures under `figures`."""
+
+    def __init__(self, options: Options, profile: str, store: Store, results: Path, figures: Path):
+        self.options, self.profile, self.store = options, profile, store
+        self.results = self.tables = results
+        self.figures = figures
+
+    def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+        """Draw studies, and with --all the page over them, beside the other profiles where those are begun; the exit status."""
+        sections = self.render(studies, scale, found, seeds)
+        if self.options.all:
+            others = [self.gathered(studies, scale, found, seeds, name) for name in PROFILES if name != self.profile]
+            self.pages(sections, others)
+        return 0
+
+    def gathered(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str) -> list:
+        """The sections of a profile that is only shown beside another: nothing is drawn."""
+        report = importlib.import_module("core.report.render")
+        begun = self.begun(studies, profile, scale, found, seeds)
+        return report.gathered(begun, profile, scale, found.sources, seeds, self.store)
+
+    def redraw(self, studies: list[Study]) -> int:
+        """Draw every study of every scale and profile that is begun; the exit status."""
+        print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
+        known = finding.recorded(self.store)
+        for scale in SCALES.values():
+            found = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
+            if found is None:
+                continue
+            self.redraw_scale(studies, scale, found, self.options.seeds or scale.seeds)
+        return 0
+
+    def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+        """Draw every study of a scale that is begun, under each profile, and the pages over them; the exit status."""
+        drawn = {}
+        for profile in PROFILES if self.options.profile is None else (self.options.profile,):
+            begun = self.begun(studies, profile, scale, found, seeds)
+            drawn[profile] = self.render(begun, scale, found, seeds, profile) if begun else []
+        if not any(drawn.values()):
+            print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")
+        for profile, sections in drawn.items():
+            self.pages(sections, [other for name, other in drawn.items() if name != profile])
+        return 0
+
+    def pages(self, sections: list, others: list[list]) -> None:
+        """Write the page over these studies; `others` holds their sections under each other profile."""
+        if not sections:
+            return
+        first = sections[0].result
+        with self.writing(first.scale.name, first.profile):
+            for line in importlib.import_module("core.report.render").render_page(sections, others, self.tables):
+                say(line)
+
+    @contextlib.contextmanager
+    def writing(self, scale: str, profile: str) -> Iterator[None]:
+        """Surroundings in which files are drawn: what earlier commands left half-written is swept, if no other command is drawing."""
+        folders = [root / scale / profile for root in (self.tables, self.figures)]
+        held = None
+        with contextlib.suppress(UserError):  # a folder that may only be read; nothing is written there, or that is said
+            held = locks.share(self.tables / ".locks" / "drawing.lock", lambda: files.sweep_all(folders))
+        try:
+            yield
+        finally:
+            if held is not None:
+                locks.release(held)
+
+    def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
+        """The studies of which a whole seed is stored in every cell, of one's own or published, or a run that no other asks for: one
+        that several share does not make a table. A study that is about many seeds needs as many whole ones."""
+        asked = {study.name: self.asked(study.at(scale), profile, scale, found, max(seeds, study.least_seeds)) for study in studies}
+        sharing = Counter(identity for by_seed in asked.values() for identity in set().union(*by_seed))
+
+        def is_begun(study: Study) -> bool:
+            by_seed = asked[study.name]
+            there = {identity for seed in by_seed for identity in seed if self.store.has(identity, use_published=True)}
+            if sum(there.issuperset(seed) for seed in by_seed) >= study.least_seeds:
+                return True
+            return study.least_seeds == 1 and any(sharing[identity] == 1 for identity in there)
+
+        return [study for study in studies if is_begun(study)]
+
+    def asked(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[list[str]]:
+        """The runs that a study asks for, by seed, those of the cells that the scale can run."""
+        runs = [
+            [run_id(config) for config in study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)]
+            for cell in study.cells if study.unavailable(cell, scale, found.sources) is None
+        ]
+        return [list(seed) for seed in zip(*runs)]
+
+    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
+        """Draw tables and figures from what is stored; the page's sections."""
+        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
+
+        def drawn() -> object:
+            with self.writing(scale.name, profile or self.profile):
+                return report.render(studies, profile or self.profile, scale, found.sources, seeds, self.store, self.tables, self.figures)
+
+        try:
+            summary = drawn()
+        except OSError as error:
+            place = Path(error.filename or self.tables)
+            if error.errno not in files.FORBIDDEN or self.tables != self.results:
+                raise UserError(files.trouble(place, error)) from error
+            self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
+            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            try:
+                summary = drawn()
+            except OSError as again:
+                raise UserError(files.trouble(self.tables, again)) from again
+        say(*summary.lines)
+        if summary.missing:
+            print(f"{summary.missing} runs are missing; their cells are left open.")
+        if summary.published:
+            print(f"{summary.published} runs come from the project's published results, not from this machine.")
+        return summary.sections

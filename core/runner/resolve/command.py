@@ -1,0 +1,188 @@
+"""Spending time where it decides most: claims are judged at their looks, and the runs that come next are those of the likeliest
+verdict by the second. Everything that is decided follows from the stored runs, so a killed command loses nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.runner import devices
+from core.data import sources as finding
+from core.runner.resolve.choosing import Choice, batch, choices, missing, wall
+from core.runner.cli import Options
+from core.runner.estimate import history
+from core.runner.resolve.judging import Judge, Wish
+from core.runner.resolve.ledger import Batch, Ledger, Ledgers
+from core.runner.pace import spoken
+from core.runner.plan import sound
+from core.runner.resolve.prospects import next_words, table
+from core.store.store import Store
+from core.runner.train import Training
+from core.spec.scale import Scale
+from core.spec.study import Study
+
+SHOWN = 5  # of what would come next, with --plan
+
+
+class Resolving:
+    """One command that resolves: `studies` before their judges, the ledgers, and what this command has seen fail. `noise` is the study
+    of one configuration, whose scatter steadies the chances as far as it has been run."""
+
+    def __init__(
+        self, options: Options, profile: str, store: Store, training: Training, studies: Sequence[Study], scale: Scale,
+        found: finding.Found, noise: Study | None,
+    ):  # fmt: skip
+        self.options, self.training, self.scale, self.found = options, training, scale, found
+        # Published runs count here as they do for a plan: only if the command says so.
+        self.store = store if options.use_published else Store(store.root, None)
+        self.judges = [Judge(study, profile, scale, found.sources, self.store) for study in studies]
+        self.noise = Judge(noise, profile, scale, found.sources, self.store).noise() if noise is not None else None
+        self.ledgers = Ledgers(store.root, scale.name, profile)
+        self.known: dict[str, Ledger] = {}
+        self.failed: set[str] = set()
+        self.loaded: dict = {}
+        self.said: set[str] = set()
+        resources = None if options.cluster else devices.resources(scale.name, options.device, options.jobs)
+        self.jobs = (options.jobs or 1) if resources is None else resources.jobs
+        self.device, self.threads = ("cuda" if options.device == "cuda" else "cpu", 1) if resources is None else (resources.device, resources.threads)
+        self.began = time.monotonic()
+
+    def go(self) -> int:
+        """Judge, choose, train, and again until the time is up or nothing is left to do; the exit status."""
+        self._read()
+        self._verify()
+        self.store.prepare()
+        try:
+            status = self._spend()
+        finally:
+            self.training.close()
+        if status > 128:
+            return status
+        print("\n".join(table(self.judges, self.known)))
+        print(f"This command took {spoken(time.monotonic() - self.began)}.")
+        return status
+
+    def _spend(self) -> int:
+        """Batch after batch; the exit status."""
+        status = 0
+        while (choice := self._turn()) is not None:
+            before = self._settled()
+            ended = self.training.train(batch(choice.runs), self.scale, self.found, keep=True)
+            if ended > 128:
+                return ended
+            status = max(status, ended)
+            self.failed |= {run.run_id for run in choice.runs if not self.store.has(run.run_id, use_published=True)}
+            self._judge()
+            for study, key in sorted(self._settled() - before):
+                entry = self.known[study].claims[key]
+                print(f"{study} {key} is {entry.outcome} with {entry.n} seeds.", flush=True)
+        return status
+
+    def plan(self) -> int:
+        """Say what would come next and what it would cost; nothing is written or trained."""
+        self._read()
+        for judge in self.judges:
+            judge.look(self.loaded, self.noise)
+            self.known[judge.study.name] = self._entered(judge)
+        found = self._choices()
+        likeliest = {(one.wish.study, one.wish.claim): one for one in reversed(found)}  # of each claim the best choice
+        for choice in [one for one in found if one in likeliest.values()][:SHOWN]:
+            print(f"{next_words(choice, self._wall(choice))}.")
+        print(f"{len(self._open())} claims are open; {len(likeliest)} of them have runs to come that may settle them.")
+        return 0
+
+    def runs(self) -> list[str]:
+        """Every stored run of the cells that the studies' claims speak of."""
+        return list(dict.fromkeys(judge.run(cell, seed)[0] for judge in self.judges for cell in judge.cells for seed in range(judge.stored(cell))))
+
+    def _read(self) -> None:
+        """The ledgers that are there. Raises UserError for one that cannot be believed, before anything is done."""
+        for judge in self.judges:
+            ledger = self.ledgers.read(judge.study.name, judge.registered, judge.first)
+            self.known[judge.study.name] = ledger or Ledger(study=judge.study.name, registered=judge.registered, cells=judge.first)
+
+    def _verify(self) -> None:
+        """Set aside what is damaged among the stored runs, so that it is trained again."""
+        for identity in self.runs():
+            sound(self.store, identity, self.options.use_published)
+
+    def _turn(self) -> Choice | None:
+        """Judge what is stored and choose what comes next, registered before it is trained; None if nothing is left that fits."""
+        with self.ledgers.hold():
+            self._judge(held=True)
+            found = self._choices()
+            left = (self.options.budget or 0.0) - (time.monotonic() - self.began)
+            begun = [choice for judge in self.judges if (choice := self._begun(judge)) is not None]
+            fitting = [choice for choice in (*begun, *found) if self._wall(choice) <= left]
+            if not fitting:
+                if found:
+                    print(f"The shortest of what is left takes {spoken(min(map(self._wall, found)))}, and {spoken(max(0.0, left))} of the time are left.")
+                return None
+            choice = fitting[0]
+            ledger = self.known[choice.wish.study]
+            if ledger.batch is None:
+                ids = tuple(sorted(run.run_id for run in choice.runs))
+                self._keep(replace(ledger, batch=Batch(claim=choice.wish.claim, n=choice.wish.n, runs=ids)))
+        print(f"Next: {next_words(choice, self._wall(choice))}.", flush=True)
+        return choice
+
+    def _judge(self, held: bool = False) -> None:
+        """Judge what is stored and enter it, under the ledgers' lock."""
+        if not held:
+            with self.ledgers.hold():
+                return self._judge(held=True)
+        self._read()
+        for judge in self.judges:
+            judge.look(self.loaded, self.noise)
+            self._keep(self._entered(judge))
+
+    def _entered(self, judge: Judge) -> Ledger:
+        """A study's ledger with what the runs say now. A verdict stays; where the runs no longer say it, that is said."""
+        ledger = self.known[judge.study.name]
+        claims = {}
+        for key, standing in judge.standings.items():
+            now, then = standing.entry, ledger.claims.get(key)
+            kept = then is not None and (then.settled or (then.n > now.n and not now.settled))
+            if kept and (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):
+                self._once(
+                    f"{judge.study.name} {key}: the ledger says {then.outcome} with {then.n} seeds, and the runs that count here say "
+                    f"{now.outcome} with {now.n}; the ledger stands. Train them again with --seeds {then.n}, or count published ones with --use-published."
+                )
+            claims[key] = then if kept else now
+        pending = ledger.batch
+        if pending is not None and all(self.store.has(run, use_published=True) for run in pending.runs):
+            pending = None  # not before, even if its claim is settled: an interrupted command must end as an undisturbed one
+        return replace(ledger, cells={**ledger.cells, **judge.first}, claims=claims, batch=pending, spent=judge.spent())
+
+    def _begun(self, judge: Judge) -> Choice | None:
+        """The runs that another command, or this one before it was killed, chose for this study and that are not all stored."""
+        ledger = self.known[judge.study.name]
+        if ledger.batch is None or self.failed.intersection(ledger.batch.runs):
+            return None
+        wish = Wish(study=judge.study.name, claim=ledger.batch.claim, leaning="begun", chance=None, aim=ledger.batch.n, n=ledger.batch.n, cells=judge.cells)
+        runs = tuple(run for run in missing(judge, wish, wish.n) if run.run_id in ledger.batch.runs)
+        seconds = sum(self.history.seconds(run.config) for run in runs)
+        return Choice(wish=wish, runs=runs, seconds=seconds) if runs else None
+
+    def _choices(self) -> list[Choice]:
+        self.history = history(self.store, self.device, self.threads)
+        return choices(self.judges, self._open(), self.history, self.failed)
+
+    def _open(self) -> set[tuple[str, str]]:
+        return {(judge.study.name, key) for judge in self.judges for key in judge.standings} - self._settled()
+
+    def _settled(self) -> set[tuple[str, str]]:
+        return {(name, key) for name, ledger in self.known.items() for key, entry in ledger.claims.items() if entry.settled}
+
+    def _wall(self, choice: Choice) -> float:
+        return wall(choice.runs, self.history, self.jobs)
+
+    def _keep(self, ledger: Ledger) -> None:
+        self.known[ledger.study] = ledger
+        self.ledgers.write(ledger)
+
+    def _once(self, text: str) -> None:
+        if text not in self.said:
+            self.said.add(text)
+            print(text, flush=True)

@@ -1,0 +1,173 @@
+"""How a study's claims stand on the stored runs, and what each could be given next. The report is imported when it is needed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from core.runner.resolve.ledger import Entry, registration
+from core.store.store import Store
+from core.spec.claim import Claim, Contrast, Predicate
+from core.spec.run import RunConfig
+from core.spec.identity import run_id
+from core.spec.table import Cell
+from core.spec.scale import Scale, Sources
+from core.spec.study import Study
+
+DIGITS = 6  # of a stored p
+Leaning = Literal["first look", "begun", "supported", "contradicted", "equivalent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What may settle a claim: the chance with `aim` seeds, and the cells that get runs up to `n` seeds, the look on the way."""
+
+    study: str
+    claim: str
+    leaning: Leaning
+    chance: float | None  # None before the first look: nothing is known
+    aim: int
+    n: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A claim as the stored runs have it. `chance` is the best at any look left, None if that is not known."""
+
+    entry: Entry
+    wishes: tuple[Wish, ...] = ()
+    chance: float | None = None
+    futile: bool = False
+    reason: str = ""  # why it cannot be decided here
+
+
+NOTHING = Entry(outcome="undecided", look=0, n=0, p=(1.0, 1.0, 1.0))
+
+
+class Judge:
+    """One study before its judge: its claims on the runs of `store`, and the runs of its cells."""
+
+    def __init__(self, study: Study, profile: str, scale: Scale, sources: Sources, store: Store):
+        self.study = study.at(scale)
+        self.profile, self.scale, self.sources, self.store = profile, scale, sources, store
+        self._runs: dict[tuple[tuple[str, ...], int], tuple[str, RunConfig]] = {}
+        self.rules = importlib.import_module("core.report.sequential")
+        self.registered = registration(self.study, self.rules.ALPHA, self.rules.LOOKS, self.rules.SHARES)
+        speaking = {cell.labels: cell for claim in self.study.claims for cell in self.cells_of(claim.predicate.contrasts())}
+        self.reasons = {cell.labels: self.study.unavailable(cell, scale, sources) for cell in speaking.values()}
+        self.cells = tuple(cell for cell in speaking.values() if self.reasons[cell.labels] is None)
+        self.first = {"/".join(cell.labels): self.run(cell, 0)[0] for cell in self.cells}
+        self._seen: tuple | None = None
+
+    def run(self, cell: Cell, seed: int) -> tuple[str, RunConfig]:
+        """The run of a cell under a seed."""
+        if (cell.labels, seed) not in self._runs:
+            config = self.study.config(cell, profile=self.profile, scale=self.scale, sources=self.sources, seed=seed)
+            self._runs[cell.labels, seed] = run_id(config), config
+        return self._runs[cell.labels, seed]
+
+    def stored(self, cell: Cell) -> int:
+        """How many seeds of a cell, from 0 on, are stored."""
+        seed = 0
+        while self.store.has(self.run(cell, seed)[0], use_published=True):
+            seed += 1
+        return seed
+
+    def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
+        """The cells of these contrasts, in table order, available or not."""
+        wanted = {cell.labels for contrast in contrasts for term in contrast.terms for cell in self.study.matching(term.cell)}
+        return tuple(cell for cell in self.study.cells if cell.labels in wanted)
+
+    def noise(self) -> float | None:
+        """The SD of one run, if this is the noise study and it has been run."""
+        return importlib.import_module("core.report.signflip").noise_sd(self._gathered({}, None))
+
+    def _gathered(self, loaded: dict, noise: float | None):
+        found = importlib.import_module("core.report.cells").gather(
+            self.study, profile=self.profile, scale=self.scale, sources=self.sources, seeds=self.rules.LOOKS[0], store=self.store,
+            loaded=loaded, noise=noise,
+        )  # fmt: skip
+        return importlib.import_module("core.report.comparability").judged(found)
+
+    def look(self, loaded: dict, noise: float | None) -> bool:
+        """Read the stored runs again if there are others than at the last look; whether there were. `loaded` keeps runs by id; `noise`
+        is the SD of one run by the noise study."""
+        seen = tuple(self.stored(cell) for cell in self.cells)
+        if seen == self._seen:
+            return False
+        for gone in [identity for identity, run in loaded.items() if run.rows is None]:
+            del loaded[gone]
+        self._seen = seen
+        self.result = self._gathered(loaded, noise)
+        self.readings = importlib.import_module("core.report.contrasts").Readings(self.result)
+        reason = self.result.not_comparable
+        self.standings = {
+            claim.key: Standing(entry=NOTHING, reason=f"not comparable: {reason}") if reason else self._standing(claim)
+            for claim in self.study.claims
+        }  # fmt: skip
+        return True
+
+    def spent(self) -> dict[str, float]:
+        """Runs that the study's tables rest on, and the seconds that they say they took."""
+        there = [run for run in self.result.runs if run.rows is not None]
+        taken = [run.provenance.get("seconds") for run in there]
+        seconds = sum(sum(one.values()) for one in taken if isinstance(one, dict))
+        return {"runs": len(there), "seconds": round(seconds, 1)}
+
+    def _standing(self, claim: Claim) -> Standing:
+        number = self.registered["J"]
+        found = self.rules.decide(claim, self.readings.samples, number)
+        entry = Entry(outcome=found.outcome, look=found.look + 1, n=found.n, p=tuple(float(f"{p:.{DIGITS}g}") for p in found.p))
+        if entry.settled:
+            return Standing(entry=entry)
+        for cell in self.cells_of(claim.predicate.contrasts()):
+            if self.reasons[cell.labels] is not None:
+                return Standing(entry=entry, reason=self.reasons[cell.labels])
+        contrasts = claim.predicate.contrasts()
+        if min(self.readings.seeds(contrast) for contrast in contrasts) < self.rules.LOOKS[0]:
+            n = self.rules.LOOKS[0]
+            first = Wish(
+                study=self.study.name, claim=claim.key, leaning="first look", chance=None, aim=n, n=n, cells=self.cells_of(contrasts)
+            )
+            return Standing(entry=entry, wishes=(first,))
+        later = self._chances(claim)
+        best = max((one.best for one in later if one.best is not None), default=None)
+        if self.rules.futile(later):
+            return Standing(entry=entry, chance=best, futile=True)
+        return Standing(entry=entry, chance=best, wishes=tuple(wish for one in later for wish in self._wishes(claim, one)))
+
+    def _chances(self, claim: Claim) -> tuple:
+        prior = self.readings.prior(self.result.noise)
+        return self.rules.chances(claim, self.readings.samples, self.registered["J"], self.readings.seeds, prior)
+
+    def _wishes(self, claim: Claim, chance) -> list[Wish]:
+        """The ways in which a claim may be settled at a look, those that are not futile."""
+        every = claim.predicate.contrasts()
+        ways: list[tuple[Leaning, float | None, tuple[Contrast, ...]]] = [
+            ("supported", chance.support, every), ("equivalent", chance.equivalence, every),
+        ]  # fmt: skip
+        if (chance.contradiction or 0.0) >= self.rules.FUTILE:
+            ways.append(("contradicted", chance.contradiction, self._against(claim, claim.predicate, chance.n)[1]))
+        return [
+            Wish(study=self.study.name, claim=claim.key, leaning=leaning, chance=likely, aim=chance.n, n=self._next(contrasts), cells=cells)
+            for leaning, likely, contrasts in ways
+            if (likely or 0.0) >= self.rules.FUTILE and (cells := self.cells_of(contrasts))
+        ]
+
+    def _against(self, claim: Claim, predicate: Predicate, n: int) -> tuple[float, tuple[Contrast, ...]]:
+        """The contrasts that contradict a predicate most likely with n seeds, with the chance of the least likely of them: where u of m
+        parts are needed, m - u + 1."""
+        if isinstance(predicate, Contrast):
+            found = self._chances(replace(claim, predicate=predicate, margin=None))
+            return next((one.contradiction or 0.0 for one in found if one.n == n), 0.0), (predicate,)
+        parts = sorted((self._against(claim, part, n) for part in predicate.parts), key=lambda part: -part[0])
+        chosen = parts[: len(parts) - predicate.needed + 1]
+        return chosen[-1][0], tuple(contrast for _, contrasts in chosen for contrast in contrasts)
+
+    def _next(self, contrasts: tuple[Contrast, ...]) -> int:
+        """The seeds of the first look that not all of these contrasts have reached."""
+        reached = min(self.readings.seeds(contrast) for contrast in contrasts)
+        return next((n for n in self.rules.LOOKS if n > reached), self.rules.LOOKS[-1])

@@ -1,0 +1,170 @@
+"""Ledgers: what was registered of a study's claims before runs were trained for them, and what the looks have said since.
+
+    <results>/<scale>/<profile>/ledger/<study>.json
+
+A ledger holds claims, margins and looks as they were before the first run, the first seed's run of every cell that a claim speaks
+of, each claim's verdict, and the batch of runs that is under way. Verdicts follow from the stored runs, so a ledger adds no knowledge:
+it shows that nobody chose claims, margins or looks after the runs were seen. It carries a checksum of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from core.store import files
+from core.store import locks
+from core.spec.claim import Contrast, Predicate
+from core.spec.errors import UserError
+from core.spec.table import Metric
+from core.spec.study import Study
+
+VERSION = 1
+MOST_BYTES = 64 << 20  # of a ledger, which has some thousands
+OUTCOMES = ("undecided", "supported", "contradicted", "equivalent")
+POLL = 0.05  # seconds between two tries for the lock
+MOVE = "move it away to register the study anew, which is a new experiment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What the looks say of a claim: the verdict, at which look (counted from 1; 0: none is complete), with how many seeds, and p of
+    support, contradiction and equivalence there, to six digits."""
+
+    outcome: str
+    look: int
+    n: int
+    p: tuple[float, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is a verdict, which stays."""
+        return self.outcome != "undecided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Runs that were chosen and are not all stored yet: for which claim, up to how many seeds."""
+
+    claim: str
+    n: int
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """One study's ledger. `registered` is what must not change; `cells` the first seed's run by cell; `spent` the runs that its
+    claims rest on and their seconds."""
+
+    study: str
+    registered: dict
+    cells: dict[str, str]
+    claims: dict[str, Entry] = field(default_factory=dict)
+    batch: Batch | None = None
+    spent: dict[str, float] = field(default_factory=dict)
+
+
+def registration(study: Study, alpha: float, looks: tuple[int, ...], shares: tuple[float, ...]) -> dict:
+    """What is registered of a study: each claim's predicate and margin, their number, and the looks with their shares of alpha."""
+    claims = [{"key": one.key, "predicate": plain(one.predicate, study), "margin": one.margin} for one in study.claims]
+    return {"claims": claims, "digest": _digest(claims), "J": len(claims), "alpha": alpha, "looks": list(looks), "shares": list(shares)}
+
+
+def plain(predicate: Predicate, study: Study) -> dict:
+    """A predicate as JSON: contrasts as weights of cells (wildcards spelled out) with what is read of them, above a threshold."""
+    if not isinstance(predicate, Contrast):
+        return {"needed": predicate.needed, "parts": [plain(part, study) for part in predicate.parts]}
+    terms = [
+        [term.weight, [["/".join(cell.labels), _read(predicate.metric or study.metric_of(cell))] for cell in study.matching(term.cell)]]
+        for term in predicate.terms
+    ]
+    return {"terms": terms, "above": predicate.above, "of": predicate.of}
+
+
+class Ledgers:
+    """The ledgers of one scale and profile; `hold` is the lock under which they are read, judged and written."""
+
+    def __init__(self, results: Path, scale: str, profile: str):
+        self.folder = Path(results) / scale / profile / "ledger"
+        self._lock = Path(results) / ".locks" / f"ledger-{scale}-{profile}.lock"
+
+    def path(self, study: str) -> Path:
+        """Where a study's ledger is."""
+        return self.folder / f"{study}.json"
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Within it no other command reads or writes these ledgers; it ends with its process."""
+        while (descriptor := locks.hold(self._lock)) is None:
+            time.sleep(POLL)
+        try:
+            yield
+        finally:
+            locks.release(descriptor)
+
+    def read(self, study: str, registered: Mapping, cells: Mapping[str, str]) -> Ledger | None:
+        """A study's ledger; None if it is not registered yet. Raises UserError for one that is no ledger, was changed, or belongs to
+        other claims or other runs than these."""
+        path = self.path(study)
+        try:
+            content = files.content(path, MOST_BYTES)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
+        ledger = _parsed(path, content)
+        if ledger.study != study:
+            raise UserError(f"{path} is the ledger of {ledger.study[:80]!r}, not of {study}; give it its name back, or {MOVE}.")
+        if ledger.registered != registered:
+            raise UserError(f"{path} was registered for other claims, margins or looks than {study} has now; put those back, or {MOVE}.")
+        if any(cells.get(cell, run) != run for cell, run in ledger.cells.items()):
+            raise UserError(f"{path} was registered for other runs than {study} has now (another encoder, text or version of the code); {MOVE}.")
+        return ledger
+
+    def write(self, ledger: Ledger) -> None:
+        """Put a ledger in place, whole, unless it stands there already. Raises UserError if it cannot be written."""
+        content = _text(ledger)
+        path = self.path(ledger.study)
+        with contextlib.suppress(OSError):
+            if files.content(path, MOST_BYTES) == content:
+                return
+        files.write_whole(path, content)
+
+
+def _text(ledger: Ledger) -> bytes:
+    body = {"version": VERSION, **asdict(ledger)}
+    return (json.dumps({"checksum": _digest(body), "ledger": body}, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _parsed(path: Path, content: bytes) -> Ledger:
+    """The ledger in a file's content. Raises UserError."""
+    try:
+        document = json.loads(content)
+        body, checksum = document["ledger"], document["checksum"]
+        if _digest(body) != checksum:
+            raise UserError(f"{path} was changed or damaged after it was written (its checksum does not fit); put the old file back, or {MOVE}.")
+        if body["version"] != VERSION:
+            raise UserError(f"{path} was written by another version of the code (version {body['version']!r}); use that one, or {MOVE}.")
+        entries = {key: Entry(**{**one, "p": tuple(one["p"])}) for key, one in body["claims"].items()}
+        batch = body["batch"] and Batch(**{**body["batch"], "runs": tuple(body["batch"]["runs"])})
+        if any(one.outcome not in OUTCOMES for one in entries.values()):
+            raise ValueError("a verdict that there is not")
+        return Ledger(
+            study=body["study"], registered=body["registered"], cells=body["cells"], claims=entries, batch=batch, spent=body["spent"]
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} is no ledger of this project; {MOVE}.") from error
+
+
+def _read(metric: Metric) -> list[str]:
+    """What of a metric decides a number: not its title."""
+    return [metric.task, metric.quantity, metric.checkpoint]
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

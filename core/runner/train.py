@@ -1,0 +1,150 @@
+"""Training what is missing: on this machine's slots, or on the workers of a cluster."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.runner import devices, pace
+from core.data import encoders
+from core.data import fetch
+from core.runner import schedule
+from core.data import sources as finding
+from core.runner.cli import Options
+from core.store.console import say
+from core.runner.launch import Launcher
+from core.runner.plan import Plan
+from core.runner.progress import Display, display
+from core.store.store import Store
+from core.spec.errors import UserError
+from core.spec.execution import Execution
+from core.spec.scale import Scale
+
+CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
+MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
+
+
+class Training:
+    """How one command trains: `job` is run by children of a process that has loaded `warm`; `argv` is what to type again."""
+
+    def __init__(self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str, warm: Sequence[str]):
+        self.options, self.argv = options, list(argv)
+        self.store, self.results, self.published = store, results, published
+        self.job, self.warm = job, tuple(warm)
+        self._kept: Launcher | None = None
+
+    def train(self, plan: Plan, scale: Scale, found: finding.Found, keep: bool = False) -> int:
+        """Train what is missing; the exit status. With `keep` this machine's warm process stays for the next batch, until `close`."""
+        done = len(plan.runs) - len(plan.missing)
+        shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
+        print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
+        if not plan.missing:
+            return 0
+        fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
+        self.check(plan, found)
+        self.store.prepare()
+        self.store.sweep_checkpoints()
+        with display(pace.Pace(len(plan.missing), plan.cost, 1)) as shown:
+            launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
+            try:
+                summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale))
+            finally:
+                self._kept = launcher if keep and isinstance(launcher, Launcher) else None
+                if self._kept is None:
+                    launcher.close()
+        again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
+        say(*summary.lines(shlex.join(["python", "run_study.py", *again])))
+        return summary.exit_status
+
+    def close(self) -> None:
+        """Let the warm process go that `keep` has kept."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def check(self, plan: Plan, found: finding.Found) -> None:
+        """Refuse before any training what every run would refuse. Raises UserError."""
+        local = None if self.options.cluster else devices.resources(plan.runs[0].config.scale, self.options.device, self.options.jobs)
+        gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
+        if self.options.cuda_graphs and not gpus:
+            raise UserError("--cuda-graphs needs a GPU, and these runs go to the CPU; leave it out.")
+        places = encoders.positions(found.places.encoder or finding.DEMO_ENCODER)
+        for config in (planned.config for planned in plan.missing):
+            if not gpus and config.train.precision in ("fp16", "tf32"):
+                raise UserError(
+                    f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
+                )
+            if places is not None and config.data.max_length > places:
+                raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
+
+    def launcher(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[Launcher, int]:
+        """What starts runs on this machine, and how many go at once."""
+        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
+        shown.pace.jobs = resources.jobs
+        if self._kept is not None:
+            self._kept.again(shown)
+            return self._kept, resources.jobs
+        launcher = Launcher(
+            store=self.store, execution=self.execution(resources.device, resources.threads, found, scale),
+            slots=devices.Slots(resources), display=shown, job=self.job, warm=self.warm,
+            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
+            force=self.options.force,
+        )  # fmt: skip
+        return launcher, resources.jobs
+
+    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[object, int]:
+        """What starts runs on the workers of a scheduler, and how many may wait for a place there at once."""
+        clusters = importlib.import_module("core.runner.cluster.driver")  # nothing else needs dask
+        address, device = self.options.cluster, self.options.device
+        if device == "auto":
+            device = clusters.device_of(address)
+            shown.note(f"Runs go to the workers' {'GPUs' if device == 'cuda' else 'CPUs'}; choose with --device.")
+        errand = clusters.Errand(
+            key=uuid.uuid4().hex, scale=scale.name, device=device, jobs=self.options.jobs,
+            execution=self.execution(device, 1, found, scale), published=self.published, job=self.job, warm=self.warm,
+            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
+            force=self.options.force,
+        )  # fmt: skip
+        cluster = clusters.Cluster(address, errand, self.store, shown)
+        return cluster, MOST_IN_LINE
+
+    def execution(self, device: str, threads: int, found: finding.Found, scale: Scale) -> Execution:
+        """Where and with what a run is executed; none of it is part of its identity."""
+        places, sources = found.places, found.sources
+        return Execution(
+            results_dir=str(self.results), cache_dir=str(cache_folder()),
+            corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
+            corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
+            device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, checkpoint_minutes=self.checkpoint_minutes(scale),
+            other_encoders=tuple(
+                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
+            ),
+        )  # fmt: skip
+
+    def checkpoint_minutes(self, scale: Scale) -> float | None:
+        """Minutes between two checkpoints of a run, or None: a run of scale demo takes less than what a checkpoint saves."""
+        chosen = self.options.checkpoint_minutes
+        return (CHECKPOINT_MINUTES.get(scale.name) if chosen is None else chosen) or None
+
+    def grace(self, scale: Scale) -> float:
+        """Seconds that running trainings are given after a stop; with checkpoints enough to write gigabytes."""
+        return self.options.grace if self.options.grace is not None else 60.0 if self.checkpoint_minutes(scale) else 0.0
+
+
+def cache_folder() -> Path:
+    """Where downloads and other things that can be made again are kept. Raises UserError if there is no home to keep them in."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
+        return Path(named) / "run_study"
+    try:
+        return Path.home() / ".cache" / "run_study"
+    except RuntimeError as error:
+        raise UserError("There is no home folder to keep downloads in; set HOME, or XDG_CACHE_HOME to an absolute folder.") from error
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,139 @@
+"""Writing a file so that readers see all of it or nothing, whatever dies in between."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import shutil
+import socket
+import stat
+import threading
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from core.spec.errors import UserError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+LOG_BYTES = 8 << 20  # a longer log loses its middle
+_LOG_HEAD, _LOG_TAIL = 1 << 16, 1 << 20
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put `content` at `path`. Raises UserError of one sentence if there is no space or no permission."""
+    with whole(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write to; on leaving it is synced, renamed to `path`, and the folder synced.
+
+    Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
+    """
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, path)
+        with contextlib.suppress(OSError):
+            _sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
+    except OSError as error:
+        raise UserError(trouble(path, error)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # only there if something went wrong
+
+
+class NotAFile(OSError):
+    """There is something at this path that is no file to be read: a FIFO, a device, a folder, or more bytes than can be meant."""
+
+
+def content(path: Path, most: int) -> bytes:
+    """The bytes of a file. Raises NotAFile, unread, for what is none or has more than `most` bytes, and any other OSError of the system.
+
+    A FIFO would keep its reader waiting for ever, and a device or a file made of holes never ends.
+    """
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise NotAFile(errno.EINVAL, f"it is {_kind(found.st_mode)}, not a file", str(path))
+    if found.st_size > most:
+        raise NotAFile(errno.EFBIG, f"it has {found.st_size} bytes, where {most} are the most", str(path))
+    return Path(path).read_bytes()
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"))
+    return next((name for is_one, name in kinds if is_one(mode)), "a device")
+
+
+def temporary_name(name: str) -> str:
+    """A name that no other process, thread or host is using, hidden from readers, that begins with what it is for."""
+    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:40]
+    return f".{name}.{host}-{os.getpid()}-{threading.get_ident()}-{uuid.uuid4().hex}.tmp"
+
+
+def sweep(folder: Path, name: str) -> None:
+    """Remove what killed writers of `folder/name` left. Only for who holds the claim: then nobody else is writing it."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(folder):
+            if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
+                with contextlib.suppress(OSError):
+                    shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+
+
+def sweep_all(folders: Iterable[Path]) -> None:
+    """Remove what killed writers left in these folders. Only for who knows that nobody is writing there."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(folder):
+                if entry.name.startswith(".") and entry.name.endswith(".tmp") and entry.is_file(follow_symlinks=False):
+                    with contextlib.suppress(OSError):
+                        os.unlink(entry.path)
+
+
+def move_aside(path: Path, folder: Path, stem: str) -> Path:
+    """Move a file into `folder` under a name that is free, stem.0 or stem.1 or …, and return that. Raises UserError."""
+    try:
+        folder.mkdir(exist_ok=True)
+        target = next(name for i in itertools.count() if not os.path.lexists(name := folder / f"{stem}.{i}{path.suffix}"))
+        os.replace(path, target)
+    except OSError as error:
+        raise UserError(trouble(folder, error)) from error
+    return target
+
+
+def bound_log(path: str | Path) -> None:
+    """Cut the middle out of a log that has grown too long, whoever is appending to it at this moment."""
+    try:
+        if os.stat(path).st_size <= LOG_BYTES:
+            return
+        with open(path, "r+b") as file:
+            size = file.seek(-_LOG_TAIL, os.SEEK_END) + _LOG_TAIL
+            end = file.read(_LOG_TAIL)
+            file.truncate(_LOG_HEAD)
+        with open(path, "ab") as file:
+            file.write(b"\n[... %d bytes were cut out here ...]\n" % (size - _LOG_HEAD - len(end)) + end)
+    except OSError:
+        pass  # a log is for people; no run fails for it
+
+
+def trouble(path: Path, error: OSError) -> str:
+    """The sentence for a failed write."""
+    if error.errno in _FULL:
+        return f"{path} could not be written because the disk is full; make space and give the same command again."
+    if error.errno in FORBIDDEN:
+        return f"{path} may not be written ({error.strerror}); choose a folder of yours with --results-dir."
+    return f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,106 @@
+"""Kernel file locks: claims on runs and slots on a machine.
+
+A lock is held for as long as a descriptor of its open file lives, in whichever process; so it dies with its holder, and
+it outlives a killed driver while the training that inherited it goes on. Nothing here knows what a run is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from core.spec.errors import UserError
+
+# A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+def hold(path: Path) -> int | None:
+    """A descriptor that holds the lock at `path`, or None if somebody else holds it. Raises UserError if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            os.close(descriptor)
+            raise
+    return descriptor
+
+
+def held(path: Path) -> bool:
+    """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to read it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO in its place would keep us waiting
+    except OSError:
+        return False  # never made, or hidden from us
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def share(path: Path, alone: Callable[[], None]) -> int:
+    """A descriptor that shares the lock at `path` with any number of others; whoever finds it free calls `alone` first, while nobody
+    else can get it. Raises UserError if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
+    try:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone()
+        fcntl.flock(descriptor, fcntl.LOCK_SH)  # whoever is alone just now is so for a moment
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            os.close(descriptor)
+            raise
+    return descriptor
+
+
+def release(descriptor: int) -> None:
+    """Let this process's share of the lock go; copies in other processes go on holding it."""
+    os.close(descriptor)
+
+
+def slot_folder() -> Path:
+    """This user's slots on this host. Not under the results: slots belong to the machine, whatever folder is written."""
+    folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made ({error.strerror}); set TMPDIR to a folder of yours.") from error
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):  # a link may lead into anybody's folder
+        raise UserError(f"{folder} is a link or belongs to another user; set TMPDIR to a folder of yours.")
+    return folder
+
+
+def take_slot(names: tuple[str, ...], folder: Path) -> tuple[str, int] | None:
+    """The first free slot of these and the descriptor that holds it, or None if all are taken."""
+    for name in names:
+        descriptor = hold(folder / f"{name}.lock")
+        if descriptor is not None:
+            return name, descriptor
+    return None

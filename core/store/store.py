@@ -1,0 +1,305 @@
+"""The store: one immutable, self-describing parquet a run. The only code that knows how a results folder is laid out.
+
+    <root>/runs/<id>.parquet      numbers, long form; configuration, status and provenance in the footer; its presence is "done"
+    <root>/pairs/<id>.parquet     gold and cosine of every test pair
+    <root>/failures/<id>.json     how the last attempt failed; removed by success
+    <root>/logs/<id>.log          what the last attempt printed
+    <root>/checkpoints/<id>.safetensors  a training under way; removed by success
+    <root>/damaged/               files that were found broken, set aside and never deleted
+    <root>/.locks/<id>.lock       the claim on a run
+    <published>/runs/<id>.parquet runs that the project publishes; read only
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import pyarrow as pa
+
+from core.store import files, locks, parquet
+from core.store.console import say
+from core.store.sense import nonsense
+from core.store.stored import CorruptRun, Failure, MissingRun, OtherVersion, StoredRun
+from core.spec.run import RunConfig
+from core.spec.errors import UserError
+from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
+from core.spec.result import Result, Status
+
+if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
+    from pandas import DataFrame
+
+MOST_BYTES = 256 << 20  # of a run or its pairs, which have less than one
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+class Store:
+    """Runs of one results folder, and the published ones beside them."""
+
+    def __init__(self, root: Path, published: Path | None):
+        self.root = Path(root)
+        self.published = Path(published) if published is not None else None
+
+    def has(self, run: str, use_published: bool = False) -> bool:
+        """Whether the run is done: its file is there. `load` says whether it can be believed."""
+        return self._own(run).exists() or bool(use_published and self.published and self._published(run).exists())
+
+    def stamp(self, run: str) -> tuple[int, int] | None:
+        """What changes whenever one's own run is written; None if it is not there."""
+        try:
+            found = os.stat(self._own(run))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def save(self, config: RunConfig, result: Result) -> None:
+        """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole or not at all.
+
+        Raises UserError of one sentence if the disk is full or may not be written.
+        """
+        run = run_id(config)
+        shared = {"run_id": run, "config": canonical_json(config)}
+        pairs = parquet.to_bytes(parquet.pair_table(result.pairs), shared)
+        footer = {
+            **shared,
+            "status": result.status,
+            "provenance": json.dumps(result.provenance, sort_keys=True),
+            "pairs": hashlib.sha256(pairs).hexdigest(),
+        }
+        numbers = parquet.to_bytes(parquet.run_table(result.rows), footer)
+        files.write_whole(self._pairs(run), pairs)
+        with contextlib.suppress(OSError):
+            self._failure(run).unlink()  # before the run, so that no run that is there has failed
+        files.write_whole(self._own(run), numbers)
+        with contextlib.suppress(OSError):
+            self.checkpoint(run).unlink()
+
+    def load(self, run: str) -> StoredRun:
+        """The run, one's own before the published one. Raises MissingRun, CorruptRun or OtherVersion."""
+        if self._own(run).exists():
+            return self._read(self._own(run), "own")
+        if self.published is not None and self._published(run).exists():
+            return self._read(self._published(run), "published")
+        raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
+
+    def load_pairs(self, run: str) -> DataFrame | None:
+        """Every test pair of one's own run, or None where none are kept (published runs have none). Raises CorruptRun."""
+        path = self._pairs(run)
+        if not path.exists():
+            return None
+        content = _content(path)
+        table, _ = _opened(path, content, parquet.PAIR_SCHEMA)
+        if self._own(run).exists():
+            footer = _opened(self._own(run), _content(self._own(run)), parquet.RUN_SCHEMA)[1]
+            if footer.get("pairs") != hashlib.sha256(content).hexdigest():
+                raise CorruptRun(f"{path} belongs to another attempt at run {run}; train the run again with --force.")
+        return table.to_pandas()
+
+    def verified(self, run: str, claimed: bool = False) -> bool:
+        """Whether one's own run is there and can be believed. A damaged file is set aside with a printed sentence: the run's own,
+        and it counts as missing; its pairs alone, and it stays done without them. `claimed` says that the caller holds the claim."""
+        own, pairs = self._own(run), self._pairs(run)
+        if not own.exists() or not self._sound(run, own, lambda: self._checked(own), "it counts as missing", claimed):
+            return False
+        self._sound(run, pairs, lambda: self.load_pairs(run), "its run stays done, and is trained again if you delete it", claimed)
+        return True
+
+    def verified_published(self, run: str) -> bool:
+        """Whether the project's published run is there and can be believed; a damaged one is named, and left where it is."""
+        if self.published is None or not self._published(run).exists():
+            return False
+        try:
+            self._checked(self._published(run))
+            return True
+        except CorruptRun as error:
+            say(f"{error} It counts as missing.")
+            return False
+
+    def runs(self) -> tuple[str, ...]:
+        """Ids of all runs, own and published, sorted; files with other names are somebody else's and passed over."""
+        folders = [self.root / "runs"] + ([self.published / "runs"] if self.published else [])
+        names = {p.stem for folder in folders for p in folder.glob("*.parquet") if _ID.fullmatch(p.stem)}
+        return tuple(sorted(names))
+
+    def publish(self, run: str, target: Path) -> None:
+        """Copy one's own run, without its pairs, into the published folder `target`. Raises MissingRun or CorruptRun."""
+        if not self._own(run).exists():
+            raise MissingRun(f"Run {run} is not in {self.root}; train it before publishing it.")
+        self._checked(self._own(run))
+        files.write_whole(Path(target) / "runs" / f"{run}.parquet", _content(self._own(run)))
+
+    def record_failure(self, run: str, failure: Failure) -> None:
+        """Note how the last attempt failed. Raises UserError if it cannot be written."""
+        plain = json.dumps({"run_id": run, **dataclasses.asdict(failure)}, indent=2, sort_keys=True)
+        files.write_whole(self._failure(run), plain.encode())
+
+    def failure(self, run: str) -> Failure | None:
+        """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown cause."""
+        try:
+            plain = json.loads(files.content(self._failure(run), MOST_BYTES))
+            return Failure(
+                cause=str(plain["cause"]), detail=str(plain["detail"]), log_tail=tuple(map(str, plain["log_tail"])),
+                log=str(plain["log"]), exit_status=plain["exit_status"],
+            )  # fmt: skip
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return Failure(cause="unknown", detail=f"{self._failure(run)} cannot be read.")
+
+    def claim(self, run: str) -> int | None:
+        """A descriptor that holds the claim on a run, or None if it is held elsewhere. What killed writers left is swept."""
+        descriptor = locks.hold(self._lock(run))
+        if descriptor is not None:
+            for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run)):
+                files.sweep(path.parent, path.name)
+            for path in (self.log(run), self._failure(run), self.checkpoint(run)):
+                self._clear(path)
+        return descriptor
+
+    def _clear(self, path: Path) -> None:
+        """Set aside what stands where the run will write and is no file: opening a FIFO would keep it waiting for ever."""
+        if path.exists() and not path.is_file():
+            say(f"{path} is no file; it was set aside as {self.set_aside(path)}.")
+
+    def claimed(self, run: str) -> bool:
+        """Whether somebody is at this run just now."""
+        return locks.held(self._lock(run))
+
+    def log(self, run: str) -> Path:
+        """Where an attempt's output goes."""
+        return self.root / "logs" / f"{run}.log"
+
+    def checkpoint(self, run: str) -> Path:
+        """Where a training under way leaves its checkpoints; only the holder of the claim may touch it."""
+        return self.root / "checkpoints" / f"{run}.safetensors"
+
+    def drop_checkpoint(self, run: str) -> None:
+        """Remove a run's checkpoint, so that it starts from nothing. Only for the holder of the claim."""
+        with contextlib.suppress(FileNotFoundError):
+            self.checkpoint(run).unlink()
+
+    def sweep_checkpoints(self) -> None:
+        """Remove the checkpoints of runs that are stored: what was killed between the two, or an unfinished --force."""
+        for path in (self.root / "checkpoints").glob("*.safetensors"):
+            if self.has(path.stem) and (claim := self.claim(path.stem)) is not None:
+                try:
+                    self.drop_checkpoint(path.stem)
+                finally:
+                    locks.release(claim)
+
+    def set_aside(self, path: Path) -> Path:
+        """Move a file that is not believed into the folder of damaged ones; its new place. Only for the holder of the claim.
+
+        Raises UserError if it cannot be moved.
+        """
+        return files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{path.stem}")
+
+    def prepare(self) -> None:
+        """Make the folders. Raises UserError if the results folder cannot be written."""
+        try:
+            for name in ("runs", "pairs", "failures", "logs", "checkpoints", ".locks"):
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(files.trouble(self.root, error)) from error
+        if not os.access(self.root / "runs", os.W_OK):
+            raise UserError(f"{self.root} may not be written; choose a folder of yours with --results-dir.")
+
+    def _sound(self, run: str, path: Path, check: Callable[[], object], so: str, claimed: bool) -> bool:
+        """Whether a file passes its check; if it does not, and nobody is writing it, it is moved away under the claim."""
+        claim = None
+        try:
+            try:
+                check()
+                return True
+            except CorruptRun as error:
+                try:
+                    claim = None if claimed else self.claim(run)
+                except UserError:  # somebody else's folder
+                    say(f"{error} It counts as missing here.")
+                    return False
+                if not claimed and claim is None:
+                    return False  # somebody is training it anew at this moment
+                check()
+                return True  # mended while we looked
+        except MissingRun:
+            return False
+        except CorruptRun as error:
+            target = self.set_aside(path)
+            say(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
+            return False
+        finally:
+            if claim is not None:
+                locks.release(claim)
+
+    def _read(self, path: Path, source: Literal["own", "published"]) -> StoredRun:
+        table, config, footer = self._checked(path)
+        return StoredRun(
+            run_id=path.stem, config=config, status=footer["status"], table=table,
+            provenance=json.loads(footer["provenance"]), source=source,
+        )  # fmt: skip
+
+    def _checked(self, path: Path) -> tuple[pa.Table, RunConfig, dict[str, str]]:
+        table, footer = _opened(path, _content(path), parquet.RUN_SCHEMA)
+        try:
+            if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:  # another's may have fields that are not known here
+                config, _ = from_canonical_json(footer["config"])
+            known, provenance = footer["status"] in get_args(Status), json.loads(footer["provenance"])
+        except (UserError, KeyError, ValueError, TypeError, RecursionError) as error:
+            raise CorruptRun(f"{path} holds a configuration that cannot be read; delete the file and train the run again.") from error
+        if numerics != NUMERICS:
+            raise OtherVersion(
+                f"{path} was written by another version of the code (NUMERICS {numerics}, here {NUMERICS}); "
+                "use that version or another --results-dir."
+            )
+        if not known:
+            raise CorruptRun(f"{path} holds a status that there is not; delete the file and train the run again.")
+        if why := nonsense(table, provenance):
+            raise CorruptRun(f"{path} holds what no run can have written ({why}); delete the file and train the run again.")
+        if run_id(config) != path.stem:
+            raise CorruptRun(f"{path} holds run {run_id(config)}, not the one it is named after; delete it or name it rightly.")
+        return table, config, footer
+
+    def _own(self, run: str) -> Path:
+        return self.root / "runs" / f"{run}.parquet"
+
+    def _published(self, run: str) -> Path:
+        return self.published / "runs" / f"{run}.parquet"
+
+    def _pairs(self, run: str) -> Path:
+        return self.root / "pairs" / f"{run}.parquet"
+
+    def _failure(self, run: str) -> Path:
+        return self.root / "failures" / f"{run}.json"
+
+    def _lock(self, run: str) -> Path:
+        return self.root / ".locks" / f"{run}.lock"
+
+
+def _content(path: Path) -> bytes:
+    """A run's file as it is. Raises MissingRun or CorruptRun where there is none, UserError if it may not be read."""
+    try:
+        return files.content(path, MOST_BYTES)
+    except FileNotFoundError as error:
+        raise MissingRun(f"{path} is not there; train the run again.") from error
+    except files.NotAFile as error:
+        raise CorruptRun(f"{path} was not read ({error.strerror}); delete it and train the run again.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
+
+
+def _opened(path: Path, content: bytes, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
+    """Table and footer of a run's file, both as they were written and under the run's own name."""
+    try:
+        table, metadata = parquet.from_bytes(content, schema)
+    except parquet.Damaged as error:
+        raise CorruptRun(f"{path} is damaged: {error}; delete it and train the run again.") from error
+    if metadata.get("run_id") != path.stem:
+        raise CorruptRun(f"{path} holds run {metadata.get('run_id')}, not the one it is named after; delete it or name it rightly.")
+    return table, metadata
