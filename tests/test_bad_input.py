@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import pytest
 from desk import Desk, encoder
 
 import run_study
+from core.data.sources import DEMO_ENCODER
 from core.runner.train import Training
 from core.data.senteval import year_files
 
@@ -299,6 +301,11 @@ ENCODERS = {
     "a tokenizer made of holes": (lambda p: os.truncate(p, 1 << 40), "tokenizer.json", "tokenizer.json cannot be read"),
     "width in words": (lambda p: encoder(p, hidden_size="wide"), "", "has hidden_size 'wide'"),
     "no layers": (lambda p: encoder(p, num_hidden_layers="x"), "", "has num_hidden_layers 'x'"),
+    "no layer at all": (lambda p: encoder(p, num_hidden_layers=0), "", "has num_hidden_layers 0"),
+    "layers below 0": (lambda p: encoder(p, num_hidden_layers=-1), "", "has num_hidden_layers -1"),
+    "no heads": (lambda p: encoder(p, num_attention_heads=0), "", "has num_attention_heads 0"),
+    "heads below 0": (lambda p: encoder(p, num_attention_heads=-2), "", "has num_attention_heads -2"),
+    "heads that do not fit": (lambda p: encoder(p, num_attention_heads=5), "", "num_attention_heads 5, which does not divide"),
     "another architecture": (lambda p: encoder(p, model_type="gpt2"), "", "model of type 'gpt2'; only bert and roberta"),
     "no weights": (Path.unlink, "model.safetensors", "has no model.safetensors"),
     "a pickle": (lambda p: p.rename(p.with_name("pytorch_model.bin")), "model.safetensors", "only pickled weights, which can run code"),
@@ -429,6 +436,16 @@ EVALUATE = {
     "{encoder} --pooling max": "invalid choice",
     "{encoder} --data-dir {broken}": "STS.input.FNWN.txt is missing",
 }
+
+
+@pytest.mark.parametrize("pooling", ["cls", "first_last_avg"])
+@pytest.mark.parametrize("name", ["num_hidden_layers", "num_attention_heads"])
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_model_with_a_count_that_is_none_is_not_scored(desk, capsys, name, count, pooling):
+    folder = shutil.copytree(DEMO_ENCODER, desk.folder / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, name: count}))
+    check(desk, capsys, ["evaluate", str(folder), "--scale", "demo", "--pooling", pooling], f"has {name} {count}, but a model has at least 1")
 
 
 @pytest.mark.parametrize("line", EVALUATE)
