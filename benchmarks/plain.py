@@ -23,7 +23,8 @@ from core.methods import heads
 from core.engine.batches import batch_indices
 from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.bert import from_pretrained
-from core.spec.schedules import ema_decay, learning_rate
+from core.engine.optimiser import learning_rate
+from core.methods.schedules import ema_decay
 from core.engine.streams import torch_stream
 from core.data.sts import StsSet
 from core.engine.tokens import TokenTable

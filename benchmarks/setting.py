@@ -56,7 +56,7 @@ class Setting:
 
     def table(self, config: RunConfig, tokenizer) -> TokenTable:
         """The training text as token ids."""
-        return job.training_table(config, self.execution, tokenizer)[0]
+        return job.training_text_of(config, self.execution, tokenizer, self.device).table
 
     def scorer(self, config: RunConfig, encoder: Encoder, tokenizer) -> Scorer:
         """The scorer that a run has."""

@@ -11,9 +11,9 @@ import torch
 from benchmarks import floor, plain
 from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
+from core import methods
 from core.engine.batches import batch_indices, training_batches
-from core.methods.mocose.model import MoCoSE
-from core.methods.simcse.model import SimCSE
+from core.methods.contrastive import TrainingText
 from core.engine.trainer import train
 from core.spec.run import RunConfig
 from core.spec.vary import vary
@@ -28,10 +28,10 @@ class OurTraining:
         self.config, self.device = config, setting.device
         encoder, tokenizer = setting.encoder(config)
         self.table = setting.table(config, tokenizer)
-        self.model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, setting.device)
+        self.model = methods.model(config.method).Model(config, encoder, setting.device)
         if graphs:
             self.model.replay()
-        self.batches = training_batches(vary(config, {"train.steps": ENDLESS}), self.table, None, tokenizer, setting.device)
+        self.batches = training_batches(vary(config, {"train.steps": ENDLESS}), TrainingText(self.table, None, tokenizer), setting.device)
 
     def block(self, steps: int) -> list[float]:
         """Seconds of each of `steps` steps after one that is not counted, batches included."""

@@ -9,7 +9,7 @@ from core.methods.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.methods.perturbation import StaleGradient, changed_share
-from core.spec.run import Augmentation
+from core.methods.mocose.sections import Augmentation
 
 LENGTHS = (4, 9, 6)
 PACKED = pack([np.arange(n) + 5 for n in LENGTHS])

@@ -12,12 +12,12 @@ import tiny
 import torch
 from torch import nn
 
+from core import methods
 from core.engine import tensor_file
 from core.engine.batches import training_batches
+from core.methods.contrastive import TrainingText
 from core.engine.checkpoint import BESIDE_WEIGHTS, Keeper
 from core.engine.encoder.dropout import DropoutStream
-from core.methods.mocose.model import MoCoSE
-from core.methods.simcse.model import SimCSE
 from core.engine.tokens import TokenTable
 from core.engine.trainer import Standing, train
 from core.store.store import Store
@@ -72,12 +72,12 @@ def attempt(config, folder, steps=None, every=None, notes=None):
         due = itertools.cycle([False] * (every - 1) + [True])
         keeper.due = lambda: next(due)
     encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
-    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, CPU)
+    model = methods.model(config.method).Model(config, encoder, CPU)
     rows = (keeper.saved_rows() if keeper else None) or [Row("curve", "dev", "made_up", 0, float("nan"))]
-    batches = training_batches(config, TABLE, None, None, CPU, done=keeper.step if keeper else 0)
+    batches = training_batches(config, TrainingText(TABLE), CPU, done=keeper.step if keeper else 0)
     if keeper is not None:
         keeper.rows = rows
-    probe = next(training_batches(config, TABLE, None, None, CPU))[0]
+    probe = next(training_batches(config, TrainingText(TABLE), CPU))[0]
 
     def check(step):
         model.eval()  # as scoring does; with augmented evaluation this draws from a stream of its own

@@ -16,8 +16,8 @@ import studies
 from core.runner import cli
 from core.data import fetch
 from core.data import sources
-from core.spec.profiles import BASES
-from core.spec.run import TextView
+from core.spec.profiles import base
+from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.scale import MINI
 from core.spec.vary import vary
@@ -218,10 +218,10 @@ def test_models_that_rewrite_text_are_asked_for_once_each_and_only_if_needed(mon
     done = subprocess.CompletedProcess([], 0, "{}", "")
     monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command[1:]) or done)
     views = [TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None]
-    fetch.prefetch_text_models("paper", tmp_path, (vary(BASES["mocose"], {"text": view}) for view in views))
+    fetch.prefetch_text_models("paper", tmp_path, (vary(base("mocose", "paper"), {"text": view}) for view in views))
     assert not asked
     views += [TextView(kind="continuation", model="xlnet-base-cased"), TextView(kind="contextual_insert", model="roberta-base")] * 2
-    fetch.prefetch_text_models("paper", tmp_path, [vary(BASES["mocose"], {"text": view}) for view in views])
+    fetch.prefetch_text_models("paper", tmp_path, [vary(base("mocose", "paper"), {"text": view}) for view in views])
     assert [command[-3:] for command in asked] == [["--text-models", "roberta-base", "xlnet-base-cased"]]
 
 

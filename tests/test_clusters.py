@@ -9,7 +9,7 @@ from core.methods import clusters
 from core.methods.clusters import spherical_kmeans, summarised
 from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.spec.run import NegativeQueue
+from core.methods.mocose.sections import NegativeQueue
 from core.spec.errors import UserError
 
 

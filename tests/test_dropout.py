@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import tiny
+from core import methods
 from core.engine.encoder import dropout
 from core.engine.encoder.dropout import Dropout, DropoutStream, dropped_of_65536, give, scale
 from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.methods.simcse.model import SimCSE
 from core.engine.streams import stream_seed
 
 CPU = torch.device("cpu")
@@ -170,12 +170,12 @@ def watched(model, monkeypatch):
 ])  # fmt: skip
 def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypatch):
     config = tiny.config(method, heads__dropout=0.1, **changes) if method == "mocose" else tiny.config(method, **changes)
-    model = (MoCoSE if method == "mocose" else SimCSE)(config, tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1), CPU)
+    model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1), CPU)
     model.train()
     seen = watched(model, monkeypatch)
     texts = tiny.sentences(4)
     batch = pack(texts) if method == "mocose" else pack(texts + texts)
-    model.loss(*((batch,) if method == "mocose" else (batch, pack(texts) if config.queue is not None else None)))
+    model.loss(*tiny.views(config, texts))
     current = changes.get("fgsm__gradient") == "current"
     branches = {"mocose": 2, "esimcse": 2, "simcse": 1}[method]
     # embeddings once; three a layer; the projection's tail in both branches and the predictor's block

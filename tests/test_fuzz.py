@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import senteval_folder
 import studies
+from core import methods
 from core.data.sts import load_sts
 from core.data import text as corpus
 from core.data import graded
@@ -20,7 +21,7 @@ from core.store import parquet
 from core.data.encoders import check_encoder
 from core.data.senteval import SICK_SPLITS, STSB_SPLITS, year_files
 from core.store.store import Store
-from core.spec.profiles import BASES, PROFILES, base
+from core.spec.profiles import PROFILES, base
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
 from core.spec.vary import parse_setting, paths, read, vary
@@ -144,7 +145,7 @@ def test_harmed_encoders_are_taken_or_refused(tmp_path, how, name):
         assert str(tmp_path) in str(error)
 
 
-RUNS = tuple(vary(base(method, profile), {"data.digest": "d"}) for method in BASES for profile in PROFILES)
+RUNS = tuple(vary(base(method, profile), {"data.digest": "d"}) for method in methods.names() for profile in PROFILES)
 FIELDS = sorted({path for run in RUNS for path in paths(run)} | {"queue", "seed", "data", "scale"})
 written = st.one_of(
     text, st.integers().map(str), st.floats().map(str), st.sampled_from(("none", "true", "off", "on", "last", "[[0,5]]", "[" * 2000)),

@@ -16,7 +16,7 @@ from core.engine.evaluation.evaluation import Evaluation, SetScore
 from core.data.sts import StsSet, load_demo, sets_digest
 from core.data.sources import demo_sources
 from core.spec.profiles import base
-from core.spec.run import TextView
+from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.scale import DEMO, at_scale

@@ -10,10 +10,9 @@ import dataclasses
 import pytest
 import torch
 
+from core import methods
 from core.engine import job
 from core.engine.batches import training_batches
-from core.methods.mocose.model import MoCoSE
-from core.methods.simcse.model import SimCSE
 from core.engine.trainer import train
 from core.data.sources import demo_sources
 from core.spec.profiles import base
@@ -37,7 +36,7 @@ def test_the_first_losses_are_what_they_were(method, dropout, tmp_path):
         config = vary(config, NO_DROPOUT | ({"heads.dropout": 0.0} if method == "mocose" else {}))
     execution, device = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)), torch.device("cpu")
     encoder, tokenizer = job.load_encoder(config, execution)
-    table, texts = job.training_table(config, execution, tokenizer)
-    model = (MoCoSE if method == "mocose" else SimCSE)(config, encoder, device)
-    trained = train(config, model, training_batches(config, table, texts, tokenizer, device), lambda step: 0.0, lambda report: None)
+    text = job.training_text_of(config, execution, tokenizer, device)
+    model = methods.model(config.method).Model(config, encoder, device)
+    trained = train(config, model, training_batches(config, text, device), lambda step: 0.0, lambda report: None)
     assert [loss for _, loss in trained.losses] == pytest.approx(KEPT[method, dropout], rel=TOLERANCE)

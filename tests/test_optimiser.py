@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import tiny
+from core import methods
 from core.methods.mocose.model import MoCoSE
 from core.engine.optimiser import TransformersAdamW, adamw, parameter_groups
 from core.engine.encoder.packing import pack
-from core.spec.schedules import learning_rate
-from core.methods.simcse.model import SimCSE
+from core.engine.optimiser import learning_rate
 from core.engine.trainer import train
 from core.spec.errors import UserError
 
@@ -103,7 +103,7 @@ def test_the_state_survives_being_saved_and_loaded():
 
 def model_of(method, bert=None, **changes):
     config = tiny.config(method, train__weight_decay=0.1, train__new_layer_factor=10.0, **changes)
-    return (MoCoSE if method == "mocose" else SimCSE)(config, tiny.encoder(bert or tiny.bert()), CPU)
+    return methods.model(config.method).Model(config, tiny.encoder(bert or tiny.bert()), CPU)
 
 
 def factors(model):

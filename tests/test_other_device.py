@@ -9,11 +9,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import tiny
+from core import methods
 from core.engine import replay, trainer
-from core.methods.mocose.model import MoCoSE
 from core.engine.optimiser import parameter_groups
 from core.engine.encoder.packing import pack
-from core.methods.simcse.model import SimCSE
 
 META = torch.device("meta")
 MOVES = ("_to_copy", "copy_")
@@ -35,7 +34,7 @@ class OneDevice(TorchDispatchMode):
 def trained(method, steps=3, fixed=False, **changes):
     config = tiny.config(method, **changes)
     encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
-    model = (MoCoSE if method == "mocose" else SimCSE)(config, encoder, META)
+    model = methods.model(config.method).Model(config, encoder, META)
     if method == "mocose":
         model.changed_share = 0.0  # measured at the first step alone, which waits
     if fixed:
@@ -44,10 +43,7 @@ def trained(method, steps=3, fixed=False, **changes):
     def batches():
         for seed in range(steps):
             texts = tiny.sentences(4, seed=seed)
-            if method == "mocose":
-                yield (pack(texts, META),)
-            else:
-                yield pack(texts + texts, META), pack(texts, META) if config.queue is not None else None
+            yield tiny.views(config, texts, META)
 
     return trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None)
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.spec.profiles import PROFILES, RELEASED, REPAIRED, deviating
+from core import methods
+from core.spec.profiles import PROFILES, deviating, base
 from core.spec.identity import run_id, to_plain
 from core.spec.scale import DEMO, MINI, PAPER, Sources
 from core.spec.vary import read, vary
@@ -96,10 +97,10 @@ def test_the_list_has_the_profiles_themselves(study, table, labels):
 @pytest.mark.parametrize("method", ["mocose", "esimcse"])
 def test_deviating_is_every_side_of_every_change(method):
     sides = deviating(method)
-    listed = {path for path in (*REPAIRED[method], *RELEASED[method]) if not path.startswith("text.")} - {"seed.data"}
+    listed = {path for path in (*methods.method(method).repaired, *methods.method(method).released) if not path.startswith("text.")} - {"seed.data"}
     assert tuple(sides) == PROFILES and all(set(side) == listed for side in sides.values())
-    assert {path for path in listed if sides["paper"][path] != sides["repaired"][path]} == set(REPAIRED[method])
-    assert not [path for path in RELEASED[method] if path in listed and sides["repaired"][path] == sides["released"][path]]
+    assert {path for path in listed if sides["paper"][path] != sides["repaired"][path]} == set(methods.method(method).repaired)
+    assert not [path for path in methods.method(method).released if path in listed and sides["repaired"][path] == sides["released"][path]]
 
 
 SCHEDULE, STALE = {"ema.schedule", "ema.end", "ema.total_updates"}, {"fgsm.gradient", "fgsm.views"}

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from core.methods.queue import KeyQueue, VectorQueue
-from core.spec.run import MomentumQueue, NegativeQueue
+from core.methods.esimcse.sections import MomentumQueue
+from core.methods.mocose.sections import NegativeQueue
 
 
 def trace(size, init_size, batch, steps, init):

@@ -9,7 +9,7 @@ import plain
 import tiny
 from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.methods.simcse.model import SimCSE
+from core.methods.esimcse.model import ESimCSE
 from core.engine.optimiser import adamw
 
 CPU = torch.device("cpu")
@@ -75,7 +75,7 @@ def test_mocose_released_steps(epsilon):
 def test_esimcse_released_steps(init):
     config = tiny.config("esimcse", "released", momentum__init=init)
     bert = tiny.bert()
-    model = SimCSE(config, tiny.encoder(bert), CPU).train()
+    model = ESimCSE(config, tiny.encoder(bert), CPU).train()
     other = copy.deepcopy(bert)
     momentum = copy.deepcopy(bert)
     copy_encoder(model.momentum_encoder, momentum)

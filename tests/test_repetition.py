@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from core.engine.evaluation.encoding import load_checkpoint
-from core.methods.repetition import insertions, largest_count, positions, repeat_tokens, repeat_words, stream_for
+from core.methods.repetition import insertions, positions, repeat_tokens, repeat_words, stream_for
 from core.methods.stopwords import STOP_WORDS
 from core.data.sources import DEMO_ENCODER
-from core.spec.run import Repetition
+from core.methods.esimcse.sections import Repetition
 from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)
@@ -19,14 +19,14 @@ RELEASED = Repetition(rate=0.32, range="released")
 
 @pytest.mark.parametrize("length,released,paper", [(6, 0, 2), (8, 1, 2), (16, 4, 5), (24, 6, 7), (32, 9, 10)])
 def test_largest_count_of_the_dossier(length, released, paper):
-    assert largest_count(RELEASED, length) == released
-    assert largest_count(PAPER, length) == paper
+    assert RELEASED.largest_count(length) == released
+    assert PAPER.largest_count(length) == paper
 
 
 def test_released_rates_coincide_at_32_tokens_and_small_rates_are_nearly_off():
-    assert largest_count(RELEASED, 32) == largest_count(Repetition(rate=0.36, range="released"), 32) == 9
+    assert RELEASED.largest_count(32) == Repetition(rate=0.36, range="released").largest_count(32) == 9
     small = Repetition(rate=0.08, range="released")
-    assert [largest_count(small, n) for n in (24, 25, 32)] == [0, 1, 1]
+    assert [small.largest_count(n) for n in (24, 25, 32)] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("length,expected", [(6, 1.0), (8, 0.5), (16, 0.2), (24, 1 / 7), (32, 0.1)])
@@ -38,7 +38,7 @@ def test_chance_of_no_repetition_as_released(length, expected):
 
 def test_word_range_as_released():
     word = Repetition(rate=0.32, range="released", unit="word")
-    assert [largest_count(word, n) for n in (2, 6, 12, 40)] == [1, 1, 2, 9]
+    assert [word.largest_count(n) for n in (2, 6, 12, 40)] == [1, 1, 2, 9]
 
 
 def test_special_tokens_are_protected_or_not():

@@ -5,10 +5,10 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 import tiny
+from core import methods
 from core.engine import replay, trainer
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.engine.replay import Replayed, slots, spread
+from core.engine.replay import Replayed, spread
 from core.methods.simcse.model import SimCSE
 
 STEPS = 12
@@ -80,17 +80,14 @@ def trained(method, profile, changes, *, fixed, device="cpu", dropout=0.0, steps
     """Losses of each step and the model, of a training whose batches have changing shapes."""
     config = tiny.config(method, profile, train__steps=steps, eval__every=1, **changes)
     encoder = tiny.encoder(tiny.bert(), dropout=dropout, attention_dropout=dropout)
-    model = (MoCoSE if method == "mocose" else SimCSE)(config, encoder, torch.device(device))
+    model = methods.model(config.method).Model(config, encoder, torch.device(device))
     if fixed:
         model.replay()
 
     def batches():
         for seed in range(steps):
             texts = tiny.sentences(config.train.batch_size, seed=seed)
-            if method == "mocose":
-                yield (pack(texts, device),)
-            else:
-                yield pack(texts + texts, device), pack(texts, device) if config.queue is not None else None
+            yield tiny.views(config, texts, device)
 
     losses = trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None).losses
     return [loss for _, loss in losses], model
@@ -116,7 +113,7 @@ def test_capturing_draws_nothing_and_a_batch_of_another_shape_is_computed_as_usu
 
     def losses(sizes):
         model.dropping.position.zero_()
-        return [model.loss(pack(tiny.sentences(size, seed=3) * 2), None).item() for size in sizes]
+        return [model.loss(pack(tiny.sentences(size, seed=3) * 2)).item() for size in sizes]
 
     first = losses([4, 4, 4, 3, 4])
     assert calls == [1, 1] and len(set(first)) == 5  # steps 3 and 5; dropout differs from step to step
@@ -139,7 +136,7 @@ def test_spread_batches_hold_the_same_tokens():
     ("esimcse", {"dup__recut": True}, 10), ("esimcse", {"dup__unit": "word"}, 10),
 ])  # fmt: skip
 def test_slots_are_enough_for_the_longest_sentence(method, changes, width):
-    assert slots(tiny.config(method, **changes)) == width
+    assert tiny.config(method, **changes).longest == width
 
 
 def test_a_function_without_gradients_is_replayed_too(on_a_cpu):

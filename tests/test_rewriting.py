@@ -9,7 +9,7 @@ import tiny_checkpoint
 from core.engine.rewriting import views
 from core.engine.rewriting.generation import APPENDED, continued, translated
 from core.engine.rewriting.models import load_model
-from core.spec.run import TextView
+from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 

@@ -4,8 +4,10 @@ import math
 
 import pytest
 
-from core.spec.schedules import ema_decay, learning_rate, traceable_distance
-from core.spec.run import EMA, Train
+from core.engine.optimiser import learning_rate
+from core.methods.schedules import ema_decay, traceable_distance
+from core.methods.mocose.sections import EMA
+from core.spec.run import Train
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import tiny
 from core.engine.encoder.dropout import DropoutStream
 from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.methods.simcse.model import SimCSE
+from core.methods.esimcse.model import ESimCSE
 from core.engine.trainer import train
 
 CPU = torch.device("cpu")
@@ -80,7 +80,7 @@ def test_mocose_is_the_second_formulation(profile, changes, drawn):
 @pytest.mark.parametrize("changes", ESIMCSE)
 def test_esimcse_is_the_second_formulation(changes, drawn):
     config = tiny.config("esimcse", **(BOTH | changes))
-    model, weights, trained = started(SimCSE, config)
+    model, weights, trained = started(ESimCSE, config)
     views = [(tiny.sentences(4, seed=step), tiny.sentences(4, seed=step + 50, longest=12)) for step in range(STEPS)]
     plain = second.SecondESimCSE(config, weights, trained)
     batches = [(pack(a + b), pack(a)) for a, b in views]

@@ -8,17 +8,19 @@ import traceback
 import numpy as np
 import pytest
 
-from core.spec import methods, views
+from core.methods.esimcse.sections import Momentum, MomentumQueue, Repetition
+from core.methods.mocose.sections import FGSM, NegativeQueue
+from core.spec.views import TextView
+from core.methods.esimcse import sections as esimcse_sections, settings as esimcse_settings
+from core.methods.mocose import sections as mocose_sections, settings as mocose_settings
+from core.methods.simcse import settings as simcse_settings
+from core.spec import views
 from core.spec import run as c
 from core.spec.profiles import base
 from core.spec.errors import UserError
 from core.spec.vary import parse_setting, paths, read, vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
-
-
-def esimcse_queue(**fields):
-    return c.MomentumQueue(**fields)
 
 
 # Each case: a run, what is changed, and a piece of the sentence that must come.
@@ -41,7 +43,7 @@ CONTRADICTIONS = [
     (MOCOSE, {"queue.slice": ()}, "is empty"),
     (MOCOSE, {"queue.clusters": 5}, "goes with queue.negatives=kmeans"),
     (MOCOSE, {"queue.negatives": "kmeans", "queue.clusters": 513}, "queue.clusters is 513"),
-    (ESIMCSE, {"queue": (esimcse_queue, {"size": 0})}, "for no queue"),
+    (ESIMCSE, {"queue": (MomentumQueue, {"size": 0})}, "for no queue"),
     (MOCOSE, {"target.freeze_projection": False}, "no gradient reaches it"),
     (MOCOSE, {"ema.start": 1.1}, "ema.start"),
     (MOCOSE, {"ema.schedule": "constant"}, "takes neither"),
@@ -57,12 +59,12 @@ CONTRADICTIONS = [
     (MOCOSE, {"aug.feature_cutoff": -0.1}, "aug.feature_cutoff"),
     (MOCOSE, {"aug.position_shuffle": "per_batch"}, "position_shuffle_range go together"),
     (MOCOSE, {"aug.token_cutoff": 0.1}, "token_cutoff_pool go together"),
-    (MOCOSE, {"text": (c.TextView, {"kind": "typos", "rate": 0.0})}, "text=none"),
-    (MOCOSE, {"text": (c.TextView, {"kind": "continuation", "rate": 0.5, "model": "xlnet-base-cased"})}, "has no effect"),
-    (MOCOSE, {"text": (c.TextView, {"kind": "typos", "model": "roberta-base"})}, "needs no model"),
-    (MOCOSE, {"text": (c.TextView, {"kind": "contextual_insert"})}, "needs text.model=roberta-base or encoder"),
-    (MOCOSE, {"text": (c.TextView, {"kind": "typos"}), "fgsm.gradient": "current"}, "set fgsm.views=online_only"),
-    (ESIMCSE, {"text": (c.TextView, {"kind": "typos"})}, "has no section text"),
+    (MOCOSE, {"text": (TextView, {"kind": "typos", "rate": 0.0})}, "text=none"),
+    (MOCOSE, {"text": (TextView, {"kind": "continuation", "rate": 0.5, "model": "xlnet-base-cased"})}, "has no effect"),
+    (MOCOSE, {"text": (TextView, {"kind": "typos", "model": "roberta-base"})}, "needs no model"),
+    (MOCOSE, {"text": (TextView, {"kind": "contextual_insert"})}, "needs text.model=roberta-base or encoder"),
+    (MOCOSE, {"text": (TextView, {"kind": "typos"}), "fgsm.gradient": "current"}, "set fgsm.views=online_only"),
+    (ESIMCSE, {"text": (TextView, {"kind": "typos"})}, "has no section text"),
     (ESIMCSE, {"dup.rate": 0.0}, "dup=none"),
     (ESIMCSE, {"dup.rate": 1.1}, "dup.rate"),
     (ESIMCSE, {"dup.cap": 0}, "dup.cap"),
@@ -82,19 +84,19 @@ CONTRADICTIONS = [
     (MOCOSE, {"select.score": "mean_of_7"}, "select.score goes with"),
     (MOCOSE, {"seed.model": -1}, "must not be negative"),
     (MOCOSE, {"data.rows": 63}, "only 63 sentences"),
-    (MOCOSE, {"queue": (esimcse_queue, {})}, "not ESimCSE's"),
+    (MOCOSE, {"queue": (MomentumQueue, {})}, "it must be NegativeQueue"),
     (MOCOSE, {"eval.vector": None}, "needs eval.vector"),
     (MOCOSE, {"eval.head": "on"}, "takes no eval.head"),
     (MOCOSE, {"loss.in_batch_negatives": False, "queue.init_size": 0}, "without negatives"),
     (MOCOSE, {"data.drop_last": False}, "ragged batch"),
-    (MOCOSE, {"heads": None}, "needs the section heads"),
-    (MOCOSE, {"momentum": (c.Momentum, {})}, "has no section momentum"),
+    (MOCOSE, {"heads": None}, "heads is None, but it must be Heads"),
+    (MOCOSE, {"momentum": (Momentum, {})}, "has no section momentum"),
     (ESIMCSE, {"queue": None}, "go together"),
-    (ESIMCSE, {"queue": (c.NegativeQueue, {})}, "not MoCoSE's"),
+    (ESIMCSE, {"queue": (NegativeQueue, {})}, "it must be MomentumQueue or none"),
     (ESIMCSE, {"queue": None, "momentum": None, "dup": None}, "is SimCSE"),
     (ESIMCSE, {"queue.view": "repeated", "dup": None}, "needs repetition"),
-    (ESIMCSE, {"fgsm": (c.FGSM, {})}, "has no section fgsm"),
-    (SIMCSE, {"dup": (c.Repetition, {})}, "has no section dup"),
+    (ESIMCSE, {"fgsm": (FGSM, {})}, "has no section fgsm"),
+    (SIMCSE, {"dup": (Repetition, {})}, "has no section dup"),
     (SIMCSE, {"eval.head": None}, "needs eval.head"),
     (SIMCSE, {"loss.in_batch_negatives": False}, "by definition"),
     (SIMCSE, {"eval.apply_augmentation": True}, "leave it false"),
@@ -116,14 +118,14 @@ def test_contradictions_are_refused_with_their_sentence(run, changes, sentence):
 def test_every_refusal_in_config_is_reached_by_a_case():
     raises = {
         (module.__file__, n.lineno, n.end_lineno)
-        for module in (c, methods, views) for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Raise)
+        for module in (c, views, mocose_sections, mocose_settings, esimcse_sections, esimcse_settings, simcse_settings) for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Raise)
     }  # fmt: skip
     files = {file for file, _, _ in raises}
     reached = set()
     for run, changes, _ in CONTRADICTIONS:
         frames = traceback.extract_tb(attempt(run, changes).value.__traceback__)
-        file, line = [(frame.filename, frame.lineno) for frame in frames if frame.filename in files][-1]
-        reached |= {span for span in raises if span[0] == file and span[1] <= line <= span[2]}
+        met = [(frame.filename, frame.lineno) for frame in frames if frame.filename in files][-1:]  # none where a type was refused
+        reached |= {span for span in raises for file, line in met if span[0] == file and span[1] <= line <= span[2]}
     assert len(raises) > 30
     assert raises - reached == set(), "refusals that no case reaches, by line"
 

@@ -4,24 +4,26 @@ import dataclasses
 
 import pytest
 
+from core.spec.views import TextView
+from core import methods
 from core.spec import run as c
 from core.spec.availability import unavailable
-from core.spec.profiles import BASES, PROFILES, RELEASED, REPAIRED, base, profile_changes
+from core.spec.profiles import PROFILES, base, profile_changes
 from core.spec.errors import UserError
 from core.spec.scale import SCALES, at_scale
 from core.spec.vary import paths, read, vary
 from made_scales import FULL, SMALL, SOURCES
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
-TYPOS, SUBSTITUTED = c.TextView(kind="typos"), c.TextView(kind="contextual_substitute", model="roberta-base")
+TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")
 
 
 def test_profiles_differ_in_exactly_what_is_listed():
-    for method in BASES:
+    for method in methods.names():
         paper, repaired, released = (base(method, profile) for profile in PROFILES)
-        for one, other, listed in ((paper, repaired, REPAIRED), (repaired, released, RELEASED)):
+        for one, other, listed in ((paper, repaired, methods.method(method).repaired), (repaired, released, methods.method(method).released)):
             changed = {path for path in paths(one) if "." in path and read(one, path) != read(other, path)}
-            assert changed == {path for path in listed[method] if not path.startswith("text.")}  # no base has that section
+            assert changed == {path for path in listed if not path.startswith("text.")}  # no base has that section
     with pytest.raises(UserError, match="no profile 'dirty'; choose paper, repaired or released"):
         base("mocose", "dirty")
     assert PROFILES == ("paper", "repaired", "released")
@@ -104,8 +106,8 @@ def test_text_models_by_scale_and_what_is_not_available():
         run = at_scale(vary(MOCOSE, {"text": text}), SCALES[scale], sources)
         return run, unavailable(run, scale, sources)
 
-    continued = c.TextView(kind="continuation", model="xlnet-base-cased")
-    translated = c.TextView(kind="back_translation", model="wmt19-en-de-en")
+    continued = TextView(kind="continuation", model="xlnet-base-cased")
+    translated = TextView(kind="back_translation", model="wmt19-en-de-en")
     assert unavailable(MOCOSE, "demo", SOURCES) is None
     for scale in SCALES:
         assert at(scale, TYPOS)[1] is None and at(scale, TYPOS)[0].text == TYPOS

@@ -5,11 +5,12 @@ import pytest
 import torch
 
 import tiny
+from core import methods
 from core.engine.batches import training_batches
+from core.methods.contrastive import TrainingText
 from core.engine.encoder.dropout import Dropout
 from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.methods.simcse.model import SimCSE
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train
 from core.spec.identity import run_id
@@ -42,8 +43,8 @@ def outcome(config, rows=23, rewritten=None):
     """Everything that a run leaves after its steps, as one vector: losses, weights that score, scored vectors."""
     table = table_of(TEXTS[:rows], config)
     rates = {"dropout": config.encoder.hidden_dropout, "attention_dropout": config.encoder.attention_dropout}
-    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, tiny.encoder(tiny.bert(), **rates), CPU)
-    batches = training_batches(config, table, TEXTS[:rows], WordTokenizer(), CPU, rewritten)
+    model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), **rates), CPU)
+    batches = training_batches(config, TrainingText(table, TEXTS[:rows], WordTokenizer(), rewritten), CPU)
     training = train(config, model, batches, lambda step: float(step), lambda report: None)
     model.eval()
     with torch.no_grad():

@@ -25,7 +25,7 @@ from core.engine.rewriting.typos import misspelt
 from core.engine.rewriting.models import load_model
 from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
 from core.spec.profiles import base
-from core.spec.run import TextView
+from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.scale import DEMO, at_scale

@@ -39,6 +39,19 @@ def tops(path):
     return {name.partition(".")[0] for name in imported(path)}
 
 
+SETTINGS = ("settings", "sections")  # what a method says without torch, and what those below may ask it for
+
+
+def told(names):
+    """The names without the methods' settings, the finder of methods, and what is taken from them."""
+    parts = {name: name.split(".") for name in names}
+    return {
+        name for name, part in parts.items()
+        if name not in ("core.methods", "core.methods.schedules") and not (part[:2] == ["core", "methods"] and set(part) & set(SETTINGS))
+        and part[:3] != ["core", "methods", "schedules"]
+    }  # fmt: skip
+
+
 def within(names, *allowed):
     return all(name in ("core", "studies") or name.startswith(allowed) for name in names if name.partition(".")[0] in ("core", "studies"))
 
@@ -63,7 +76,7 @@ ABOVE = [path for folder in WITHOUT_TORCH for path in modules(folder)]
 def test_a_floor_imports_those_below_it(path):
     allowed = next(names for folder, names in FLOORS.items() if path.is_relative_to(ROOT / folder))
     command = ("core.runner.cli",) if path == ROOT / "core/engine/evaluation/command.py" else ()  # it reads a command line itself
-    assert within(imported(path), *allowed, *command)
+    assert within(told(imported(path)), *allowed, *command)
 
 
 @pytest.mark.parametrize("path", ABOVE, ids=lambda p: str(p.relative_to(ROOT)))
@@ -72,9 +85,13 @@ def test_no_torch_where_plans_and_drawings_are_made(path):
         assert not tops(path) & TORCH
 
 
-@pytest.mark.parametrize("path", modules("core/spec") + modules("studies"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_spec_and_studies_need_the_standard_library_alone(path):
+TOLD = [path for path in modules("core/methods") if path.stem in (*SETTINGS, "schedules") or path == ROOT / "core/methods/__init__.py"]
+
+
+@pytest.mark.parametrize("path", modules("core/spec") + TOLD + modules("studies"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_spec_settings_and_studies_need_the_standard_library_alone(path):
     assert tops(path) <= set(sys.stdlib_module_names) | {"core", "studies"}
+    assert path not in TOLD or within(told(imported(path)), "core.spec")
 
 
 @pytest.mark.parametrize("path", modules("core/report"), ids=lambda p: p.stem)

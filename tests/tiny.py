@@ -5,6 +5,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from core.engine.encoder.bert import from_pretrained
+from core.engine.encoder.packing import pack
 from core.spec.profiles import base
 from core.spec.vary import vary
 
@@ -57,8 +58,16 @@ def config(method, profile="repaired", **changes):
         "train.learning_rate": 1e-3,
     }
     run = vary(base(method, profile), small)
-    if run.heads is not None:
+    if method == "mocose":
         run = vary(run, {"heads.out_size": HIDDEN, "heads.dropout": 0.0, "queue.size": 12, "queue.init_size": 6})
-    elif run.queue is not None:
+    elif method == "esimcse" and run.queue is not None:
         run = vary(run, {"queue.size": 10})
     return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
+
+
+def views(config, texts, device="cpu"):
+    """The arguments of the model's loss for these sentences, each its own second view."""
+    if config.method == "mocose":
+        return (pack(texts, device),)
+    twice = pack(texts + texts, device)
+    return (twice, pack(texts, device)) if config.kept else (twice,)

@@ -52,7 +52,7 @@ def _fetched(scale: str, cache_dir: Path, parts: list[str], encoder: str | None 
 
 def prefetch_text_models(scale: str, cache_dir: Path, runs: Iterable[RunConfig]) -> None:
     """Fetch the models that rewrite these runs' texts, so that the runs find them. Raises UserError with the hub's own sentence."""
-    names = sorted({run.text.model for run in runs if run.text is not None and run.text.model not in (None, OWN_ENCODER)})
+    names = sorted({run.rewriting.model for run in runs if run.rewriting is not None and run.rewriting.model not in (None, OWN_ENCODER)})
     if names:
         _ask(scale, cache_dir, ["--text-models", *names], names)
 

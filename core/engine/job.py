@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from core import methods
 from core.engine import provenance
 from core.engine.evaluation.baselines import baseline_rows
 from core.engine.batches import training_batches
@@ -18,18 +19,17 @@ from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.encoder.bert import Encoder, from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.evaluation.length_bias import length_gap_rows
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
-from core.methods.simcse.model import SimCSE
 from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.engine.text import training_text
-from core.engine.tokens import TokenTable, cached_table, tokenise
+from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
 from core.data.transfer import load_probes, probes_digest
 from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
+from core.methods.contrastive import TrainingText
 from core.data.digests import evaluation_digest
 from core.data.sources import DEMO_ENCODER, encoder_digest
 from core.spec.run import RunConfig
@@ -50,12 +50,11 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
     scale = SCALES[config.scale]
-    table, texts = training_table(config, execution, tokenizer)
-    table, rewritten = text_views(config, execution, tokenizer, table, device)
+    text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
     keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
-    model = (MoCoSE if config.method == "mocose" else SimCSE)(config, encoder, device)
+    model = methods.model(config.method).Model(config, encoder, device)
     if execution.cuda_graphs and device.type == "cuda":
         model.replay()
     rows = keeper.saved_rows() if keeper is not None else None
@@ -69,12 +68,12 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     done = keeper.step if keeper is not None else 0
     with kept(keeper, rows, progress):
         training = train(
-            config, model, training_batches(config, table, texts, tokenizer, device, rewritten, done),
+            config, model, training_batches(config, text, device, done),
             lambda step: check(scorer, model, config, step, rows), progress, keeper,
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
-    some = pack([table[i] for i in range(min(config.train.batch_size, len(table)))], device)  # as in training, whenever it is asked
+    some = pack([text.table[i] for i in range(min(config.train.batch_size, len(text.table)))], device)  # as in training, whenever it is asked
     rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics(some).items() if value is not None]
     progress(phase("evaluate", config.train.steps, config))
     status, pairs = "diverged", ()
@@ -91,7 +90,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     earlier, resumed = (keeper.earlier_seconds, keeper.resumed_at) if keeper is not None else (0.0, [])
     seconds = {"load": loaded - started, "train": earlier + trained - loaded, "evaluate": time.monotonic() - trained}
-    recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(rewritten)
+    recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(text.rewritten)
     recorded |= {"step_seconds": training.step_seconds} if training.step_seconds is not None else {}  # a time, so no row
     recorded |= {"resumed_at_steps": resumed} if resumed else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
@@ -143,26 +142,18 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, obje
     return encoder, checkpoint.tokenizer
 
 
-def training_table(config: RunConfig, execution: Execution, tokenizer) -> tuple[TokenTable, list[str] | None]:
-    """The training text as token ids, and as text where word repetition needs it."""
+def training_text_of(config: RunConfig, execution: Execution, tokenizer, device: torch.device) -> TrainingText:
+    """The training text as token ids, as sentences where the method reads words, and rewritten where a view is (Table 5)."""
     data = config.data
-    by_word = config.dup is not None and config.dup.unit != "subword"
-    texts = training_text(data, execution.corpus_path) if by_word else None
+    sentences = training_text(data, execution.corpus_path) if config.reads_words else None
     table = cached_table(
         Path(execution.cache_dir), ["training", data.digest, data.reader, data.max_length, config.encoder.digest],
-        lambda: tokenise(tokenizer, texts or training_text(data, execution.corpus_path), data.max_length),
+        lambda: tokenise(tokenizer, sentences or training_text(data, execution.corpus_path), data.max_length),
     )
-    return table, texts
-
-
-def text_views(
-    config: RunConfig, execution: Execution, tokenizer, table: TokenTable, device: torch.device
-) -> tuple[TokenTable, TokenTable | None]:
-    """What the online and the target branch read: the text as it is and None, or as `text` rewrites it (Table 5)."""
-    if config.text is None:
-        return table, None
-    online = rewritten_table(config, execution, tokenizer, ONLINE, device) if config.text.view == "both" else table
-    return online, rewritten_table(config, execution, tokenizer, TARGET, device)
+    if config.rewriting is None:
+        return TrainingText(table, sentences, tokenizer)
+    online = rewritten_table(config, execution, tokenizer, ONLINE, device) if config.rewriting.view == "both" else table
+    return TrainingText(online, sentences, tokenizer, rewritten_table(config, execution, tokenizer, TARGET, device))
 
 
 def scorer_for(

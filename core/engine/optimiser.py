@@ -86,3 +86,15 @@ class TransformersAdamW(torch.optim.Optimizer):
             state["step"] = torch.zeros((), dtype=torch.float32)  # on the CPU, where it is read
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         return state
+
+
+def learning_rate(train: Train, step: int) -> float:
+    """Rate of optimiser step `step` (1 at the first): linear warm-up, then linear decay to 0 after the last (D31).
+
+    Without warm-up the first step has the full rate, as the released trainers have.
+    """
+    done = step - 1
+    warmup = round(train.warmup_fraction * train.steps)
+    if done < warmup:
+        return train.learning_rate * done / warmup
+    return train.learning_rate * max(0.0, (train.steps - done) / (train.steps - warmup))

@@ -17,18 +17,8 @@ from torch.utils._pytree import tree_map
 
 from core.engine.encoder.dropout import DropoutStream
 from core.engine.encoder.packing import Packed
-from core.methods.repetition import largest_count
-from core.spec.run import RunConfig
 
 SETTLED = 3  # calls in a row with the same shapes; a step with FGSM's current gradient makes two
-
-
-def slots(config: RunConfig) -> int:
-    """The most tokens that a training sentence of this run can have, repetitions included."""
-    width = config.data.max_length
-    if config.dup is not None and config.dup.unit == "subword" and not config.dup.recut:
-        width += largest_count(config.dup, width)
-    return width
 
 
 def spread(batch: Packed, width: int) -> Packed:

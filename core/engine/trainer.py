@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import nn
 
-from core.engine.optimiser import adamw
+from core.engine.optimiser import adamw, learning_rate
 from core.engine.step_time import StepTime
 from core.spec.run import RunConfig, Train
-from core.spec.schedules import learning_rate
 
 if TYPE_CHECKING:
     from core.engine.checkpoint import Keeper

@@ -1,0 +1,46 @@
+"""Methods, each a folder that is found by being there: `settings.py` says what its runs are, `model.py` trains them.
+
+`settings.py` defines METHOD (`core.spec.method.Method`) and imports no torch. `model.py` defines two classes that the job uses:
+
+    Model(config, encoder, device)   an nn.Module with what `core.methods.contrastive.Contrastive` lists
+    Views(config, text, device)      the arguments of `Model.loss` for each batch: `make(indices)`, and `skip(indices)` for steps done before
+
+Adding a method is adding a folder. Nothing else names one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from core.spec.errors import UserError
+
+if TYPE_CHECKING:
+    from core.spec.method import Method
+
+
+def names() -> tuple[str, ...]:
+    """Every method's name, in order of the alphabet."""
+    return tuple(sorted(path.parent.name for folder in __path__ for path in Path(folder).glob("*/settings.py")))
+
+
+def method(name: str) -> Method:
+    """What a method's settings say. Raises UserError for an unknown name."""
+    known = names()
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        raise UserError(f"There is no method {name}; {f'did you mean {near[0]}?' if near else 'known: ' + ', '.join(known) + '.'}")
+    return importlib.import_module(f"{__name__}.{name}.settings").METHOD
+
+
+def sections() -> frozenset[str]:
+    """The names of all sections that some method's runs have."""
+    return frozenset(name for known in names() for name in method(known).sections())
+
+
+def model(name: str) -> ModuleType:
+    """The module that trains a method's runs; it needs torch."""
+    return importlib.import_module(f"{__name__}.{name}.model")

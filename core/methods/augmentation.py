@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from core.engine.encoder.packing import Packed
-from core.spec.run import Augmentation
+from core.methods.mocose.sections import Augmentation
 
 
 def shuffled_positions(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from core.spec.run import NegativeQueue
+from core.methods.mocose.sections import NegativeQueue
 
 LLOYD_STEPS = 10
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.bert import Encoder
-from core.spec.run import Heads
+from core.methods.mocose.sections import Heads
 
 INITIAL_SPREAD = 0.02  # standard deviation of new Linear weights, as in BERT
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.spec.run import MomentumQueue, NegativeQueue
+from core.methods.esimcse.sections import MomentumQueue
+from core.methods.mocose.sections import NegativeQueue
 
 
 class KeyQueue:

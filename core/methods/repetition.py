@@ -8,23 +8,8 @@ import random
 import numpy as np
 
 from core.methods.stopwords import STOP_WORDS
-from core.spec.run import Repetition
+from core.methods.esimcse.sections import Repetition
 from core.spec.errors import UserError
-
-
-def largest_count(dup: Repetition, length: int) -> int:
-    """The largest number of repetitions that may be drawn for a sequence of this length; the smallest is 0.
-
-    paper: max(2, int(rate * N)), at most `cap`. released sub-word: min(cap, int(rate * N)) - 1, and 0 when int(rate * N) is 0.
-    released word: min(cap, n, max(2, int(rate * n))) - 1. N counts [CLS] and [SEP]; n counts words.
-    """
-    share = int(dup.rate * length)
-    cap = dup.cap if dup.cap is not None else length
-    if dup.range == "paper":
-        return min(cap, max(2, share))
-    if dup.unit == "subword":
-        return max(0, min(cap, share) - 1)
-    return min(cap, length, max(2, share)) - 1
 
 
 def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
@@ -37,7 +22,7 @@ def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
         allowed = range(1, length - 1) if dup.unit == "subword" else range(length - 1)
     else:
         allowed = range(length)
-    count = stream.randint(0, largest_count(dup, length))
+    count = stream.randint(0, dup.largest_count(length))
     return sorted(stream.sample(allowed, min(count, len(allowed))))
 
 

@@ -17,7 +17,6 @@ import pandas as pd
 from core.report.cells import CellResult, StudyResult
 from core.spec.run import RunConfig
 from core.spec.table import Cell
-from core.spec.schedules import ema_decay
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
 MOST_INITIAL = 0.05  # share of the initial weights left in the momentum branch at half of the run
@@ -78,17 +77,12 @@ def judged(result: StudyResult) -> StudyResult:
 
 def turnover(run: RunConfig) -> float:
     """Share of the run until every entry of its queue has been replaced once; 0 without a queue."""
-    return 0.0 if run.queue is None else math.ceil(run.queue.size / run.train.batch_size) / run.train.steps
+    return math.ceil(run.kept / run.train.batch_size) / run.train.steps
 
 
 def initial_share(run: RunConfig) -> float:
     """Share of the initial weights left in the momentum branch at half of the run: the product of the decays so far; 0 without one."""
-    half = run.train.steps // 2
-    if run.momentum is not None:
-        return run.momentum.lambda_**half
-    if run.ema is None:
-        return 0.0
-    return math.prod(ema_decay(run.ema, update, run.train.steps) for update in range(1, half + 1))
+    return run.initial_share(run.train.steps // 2)
 
 
 def travel(run: RunConfig) -> float:

@@ -14,12 +14,13 @@ def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:
     Text-level views by a model need that model: another one's only where the scale fetches models from the hub, the run's own
     encoder's only where its checkpoint has a masked-word head.
     """
-    if run.text is None or run.text.model is None:
+    text = run.rewriting
+    if text is None or text.model is None:
         return None
-    if run.text.model == OWN_ENCODER:
+    if text.model == OWN_ENCODER:
         if sources.encoder_masked_words:
             return None
         return f"needs a masked-word head, which the encoder {sources.encoder_name or 'at hand'} does not have"
     if SCALES[scale].hub_models:
         return None
-    return f"needs {run.text.model}, which scale {scale} does not have"
+    return f"needs {text.model}, which scale {scale} does not have"

@@ -11,19 +11,22 @@ import hashlib
 import json
 import typing
 
-from core.spec import run as configs
+from core import methods
+from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.section import Section, alternatives, field_types, public_name
 
+# Every run says null for those of these sections that its method has not: ids were first made so, and live on.
+NAMED_BY_ALL = ("heads", "queue", "target", "ema", "fgsm", "aug", "dup", "momentum")
 NUMERICS = 2  # raised when a change of code is meant to change results
 
 
-def run_id(run: configs.RunConfig) -> str:
+def run_id(run: RunConfig) -> str:
     """16 hex digits that name everything that can move a number of this run."""
     return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
 
 
-def canonical_json(run: configs.RunConfig) -> str:
+def canonical_json(run: RunConfig) -> str:
     """The text that is hashed: sorted keys, no spaces, each section tagged with its kind."""
     document = {"numerics": NUMERICS, "run": to_plain(run)}
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
@@ -33,7 +36,8 @@ def to_plain(value):
     """A section as plain dicts, lists and scalars, tagged with its class under `kind`, or under `section` where a field is called
     kind. Raises TypeError for anything that JSON cannot hold exactly."""
     if isinstance(value, Section):
-        plain = {_tag(type(value)): type(value).__name__}
+        plain = dict.fromkeys(NAMED_BY_ALL) if isinstance(value, RunConfig) else {}
+        plain[_tag(type(value))] = _kind(type(value))
         for field in dataclasses.fields(value):
             content = getattr(value, field.name)
             if "neutral" in field.metadata and content == field.metadata["neutral"]:
@@ -47,15 +51,14 @@ def to_plain(value):
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a run configuration")
 
 
-def from_plain(plain: dict) -> configs.RunConfig:
+def from_plain(plain: dict) -> RunConfig:
     """The configuration that `to_plain` wrote. Raises UserError for unknown kinds, unknown or missing fields."""
-    value = _section_from(plain)
-    if not isinstance(value, configs.RunConfig):
+    if plain.get("kind") != _kind(RunConfig) and "method" not in plain:
         raise UserError("This document does not hold a run configuration.")
-    return value
+    return _section_from(plain, methods.method(plain.get("method")).run)
 
 
-def from_canonical_json(text: str) -> tuple[configs.RunConfig, int]:
+def from_canonical_json(text: str) -> tuple[RunConfig, int]:
     """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one."""
     try:
         document = json.loads(text)
@@ -71,14 +74,21 @@ def _tag(section: type) -> str:
     return "section" if "kind" in field_types(section) else "kind"
 
 
-def _section_from(plain):
-    name = plain.get("section", plain.get("kind"))
-    cls = getattr(configs, str(name), None)
-    if not (isinstance(cls, type) and issubclass(cls, Section) and dataclasses.is_dataclass(cls) and plain.get(_tag(cls)) == name):
-        raise UserError(f"Unknown kind {name!r} in a run configuration.")
+def _kind(section: type[Section]) -> str:
+    """What stands for a class in the canonical form: its name, and one for the runs of every method, whose field says which it is."""
+    return "RunConfig" if issubclass(section, RunConfig) else section.__name__
+
+
+def _section_from(plain: dict, expected) -> Section:
+    """The section that a document holds, of one of the classes that its place expects."""
+    classes = [option for option in alternatives(expected) if isinstance(option, type) and issubclass(option, Section)]
+    cls = next((option for option in classes if plain.get(_tag(option)) == _kind(option)), None)
+    if cls is None:
+        raise UserError(f"Unknown kind {plain.get('section', plain.get('kind'))!r} in a run configuration.")
     hints = field_types(cls)
     names = {public_name(field.name): field for field in dataclasses.fields(cls)}
-    unknown = set(plain) - set(names) - {_tag(cls)}
+    lacking = {name for name in NAMED_BY_ALL if issubclass(cls, RunConfig) and plain.get(name, "") is None}
+    unknown = set(plain) - set(names) - lacking - {_tag(cls)}
     if unknown:
         raise UserError(f"Unknown field {sorted(unknown)[0]!r} in section {cls.label()} of a run configuration.")
     arguments = {}
@@ -94,7 +104,7 @@ def _section_from(plain):
 
 def _value_from(value, expected):
     if isinstance(value, dict):
-        return _section_from(value)
+        return _section_from(value, expected)
     if isinstance(value, list):
         for option in alternatives(expected):
             if typing.get_origin(option) is tuple:

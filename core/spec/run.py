@@ -1,7 +1,7 @@
-"""RunConfig: everything that can move a number, and nothing else.
+"""RunConfig: everything that can move a number, and nothing else; here what the runs of every method have.
 
 Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D84).
-Sections that a method does not have are None, so no run carries a knob that does nothing. Where things lie, how many
+A run has the sections of its method alone, so none carries a knob that does nothing. Where things lie, how many
 workers there are and what is logged belong to `Execution`, which is never hashed.
 """
 
@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.spec.errors import UserError
-from core.spec.methods import (
-    EMA, FGSM, Augmentation, Heads, Loss, Momentum, MomentumQueue, NegativeQueue, Repetition, Switch, Target,
-)  # fmt: skip
 from core.spec.section import Section
 from core.spec.views import TextView
+
+PAPER_STEPS = 15_625  # one million sentences in batches of 64
+PAPER_HIDDEN = 768
+
+Switch = Literal["on", "off"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,18 @@ class Encoder(Section):
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise UserError(f"encoder.{name} is {getattr(self, name)}, but a dropout rate lies in [0, 1).")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss(Section):
+    """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
+
+    temperature: float = 0.05  # D32
+    in_batch_negatives: bool = True  # D1: False is MoCoSE eq. 3, queue only
+
+    def check(self):
+        if self.temperature <= 0:
+            raise UserError(f"loss.temperature is {self.temperature}, but it must be above 0.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,23 +162,24 @@ class Seed(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What a method's sections are scaled by: batches and widths over the papers', the run's steps, and the papers' steps that it stands for."""
+
+    batches: float
+    width: float
+    paper_steps: float
+    hub_models: bool  # whether models that rewrite text are fetched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig(Section):
-    """One run: a cell of a study under one seed. Which sections exist depends on `method`."""
+    """One run: a cell of a study under one seed. Each method's runs are a class of their own, with its sections (`core.methods`)."""
 
     scale: str
-    method: Literal["mocose", "esimcse", "simcse"]
+    method: str
     data: Data
     encoder: Encoder
-    heads: Heads | None = None
     loss: Loss
-    queue: NegativeQueue | MomentumQueue | None = None
-    target: Target | None = None
-    ema: EMA | None = None
-    fgsm: FGSM | None = None
-    aug: Augmentation | None = None
-    text: TextView | None = field(default=None, metadata={"neutral": None})  # Table 5's text-level rows, MoCoSE
-    dup: Repetition | None = None
-    momentum: Momentum | None = None
     train: Train
     eval: Evaluation
     select: Selection
@@ -175,59 +190,47 @@ class RunConfig(Section):
     def label(cls):
         return "run"
 
+    @classmethod
+    def cadence(cls) -> int:
+        """Steps between development checks in the method's paper."""
+        return 125
+
     def check(self):
-        {"mocose": self._check_mocose, "esimcse": self._check_esimcse, "simcse": self._check_simcse}[self.method]()
         if self.data.drop_last and self.data.rows < self.train.batch_size:
             raise UserError(
                 f"train.batch_size is {self.train.batch_size} but the training text has only {self.data.rows} sentences; "
                 "give more text or a smaller batch."
             )
 
-    def _check_mocose(self):
-        self._require("heads", "queue", "target", "ema", "fgsm", "aug")
-        self._forbid("dup", "momentum")
-        if not isinstance(self.queue, NegativeQueue):
-            raise UserError("method mocose needs its own queue (size, init, init_size), not ESimCSE's.")
-        if self.eval.vector is None or self.eval.head is not None:
-            raise UserError("method mocose needs eval.vector and takes no eval.head.")
-        if not self.loss.in_batch_negatives and self.queue.init_size == 0:
-            raise UserError("loss.in_batch_negatives=false with queue.init_size=0 leaves the first step without negatives; "
-                            "set queue.init_size to at least 1.")
-        if self.fgsm.gradient == "stale_online" and not self.data.drop_last:
-            raise UserError("fgsm.gradient=stale_online needs data.drop_last=true, since a ragged batch has other slots (D20).")
-        if self.text is not None and self.fgsm.gradient == "current" and self.fgsm.views == "both_same":
-            raise UserError("fgsm.gradient=current has no gradient for a target view of another text; set fgsm.views=online_only.")
+    def scaled(self, measure: Measure) -> dict[str, object]:
+        """What a scale changes in the method's own sections, by dotted path."""
+        return {}
 
-    def _check_esimcse(self):
-        self._forbid("heads", "target", "ema", "fgsm", "aug", "text")
-        if (self.queue is None) != (self.momentum is None):
-            raise UserError("ESimCSE's queue and momentum encoder go together; set both or set both to none.")
-        if self.queue is not None and not isinstance(self.queue, MomentumQueue):
-            raise UserError("method esimcse needs its own queue (size, view), not MoCoSE's.")
-        if self.queue is None and self.dup is None:
-            raise UserError("ESimCSE without repetition and without a queue is SimCSE; set method=simcse.")
-        if self.queue is not None and self.queue.view == "repeated" and self.dup is None:
-            raise UserError("queue.view=repeated needs repetition; set dup or queue.view=original.")
-        self._check_plain_head()
+    @property
+    def kept(self) -> int:
+        """Sentences that the run's queue holds; 0 without a queue."""
+        return 0
 
-    def _check_simcse(self):
-        self._forbid("heads", "queue", "target", "ema", "fgsm", "aug", "text", "dup", "momentum")
-        self._check_plain_head()
+    def initial_share(self, step: int) -> float:
+        """Share of its initial weights that a slowly moving branch still has after `step` steps; 0 without one."""
+        return 0.0
 
-    def _check_plain_head(self):
-        if self.eval.head is None or self.eval.vector is not None:
-            raise UserError(f"method {self.method} needs eval.head and takes no eval.vector.")
-        if not self.loss.in_batch_negatives:
-            raise UserError(f"method {self.method} has in-batch negatives by definition; leave loss.in_batch_negatives true.")
-        if self.eval.apply_augmentation:
-            raise UserError("eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21).")
+    @property
+    def rewriting(self) -> TextView | None:
+        """How the text of a view is rewritten before training, if it is."""
+        return None
 
-    def _require(self, *names):
-        for name in names:
-            if getattr(self, name) is None:
-                raise UserError(f"method {self.method} needs the section {name}, which is none.")
+    @property
+    def reads_words(self) -> bool:
+        """Whether a view is made of words, so that batches need the text beside its tokens."""
+        return False
 
-    def _forbid(self, *names):
-        for name in names:
-            if getattr(self, name) is not None:
-                raise UserError(f"method {self.method} has no section {name}; set it to none.")
+    @property
+    def longest(self) -> int:
+        """The most tokens that a training sentence of this run can have."""
+        return self.data.max_length
+
+
+def scaled_count(count: int, factor: float) -> int:
+    """A count under a scale, at least 1."""
+    return max(1, round(count * factor))

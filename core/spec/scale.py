@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.spec.profiles import PAPER_HIDDEN, PAPER_STEPS
-from core.spec.run import MomentumQueue, NegativeQueue, RunConfig
+from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
 from core.spec.errors import UserError
 from core.spec.vary import vary
-from core.spec.views import CONTEXTUAL, OWN_ENCODER
 
 PAPER_BATCH = 64
 PAPER_RATE = 3e-5
-PAPER_CADENCE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +120,7 @@ def at_scale(
         raise UserError(f"Scale {scale.name} has no encoder in the place of {stands_for}; give one with --encoder {stands_for}=FOLDER.")
     batches = scale.batch_size / PAPER_BATCH
     width = encoder.hidden / PAPER_HIDDEN
-    batch = _scaled(run.train.batch_size, batches)
+    batch = scaled_count(run.train.batch_size, batches)
     available = sources.rows(run.data.reader)
     rows = available if scale.steps is None else scale.steps * scale.batch_size
     if rows > available:
@@ -150,25 +147,10 @@ def at_scale(
     if scale.learning_rate is not None:
         changes["train.learning_rate"] = run.train.learning_rate * (scale.learning_rate / PAPER_RATE)
     if scale.checks is not None:
-        cadence = PAPER_CADENCE if run.method == "mocose" else 125
-        changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / cadence))
-    if run.heads is not None:
-        changes["heads.out_size"] = _scaled(run.heads.out_size, width)
-        if run.heads.predictor_hidden is not None:
-            changes["heads.predictor_hidden"] = _scaled(run.heads.predictor_hidden, width)
-    if isinstance(run.queue, NegativeQueue):
-        changes["queue.size"] = _scaled(run.queue.size, batches)
-        changes["queue.init_size"] = _scaled(run.queue.init_size, batches) if run.queue.init_size > 1 else run.queue.init_size
-        if run.queue.slice is not None:
-            changes["queue.slice"] = tuple((round(a * batches), round(b * batches)) for a, b in run.queue.slice)
-    if isinstance(run.queue, MomentumQueue):
-        changes["queue.size"] = _scaled(run.queue.size, batches)
-    if run.ema is not None and run.ema.total_updates is not None:
-        paper_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # the schedule's period is fixed, whatever the batch (D2)
-        changes["ema.total_updates"] = max(1, round(run.ema.total_updates * paper_steps / PAPER_STEPS))
-    if run.text is not None and run.text.kind in CONTEXTUAL and not scale.hub_models:
-        changes["text.model"] = OWN_ENCODER
-    return vary(run, changes)
+        changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
+    stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # a period is fixed, whatever the batch (D2)
+    measure = Measure(batches=batches, width=width, paper_steps=stands_for_steps, hub_models=scale.hub_models)
+    return vary(run, {**changes, **run.scaled(measure)})
 
 
 def evaluation_digest(run: RunConfig, sources: Sources) -> str:
@@ -181,7 +163,3 @@ def evaluation_digest(run: RunConfig, sources: Sources) -> str:
             "evaluation folder, and some are not there; fetch SentEval's whole data, or leave eval.transfer false."
         )
     return sources.transfer_digest
-
-
-def _scaled(count: int, factor: float) -> int:
-    return max(1, round(count * factor))

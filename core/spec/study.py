@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core.spec.availability import unavailable
-from core.spec.profiles import BASES, PROFILES, profile_changes
+from core import methods
+from core.spec.profiles import PROFILES, profile_changes
 from core.spec.claim import Claim, Labels, matches
 from core.spec.run import RunConfig, Seed
 from core.spec.errors import UserError
@@ -130,7 +131,7 @@ class Study:
         run = self.paper_config(cell, "paper")
         if run.eval.transfer and sources.transfer_digest is None:
             return "the evaluation data has no transfer tasks"
-        return None if run.text is None else unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
+        return None if run.rewriting is None else unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
@@ -142,8 +143,9 @@ class Study:
         named = {**cell.changes, **cell.by_profile.get(profile, {})}
         if method == self.method:
             named = {**self.base_changes, **self.by_profile.get(profile, {}), **named}
-        run = vary(BASES[method], named)
-        whole = {path for path in named if getattr(BASES[method], path, None) is not None}
+        start = methods.method(method).paper
+        run = vary(start, named)
+        whole = {path for path in named if getattr(start, path, None) is not None}
         changes = profile_changes(run, profile)
         return vary(run, {p: v for p, v in changes.items() if p not in named and p.partition(".")[0] not in whole})
 

@@ -7,6 +7,7 @@ import difflib
 import json
 from collections.abc import Mapping
 
+from core import methods
 from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.numbers import decimal, whole
@@ -106,6 +107,8 @@ def _field(section: Section, public: str, path: str) -> str:
     names = public_names(type(section))
     if public in names:
         return names[public]
+    if isinstance(section, RunConfig) and public in methods.sections():
+        raise UserError(f"{path} cannot be set: method {section.method} has no section {public}.")
     near = difflib.get_close_matches(public, names, n=1)
     hint = f"did you mean {path[: len(path) - len(public)]}{near[0]}?" if near else f"known: {', '.join(sorted(names))}."
     raise UserError(f"There is no field {path}; {hint}")

@@ -1,6 +1,6 @@
 """MoCoSE Figures 5 and 6: collapse with a decay of 0, without and with the predictor."""
 
-from core.spec.profiles import constant, wrapping
+from core.methods.mocose.settings import constant, wrapping
 from core.spec.claim import Claim, above, all_of, below, collapsed, greater, sound
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study

@@ -1,6 +1,7 @@
 """MoCoSE Figure 7: singular values of the sentence vectors."""
 
-from core.spec.profiles import as_coded, rising, wrapping
+from core.methods.mocose.settings import rising, wrapping
+from core.spec.profiles import as_coded
 from core.spec.claim import Claim, all_of, greater
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study

@@ -1,6 +1,7 @@
 """MoCoSE Table 1: the seven STS tasks, beside SimCSE and what the paper copied from elsewhere."""
 
-from core.spec.profiles import as_coded, rising, wrapping
+from core.methods.mocose.settings import rising, wrapping
+from core.spec.profiles import as_coded
 from core.spec.claim import Claim, Contrast, Term, all_of, best, gains, greater, within
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study

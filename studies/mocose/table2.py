@@ -1,6 +1,7 @@
 """MoCoSE Table 2: seven transfer tasks; the paper prints development accuracies beside other papers' test accuracies."""
 
-from core.spec.profiles import as_coded, rising, wrapping
+from core.methods.mocose.settings import rising, wrapping
+from core.spec.profiles import as_coded
 from core.spec.claim import Claim, at_least, greater, within
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study

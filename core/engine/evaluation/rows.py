@@ -19,7 +19,6 @@ from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.result import PairBlock, Row, Status
-from core.spec.schedules import ema_decay, traceable_distance
 
 COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 
@@ -79,7 +78,7 @@ def final_evaluation(
     rows += direction_rows(vectors, "selected", step)
     rows.append(Row("selected", "dev", "spread", step, spread(vectors)))
     rows += spectrum_rows(vectors, "selected", step)
-    rows += distance_rows(config, step)
+    rows += model.method_rows(step)
     return ("collapsed" if spread(vectors) < COLLAPSED_SPREAD else "ok"), selected.pairs
 
 
@@ -88,19 +87,3 @@ def named_rows(found: Evaluation, scorer: Scorer, checkpoint: str, step: int) ->
     task = "STS-B" if len(scorer.geometry_of) > 1 else "dev"
     rows = evaluation_rows(found, scorer.tests, checkpoint, step, geometry_task=task)
     return [row._replace(task="dev") if row.task == scorer.dev else row for row in rows]
-
-
-def distance_rows(config: RunConfig, selected_step: int) -> list[Row]:
-    """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the selected step (D3)."""
-    if config.method != "mocose":
-        return []
-    size, batch, steps = config.queue.size, config.train.batch_size, config.train.steps
-
-    def at(step: int) -> float:
-        return traceable_distance(ema_decay(config.ema, step, steps), size, batch)
-
-    values = [value for value in map(at, range(1, steps + 1)) if value != float("inf")]
-    rows = [Row("last", "train", "mtd_nominal", steps, traceable_distance(config.ema.start, size, batch))]
-    rows.append(Row("last", "train", "mtd_at_start", 1, at(1)))
-    rows.append(Row("last", "train", "mtd_mean_over_run", steps, float(np.mean(values)) if values else float("inf")))
-    return rows + [Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at(selected_step))]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -16,20 +17,23 @@ from core.engine.encoder.dropout import DropoutStream, give
 from core.engine.encoder.bert import Embeddings, Encoder
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
-from core.engine.encoder.packing import Packed
+from core.engine.encoder.packing import Packed, pack
 from core.methods.perturbation import StaleGradient, changed_share
 from core.methods.queue import KeyQueue
-from core.engine.replay import Replayed, slots, spread
-from core.spec.schedules import ema_decay
+from core.engine.replay import Replayed, spread
+from core.methods import contrastive
+from core.methods.contrastive import Contrastive
+from core.methods.schedules import ema_decay, traceable_distance
 from core.engine.streams import torch_stream
 from core.engine.evaluation.view_difference import view_differences
-from core.spec.run import RunConfig
+from core.methods.mocose.settings import MoCoSERun
+from core.spec.result import Row
 
 
-class MoCoSE(nn.Module):
+class MoCoSE(Contrastive):
     """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
 
-    def __init__(self, config: RunConfig, encoder: Encoder, device: torch.device):
+    def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
         self.config = config
         weights = torch_stream(config.seed.model, "heads")
@@ -65,7 +69,7 @@ class MoCoSE(nn.Module):
     def replay(self) -> None:
         """Take every batch in one shape, and replay what is computed from it."""
         self.keyed, self.compared = Replayed(self._keyed, self, self.dropping), Replayed(self._compared, self, self.dropping)
-        self.slots = slots(self.config)
+        self.slots = self.config.longest
 
     def train(self, mode: bool = True) -> "MoCoSE":
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
@@ -149,6 +153,21 @@ class MoCoSE(nn.Module):
         if self.config.fgsm.gradient == "none":
             return {}
         return {"fgsm_changed_fraction": self.changed_share, **view_differences(self, batch)}
+
+    def method_rows(self, selected_step: int) -> list[Row]:
+        """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the selected step (D3)."""
+        size, batch, steps = self.config.queue.size, self.config.train.batch_size, self.config.train.steps
+
+        def at(step: int) -> float:
+            return traceable_distance(ema_decay(self.config.ema, step, steps), size, batch)
+
+        values = [value for value in map(at, range(1, steps + 1)) if value != float("inf")]
+        return [
+            Row("last", "train", "mtd_nominal", steps, traceable_distance(self.config.ema.start, size, batch)),
+            Row("last", "train", "mtd_at_start", 1, at(1)),
+            Row("last", "train", "mtd_mean_over_run", steps, float(np.mean(values)) if values else float("inf")),
+            Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at(selected_step)),
+        ]
 
     def sign_at(self, batch: Packed) -> Tensor:
         """Sign of the gradient of the loss at these sentences' word embeddings, (T, hidden), in the mode the model is in, without
@@ -246,3 +265,14 @@ class MoCoSE(nn.Module):
         if augmented is not None:
             self.augmenting.set_state(augmented)
         return sign, self._keys(other, sign) if both else keys
+
+
+class Views(contrastive.Views):
+    """Each batch once, for the model makes its views itself, and beside it what the target branch reads where it has a text of its own."""
+
+    def make(self, indices: Sequence[int]) -> tuple[Packed, ...]:
+        tables = [self.text.table] if self.text.rewritten is None else [self.text.table, self.text.rewritten]
+        return tuple(pack([table[i] for i in indices], self.device) for table in tables)
+
+
+Model = MoCoSE

@@ -1,22 +1,12 @@
-"""Learning rate, EMA decay and maximum traceable distance, as functions of the step."""
+"""EMA decay and maximum traceable distance, as functions of the step."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from core.spec.run import EMA, Train
-
-
-def learning_rate(train: Train, step: int) -> float:
-    """Rate of optimiser step `step` (1 at the first): linear warm-up, then linear decay to 0 after the last (D31).
-
-    Without warm-up the first step has the full rate, as the released trainers have.
-    """
-    done = step - 1
-    warmup = round(train.warmup_fraction * train.steps)
-    if done < warmup:
-        return train.learning_rate * done / warmup
-    return train.learning_rate * max(0.0, (train.steps - done) / (train.steps - warmup))
+if TYPE_CHECKING:
+    from core.methods.mocose.sections import EMA
 
 
 def ema_decay(ema: EMA, update: int, steps: int) -> float:

@@ -1,7 +1,7 @@
-"""The configuration sections that make up a method: heads, loss, queues, branches, augmentation, repetition.
+"""MoCoSE's configuration sections: heads, queue, target branch, EMA, FGSM, augmentation.
 
-Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D84). A
-default is the profile `repaired`'s; `core.spec.profiles` says where the paper has another value.
+Each field that stands for a known difference between the paper and its code carries the deviation's number. A default is the profile
+`repaired`'s; `settings.py` says where the paper has another value.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from core.spec.errors import UserError
+from core.spec.run import Switch
 from core.spec.section import Section
-
-Switch = Literal["on", "off"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +35,6 @@ class Heads(Section):
             raise UserError(f"heads.dropout is {self.dropout}, but a dropout rate lies in [0, 1).")
         if self.predictor_hidden is not None and self.predictor_layers < 2:
             raise UserError("heads.predictor_hidden has no effect with fewer than 2 predictor layers; leave it none.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loss(Section):
-    """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
-
-    temperature: float = 0.05  # D32
-    in_batch_negatives: bool = True  # D1: False is MoCoSE eq. 3, queue only
-
-    def check(self):
-        if self.temperature <= 0:
-            raise UserError(f"loss.temperature is {self.temperature}, but it must be above 0.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,23 +69,6 @@ class NegativeQueue(Section):
             raise UserError("queue.clusters goes with queue.negatives=kmeans and with nothing else; set both or neither.")
         if self.clusters is not None and not 1 <= self.clusters <= self.size:
             raise UserError(f"queue.clusters is {self.clusters}, but it must lie between 1 and queue.size={self.size}.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MomentumQueue(Section):
-    """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
-
-    size: int = 160  # in sentences: 2.5 x 64
-    view: Literal["original", "repeated"] = "original"  # D70
-    cut_first_batch: bool = True  # D70: the released code keeps the first batch whole even if size < batch
-
-    @classmethod
-    def label(cls):
-        return "queue"
-
-    def check(self):
-        if self.size < 1:
-            raise UserError(f"queue.size is {self.size}; for no queue set queue=none and momentum=none.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,47 +157,3 @@ class Augmentation(Section):
     def active(self) -> bool:
         """Whether any of them is on."""
         return self.position_shuffle != "off" or self.token_cutoff > 0 or self.feature_cutoff > 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repetition(Section):
-    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (dossier 2.1).
-
-    `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table 10, D72).
-    """
-
-    rate: float = 0.32  # D67
-    unit: Literal["subword", "word", "stopword", "mask"] = "subword"
-    range: Literal["paper", "released"] = "paper"  # D61
-    cap: int | None = 10  # D62
-    recut: bool = False  # D62: cut the repeated sequence at data.max_length again (word mode always is)
-    protect_special: bool = True  # D63
-    resample: Literal["per_epoch", "static"] = "per_epoch"  # D64
-
-    @classmethod
-    def label(cls):
-        return "dup"
-
-    def check(self):
-        if not 0.0 < self.rate <= 1.0:
-            raise UserError(f"dup.rate is {self.rate}, but it lies in (0, 1]; set dup=none for no repetition.")
-        if self.cap is not None and self.cap < 1:
-            raise UserError(f"dup.cap is {self.cap}, but it must be at least 1, or none.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Momentum(Section):
-    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (dossier 2.2)."""
-
-    lambda_: float = 0.995  # D73
-    init: Literal["pretrained_copy", "random"] = "pretrained_copy"  # D60
-    head: Literal["online", "ema"] = "online"  # D68
-    dropout: Switch = "off"  # D68
-    when: Literal["after_forward", "after_optimizer"] = "after_forward"  # D69
-
-    def check(self):
-        if not 0.0 < self.lambda_ < 1.0:
-            raise UserError(
-                f"momentum.lambda is {self.lambda_}, but it lies strictly between 0 and 1; "
-                "to switch the queue off set queue=none and momentum=none (D73)."
-            )

@@ -1,0 +1,154 @@
+"""ESimCSE: SimCSE with repetition in the second view and a momentum queue (ESimCSE dossier, sections 1 and 2)."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.engine.encoder.bert import Encoder
+from core.engine.encoder.packing import Packed, pack
+from core.engine.replay import Replayed
+from core.engine.streams import torch_stream
+from core.methods import contrastive, ema
+from core.methods.contrastive import TrainingText
+from core.methods.esimcse.settings import ESimCSERun
+from core.methods.heads import INITIAL_SPREAD
+from core.methods.queue import VectorQueue
+from core.methods.repetition import insertions, repeat_tokens, repeat_words, stream_for
+from core.methods.simcse.model import SimCSE
+
+
+class ESimCSE(SimCSE):
+    """The model of one run. Without a queue it is SimCSE's loss on the views that it gets."""
+
+    def __init__(self, config: ESimCSERun, encoder: Encoder, device: torch.device):
+        super().__init__(config, encoder, device)
+        self.kept_vectors = self._kept_vectors
+        followed = [(self.momentum_encoder, encoder), (self.momentum_head, self.head)]
+        followed = [(slow, fast) for slow, fast in followed if slow is not None]
+        self.averaged = ema.averaged_pairs([slow for slow, _ in followed], [fast for _, fast in followed])
+
+    def follow(self) -> None:
+        """Make the momentum encoder and its queue, as far as the run has them."""
+        self.momentum_encoder = self.momentum_head = self.queue = None
+        self._waiting: Packed | None = None  # what after_step is to push (D69)
+        momentum = self.config.momentum
+        if momentum is None:
+            return
+        self.momentum_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
+        if momentum.init == "random":
+            randomise(self.momentum_encoder, torch_stream(self.config.seed.model, "momentum encoder"))  # D60
+        if momentum.head == "ema":
+            self.momentum_head = copy.deepcopy(self.head).requires_grad_(False)  # D68
+        self.queue = VectorQueue(self.config.queue)
+
+    def replay(self) -> None:
+        super().replay()
+        self.kept_vectors = Replayed(self._kept_vectors, self, self.dropping)
+
+    def train(self, mode: bool = True) -> "ESimCSE":
+        """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
+        super().train(mode)
+        if self.config.momentum is not None and self.config.momentum.dropout == "off":
+            self.momentum_encoder.eval()
+        return self
+
+    def loss(self, views: Packed, kept: Packed | None = None) -> Tensor:
+        """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences; `kept` is what
+        goes through the momentum encoder (queue.view), B sentences, or None without a queue.
+
+        Order (dossier 2.2): encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
+        momentum.when=after_optimizer the last two wait for `after_step`, so what is pushed lags one step less (D69).
+        """
+        if self.queue is None:
+            return super().loss(views)
+        kept = self.shaped(kept)
+        negatives = self.queue.visible()  # (width, hidden)
+        views = self.shaped(views)
+        loss = self.compared(views) if negatives is None else self.compared(views, negatives)
+        if self.config.momentum.when == "after_forward":
+            self._enqueue(kept)
+        else:
+            self._waiting = kept
+        return loss
+
+    def after_step(self) -> None:
+        """What follows the optimiser step (D69)."""
+        if self._waiting is not None:
+            self._enqueue(self._waiting)
+            self._waiting = None
+
+    def _kept_vectors(self, kept: Packed) -> Tensor:
+        """What the queue gets, (B, hidden), from the momentum weights."""
+        head = self.momentum_head if self.momentum_head is not None else self.head
+        return head(self.momentum_encoder(kept))
+
+    @torch.no_grad()
+    def _enqueue(self, kept: Packed) -> None:
+        """Move the momentum weights, then push this batch's vectors from them."""
+        ema.update(*self.averaged, self.config.momentum.lambda_)
+        self.queue.push(self.kept_vectors(kept))
+
+
+class Views(contrastive.Views):
+    """Each batch twice, as 2B sentences, the second time with repetitions; and what goes through the momentum encoder, or None."""
+
+    def __init__(self, config: ESimCSERun, text: TrainingText, device: torch.device, drawing: random.Random):
+        super().__init__(config, text, device, drawing)
+        self.inserted = insertions(config.dup, text.tokenizer) if config.dup is not None else ()
+
+    def make(self, indices: Sequence[int]) -> tuple[Packed, Packed | None]:
+        first = [self.text.table[i] for i in indices]
+        second = self._second(indices, first)
+        queue = self.config.queue
+        kept = None if queue is None else pack(second if queue.view == "repeated" else first, self.device)
+        return pack(first + second, self.device), kept
+
+    def skip(self, indices: Sequence[int]) -> None:
+        dup = self.config.dup
+        if dup is None or dup.resample != "per_epoch":
+            return  # nothing is drawn from a stream that goes on
+        if dup.unit == "subword":
+            self._second(indices, [self.text.table[i] for i in indices])
+        else:
+            self._repeated(indices)
+
+    def _second(self, indices: Sequence[int], first: list[np.ndarray]) -> list[np.ndarray]:
+        """The second views' token ids."""
+        dup, longest = self.config.dup, self.config.data.max_length
+        if dup is None:
+            return first
+        if dup.unit == "subword":
+            return [
+                repeat_tokens(tokens, dup, longest, stream_for(dup, self.drawing, int(i))) for tokens, i in zip(first, indices)
+            ]
+        encoded = self.text.tokenizer(self._repeated(indices), truncation=True, max_length=longest)["input_ids"]
+        return [np.array(ids, dtype=np.int32) for ids in encoded]
+
+    def _repeated(self, indices: Sequence[int]) -> list[str]:
+        """The sentences with words written twice, or others put in (Table 10)."""
+        dup = self.config.dup
+        return [repeat_words(self.text.sentences[i], dup, stream_for(dup, self.drawing, int(i)), self.inserted) for i in indices]
+
+
+@torch.no_grad()
+def randomise(encoder: Encoder, generator: torch.Generator) -> None:
+    """New BERT weights in place: N(0, 0.02) for matrices, 1 and 0 for LayerNorm, 0 for biases (D60)."""
+    for module in encoder.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.weight.fill_(1.0)
+            module.bias.zero_()
+        elif isinstance(module, (nn.Linear, nn.Embedding)):
+            module.weight.copy_(torch.randn(module.weight.shape, generator=generator) * INITIAL_SPREAD)
+            if isinstance(module, nn.Linear):
+                module.bias.zero_()
+            elif module.padding_idx is not None:
+                module.weight[module.padding_idx].zero_()
+
+
+Model = ESimCSE

@@ -1,0 +1,50 @@
+"""SimCSE's runs: their rules and the three profiles. No torch. SimCSE is the papers' baseline; it has no section of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core.spec.errors import UserError
+from core.spec.method import Method
+from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, RunConfig, Seed, Selection, Train
+
+
+def check_two_views(run: RunConfig) -> None:
+    """The rules of every method that contrasts two views by one encoder and its head."""
+    if run.eval.head is None or run.eval.vector is not None:
+        raise UserError(f"method {run.method} needs eval.head and takes no eval.vector.")
+    if not run.loss.in_batch_negatives:
+        raise UserError(f"method {run.method} has in-batch negatives by definition; leave loss.in_batch_negatives true.")
+    if run.eval.apply_augmentation:
+        raise UserError("eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21).")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimCSERun(RunConfig):
+    """One run of SimCSE."""
+
+    method: Literal["simcse"] = "simcse"
+
+    def check(self):
+        RunConfig.check(self)
+        check_two_views(self)
+
+
+PAPER = SimCSERun(
+    scale="paper",
+    data=Data(digest="", rows=1_000_000, padding="dynamic"),
+    encoder=Encoder(digest=""),
+    loss=Loss(),
+    train=Train(steps=PAPER_STEPS, weight_decay=0.0, precision="fp16"),
+    eval=Evaluation(digest="", every=125, head="off"),
+    select=Selection(),
+    sts=STS(),
+    seed=Seed(),
+)
+
+METHOD = Method(
+    paper=PAPER,
+    repaired={},
+    released={"data.drop_last": False, "train.adamw": "transformers", "seed.data": 42},  # D78, D84, D35
+)

@@ -1,0 +1,39 @@
+"""What a method says of itself, without torch: its runs, its three profiles, and how its sections follow a scale."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.spec.run import RunConfig
+from core.spec.section import public_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A method. `paper` is its base configuration under the profile `paper`, in the papers' units.
+
+    `repaired` is what that profile changes in it, and `released` what that one changes beyond: values by dotted path. A path whose
+    section a run lacks is passed over. A mapping as a value says which values become which others, and leaves the rest.
+    """
+
+    paper: RunConfig
+    repaired: Mapping[str, Any]
+    released: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name that `method` has in its runs, and its folder."""
+        return self.paper.method
+
+    @property
+    def run(self) -> type[RunConfig]:
+        """The class of its runs."""
+        return type(self.paper)
+
+    def sections(self) -> frozenset[str]:
+        """The sections that its runs may have beyond those of every run."""
+        own, shared = (({public_name(field.name) for field in dataclasses.fields(cls)}) for cls in (self.run, RunConfig))
+        return frozenset(own - shared)
