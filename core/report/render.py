@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -172,7 +173,8 @@ def _table_files(result: StudyResult) -> dict[str, bytes]:
 
 
 def _picture(result: StudyResult) -> Picture:
-    with drawing():
+    with drawing(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name may have letters that no font of ours has
         drawn = figure(result)
         seen = pixels(drawn)
         files = {f"{result.study.name}.png": png_bytes(seen), f"{result.study.name}.pdf": pdf_bytes(drawn)}

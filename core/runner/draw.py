@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,6 +113,7 @@ class Drawing:
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
         """Draw tables and figures from what is stored; the page's sections."""
+        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
         report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
 
         def drawn() -> object:
