@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.store import console
 
 console.open_closed()  # before any import can open a file in a standard stream's place
 
-# ruff: noqa: E402
-from core.runner import cli, devices, pace, plan as planning
-from core.data import fetch
-from core.store import files
+from core.data import fetch, hf
 from core.data import sources as finding
+from core.data.own import on_own, read_pairs
+from core.runner import cli, devices, pace
+from core.runner import plan as planning
 from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.estimate import history
+from core.runner.keeping import with_models
+from core.runner.passed_over import passed_over
 from core.runner.plan import Plan
-from core.store.store import Store
 from core.runner.train import Training, cache_folder
-from core.spec.profiles import PROFILES
+from core.spec import fields
 from core.spec.errors import UserError
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
+from core.store import files
+from core.store.store import Store
 
 HOME = Path(__file__).resolve().parent
 # Imported or called before the first fork: transformers loads its parts only when they are used, and the demo's sets are made once.
@@ -43,6 +47,7 @@ class Surroundings:
 
     studies: Sequence[Study]
     find: Callable[[str], Study]
+    groups: Mapping[str, Sequence[Study]] = field(default_factory=dict)  # names that stand for several studies
     job: str = "core.engine.job:run"
     warm: tuple[str, ...] = WARM
     home: Path = HOME
@@ -75,7 +80,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
 
 def _shipped() -> Surroundings:
     studies = importlib.import_module("studies")
-    return Surroundings(studies=studies.STUDIES, find=studies.find)
+    return Surroundings(studies=studies.STUDIES, find=studies.find, groups=studies.GROUPS)
 
 
 class Command:
@@ -95,13 +100,17 @@ class Command:
         """Do it; the exit status."""
         if self.options.mode == "list":
             return self.list()
-        chosen = self.around.studies if self.options.all else [self.around.find(name) for name in self.options.studies]
-        studies = list({study.name: study for study in chosen}.values())
+        if self.options.mode == "fields":
+            return self.fields()
+        studies = self.chosen()
+        for line in passed_over(self.options, studies):
+            print(line)
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
             return self.drawing.redraw(studies)
         scale = self.scale()
         seeds = self.options.seeds or scale.seeds
         found = self.sources(scale, studies)
+        scale, studies = self.on_data(scale, studies, found)
         if self.options.settings:
             studies = [self.varied(study, scale, found) for study in studies]
         if self.options.last:
@@ -121,6 +130,8 @@ class Command:
             studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
             use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,
         )  # fmt: skip
+        if self.options.keep_models:
+            plan = with_models(plan, self.store)
         match self.options.mode:
             case "plan":
                 return self.plan(plan, scale)
@@ -133,6 +144,22 @@ class Command:
             self.publish([run.run_id for run in plan.runs])
         self.drawing.draw(studies, scale, found, seeds)
         return status
+
+    def chosen(self) -> list[Study]:
+        """The studies that are named, each once, or with --all every study."""
+        if self.options.all:
+            return list(self.around.studies)
+        found: dict[str, Study] = {}
+        for name in self.options.studies:
+            if name in self.around.groups:
+                found |= {study.name: study for study in self.around.groups[name]}
+                continue
+            study = self.around.find(name)
+            found[study.name] = study
+            others = [other.name for other in self.around.studies if other.name.endswith(f"-{name}") and other.name != study.name]
+            if others:
+                print(f"{name} is {study.name}; {' and '.join(others)} has to be named in full.")
+        return list(found.values())
 
     def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
@@ -170,18 +197,52 @@ class Command:
         """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
         options = self.options
         if scale.name == "demo":
-            if options.data_dir or options.encoder or options.other_encoders:
-                raise UserError("Scale demo has its own text and encoder; leave out --data-dir and --encoder, or add --scale mini.")
+            if options.data_dir or options.encoder or options.other_encoders or options.text is not None or options.pairs:
+                raise UserError(
+                    "Scale demo has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
+                )
             return finding.demo_sources()
-        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders)
-        if options.mode in ("render", "status") and not (options.data_dir and options.encoder):
+        places = finding.local_places(options.data_dir, options.encoder, options.other_encoders, *self.own_data())
+        own = places.own_text or places.pairs
+        if options.mode in ("render", "status") and not own and not (options.data_dir and options.encoder):
             recorded = finding.recorded_sources(scale, self.store)  # what is drawn needs no data, only to know which it was
             if recorded is None:
                 raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
             return recorded
+        fetching = not (own or (options.data_dir and options.encoder))
         used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
         others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
-        return finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
+        if options.mode == "plan" and fetching:
+            print("Nothing is fetched for a plan.")
+            return finding.planned_sources(scale, self.store, places, others)
+        found = finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
+        if places.own_text:
+            console.say(f"Training text {places.corpus_name}: {found.sources.corpus_rows} sentences.")
+        for name, path in places.pairs:
+            console.say(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
+        return found
+
+    def on_data(self, scale: Scale, studies: list[Study], found: finding.Found) -> tuple[Scale, list[Study]]:
+        """Scale and studies on a text or pairs of one's own, or with another encoder than the first in this folder: under other names."""
+        if own := found.own_data():
+            return on_own(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
+        local = found.places.encoder is not None and self.options.mode != "verify"
+        other = finding.another(found, finding.recorded_sources(scale, self.store)) if local else ""
+        if other and (self.options.all or self.options.resolve):
+            raise UserError(
+                f"{self.results} has runs of scale {scale.name} with another encoder or other data than {other}; "
+                "give another --results-dir, since a page and a ledger are for one."
+            )
+        if other:
+            console.say(f"{self.results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
+        return scale, [study.on(other, own=False) if other else study for study in studies]
+
+    def own_data(self) -> tuple[Path | None, list[tuple[str, Path]]]:
+        """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""
+        def file(place: str, kind: str) -> Path:
+            return hf.written(place, kind, cache_folder()) if place.startswith("hf:") else Path(place).expanduser().absolute()
+        text = None if self.options.text is None else file(self.options.text, "text")
+        return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 
     def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
         """The study under the user's --set, which has to fit a run of each of its methods, with a name of its own."""
@@ -192,9 +253,14 @@ class Command:
         varied = [study.with_settings(self.options.settings, sample) for sample in samples]  # equal, where none is refused
         return varied[0]
 
+    def fields(self) -> int:
+        """Print what --set can change."""
+        print("\n".join([fields.HEAD, *(line for one in fields.fields(self.options.fields or None) for line in one.lines())]))
+        return 0
+
     def list(self) -> int:
-        """Print every study."""
-        for study in self.around.studies:
+        """Print the studies, or those that are named."""
+        for study in self.chosen() or self.around.studies:
             print(f"{study.name:20} {study.paper}, {study.title}: {study.caption} ({len(study.cells)} cells)")
         return 0
 
@@ -233,7 +299,7 @@ class Command:
         own = [run for run in runs if self.store.has(run)]
         for identity in own:
             self.store.publish(identity, self.published)
-        print(f"Published {len(own)} runs to {self.published / 'runs'}.")
+        console.say(f"Published {len(own)} runs to {self.published / 'runs'}.")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Not counted: everything element by element (dropout, GELU, LayerNorm, softmax), 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -90,7 +91,7 @@ def _head_layers(config: RunConfig, shape: Shape) -> list[tuple[int, int]]:
     layers = [(h, h)] + [(h, h)] * (config.heads.projection_layers - 1) + [(h, out)] * (config.heads.projection_layers > 0)
     depth = config.heads.predictor_layers
     widths = [out, *[inner] * (depth - 1), out] if depth else []
-    return layers + list(zip(widths, widths[1:]))
+    return layers + list(itertools.pairwise(widths))
 
 
 def _backward(product: Product) -> list[Product]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 import torch
 
@@ -18,8 +18,8 @@ from benchmarks.step import OurTraining
 from benchmarks.timing import Row, alternated, now
 from core.engine.batches import batch_indices
 from core.engine.text import training_text
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 
 
 class PeerTraining:
@@ -79,7 +79,7 @@ class PeerTraining:
             trainer.remove_callback(PrinterCallback)
             trainer.train()
         torch.set_num_threads(self.setting.threads)
-        return [after - before for before, after in zip(stamps[1:-1], stamps[2:-1])]
+        return [after - before for before, after in pairwise(stamps[1:-1])]
 
 
 def config_hidden(words) -> int:

@@ -8,6 +8,7 @@ With dropout off its loss is ours (tests/test_benchmarks.py).
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -19,16 +20,16 @@ from transformers import AutoModel
 
 from benchmarks.setting import Setting
 from benchmarks.timing import now
-from core.methods import heads
-from core.engine.batches import batch_indices
-from core.engine.encoder.dropout import Dropout
-from core.engine.encoder.bert import from_pretrained
-from core.engine.optimiser import learning_rate
-from core.methods.schedules import ema_decay
-from core.engine.streams import torch_stream
 from core.data.sts import StsSet
+from core.engine.batches import batch_indices
+from core.engine.encoder.bert import from_pretrained
+from core.engine.encoder.dropout import Dropout
+from core.engine.optimiser import learning_rate
+from core.engine.streams import torch_stream
 from core.engine.tokens import TokenTable
 from core.engine.trainer import precision
+from core.methods import heads
+from core.methods.schedules import ema_decay
 from core.spec.run import RunConfig
 
 EVALUATION_BATCH = 128
@@ -153,7 +154,7 @@ class PlainTraining:
         for _ in range(steps + 1):
             self._one_step()
             stamps.append(now(self.device))
-        return [after - before for before, after in zip(stamps, stamps[1:])]
+        return [after - before for before, after in itertools.pairwise(stamps)]
 
     def _one_step(self) -> float:
         self.step += 1

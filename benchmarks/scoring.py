@@ -12,10 +12,10 @@ from benchmarks import floor, plain
 from benchmarks.setting import Setting
 from benchmarks.step import shape_of
 from benchmarks.timing import Row, now
-from core.engine.evaluation.evaluation import average, evaluate
-from core.methods.mocose.model import MoCoSE
-from core.engine.evaluation.scorer import TOKENS_PER_BATCH, token_batches
 from core.data.sts import StsSet
+from core.engine.evaluation.evaluation import average, evaluate
+from core.engine.evaluation.scorer import TOKENS_PER_BATCH, token_batches
+from core.methods.mocose.model import MoCoSE
 
 SAME = 0.01  # points by which the two loops' averages may differ: rounding moves ranks of near-equal cosines
 

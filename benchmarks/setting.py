@@ -9,14 +9,14 @@ from pathlib import Path
 
 import torch
 
+from core.data.sources import Found, demo_sources, local_places, local_sources
 from core.engine import job
 from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.scorer import Scorer
 from core.engine.tokens import TokenTable
-from core.data.sources import Found, demo_sources, local_places, local_sources
+from core.spec.execution import Execution
 from core.spec.profiles import base
 from core.spec.run import RunConfig
-from core.spec.execution import Execution
 from core.spec.scale import DEMO, MINI, SCALES, at_scale
 from core.spec.vary import vary
 

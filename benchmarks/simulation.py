@@ -15,7 +15,19 @@ import numpy as np
 
 from core.report.sequential import LOOKS, alpha_at, claim_p, on_values, settled, tails
 from core.spec.claim import (
-    ROUNDING, Claim, Contrast, all_of, any_of, at_least, best, differ, gains, greater, scatters_more, truth, within,
+    ROUNDING,
+    Claim,
+    Contrast,
+    all_of,
+    any_of,
+    at_least,
+    best,
+    differ,
+    gains,
+    greater,
+    scatters_more,
+    truth,
+    within,
 )  # fmt: skip
 
 CELLS = tuple((name,) for name in "abcdef")
@@ -104,7 +116,7 @@ def careless(claim: Claim, runs: np.ndarray) -> np.ndarray:
     contrasts, found = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int)
     for n in range(3, runs.shape[2] + 1):
         tested = {contrast: tails(values_of(contrast, runs, n)) for contrast in contrasts}
-        p = claim_p(replace(claim, margin=None), lambda contrast, shift: tested[contrast])
+        p = claim_p(replace(claim, margin=None), lambda contrast, shift, tested=tested: tested[contrast])
         found = np.where(found == 0, settled(p, 0.025 / len(CLAIMS)), found)
     return found
 
@@ -151,7 +163,7 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             mine = (chosen == place) & np.isfinite(promise[place])
             target = looks[mine][:, cells[place]].min(1, keepdims=True) + 1
             looks[np.ix_(np.flatnonzero(mine), cells[place])] = np.maximum(looks[mine][:, cells[place]], target)
-    return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found)], axis=0)
+    return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0)
 
 
 def worlds() -> Iterator[World]:

@@ -47,7 +47,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
             slot.close()
     first, *others = crowds
     for crowd in others:
-        ratio = statistics.median(rate / one for rate, one in zip(rates[crowd.name], rates[first.name]))
+        ratio = statistics.median(rate / one for rate, one in zip(rates[crowd.name], rates[first.name], strict=True))
         target = ">= 1.8" if setting.scale == "demo" and setting.device.type == "cpu" else ""
         yield Row("slots", setting.name, f"throughput of {crowd.name} / {first.name}", ratio, "x", target)
     if memory:

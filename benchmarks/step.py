@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import torch
@@ -13,8 +13,8 @@ from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
 from core import methods
 from core.engine.batches import batch_indices, training_batches
-from core.methods.contrastive import TrainingText
 from core.engine.trainer import train
+from core.methods.contrastive import TrainingText
 from core.spec.run import RunConfig
 from core.spec.vary import vary
 
@@ -38,7 +38,7 @@ class OurTraining:
         stamps: list[float] = []
         config = vary(self.config, {"train.steps": steps + 2, "eval.every": steps + 2})
         train(config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None)
-        return [after - before for before, after in zip(stamps[1:], stamps[2:])]
+        return [after - before for before, after in pairwise(stamps[1:])]
 
     def _stamped(self, stamps: list[float], count: int) -> Iterator[tuple]:
         for batch in islice(self.batches, count):

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import senteval_folder
+
 import studies
-from core.runner.plan import Plan, plan
 from core.data.sources import Found, local_places, local_sources
-from core.store.store import Store
+from core.runner.plan import Plan, plan
 from core.spec.scale import MINI
+from core.store.store import Store
 
 DRIVER = Path(__file__).with_name("driver.py")
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")  # a command with six runs

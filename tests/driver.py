@@ -8,8 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import run_study  # noqa: E402
-import studies  # noqa: E402
+import run_study
+import studies
 
 
 @dataclass

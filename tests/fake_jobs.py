@@ -51,7 +51,7 @@ def behave(asked: str) -> None:
             os.kill(os.getpid(), int(argument))
             signal.pause()
         case "flood":
-            for i in range(int(argument)):
+            for _ in range(int(argument)):
                 print("x" * 1000)
             raise ValueError("after a long log")
 

@@ -53,7 +53,7 @@ class FakeStore:
         rows = [
             (checkpoint, task, f"spearman_{aggregate}", 300, value + offset - (checkpoint == "last"))
             for checkpoint in ("selected", "last")
-            for task, offset in (*zip(scale.tests, np.linspace(-1, 1, len(scale.tests))), ("avg", 0.0), ("dev", 0.0))
+            for task, offset in (*zip(scale.tests, np.linspace(-1, 1, len(scale.tests)), strict=True), ("avg", 0.0), ("dev", 0.0))
             for aggregate in ("all", "mean", "wmean")
         ]
         rows += [("curve", "dev", "spearman_all", step, value * step / 300) for step in (100, 200, 300)]

@@ -10,17 +10,17 @@ from dataclasses import replace
 
 from core.spec.claim import Claim, all_of, greater
 from core.spec.identity import run_id
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.result import Result, Row
 from core.spec.scale import SCALES
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from tests import fake_jobs
 
 LEVELS = {128: 56.0, 256: 50.0, 384: 53.0, 512: 53.0}  # by queue size
-DRAWN = dict(zip(LEVELS, (256, 512, 1024, 2048)))  # which numbers a size draws
+DRAWN = dict(zip(LEVELS, (256, 512, 1024, 2048), strict=True))  # which numbers a size draws
 SD = 0.1
 SALT = 25  # chosen so that what no run can tell is seen early: at 12 seeds, and everything else by 5
-NAMES = dict(zip("abcd", LEVELS))
+NAMES = dict(zip("abcd", LEVELS, strict=True))
 
 
 def run(config, execution, progress) -> Result:

@@ -1,14 +1,13 @@
 """Both methods' training step a second time, in the plainest way: padded batches, transformers' own modules, loops, autograd.
 
-Written from the dossiers, without anything from core.engine but the configuration. Dropout is off throughout.
+Written from studies/reference and the papers' equations, without anything from core.engine but the configuration. Dropout is off throughout.
 """
 
 import copy
 import math
 
-import torch
-
 import tiny
+import torch
 
 
 class PlainMoCoSE:
@@ -21,7 +20,7 @@ class PlainMoCoSE:
         self.projection = [torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN), torch.nn.LayerNorm(tiny.HIDDEN, 1e-12)]
         self.predictor = [torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN), torch.nn.LayerNorm(tiny.HIDDEN, 1e-12),
                           torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN)]
-        for module, state in zip(self.projection + self.predictor, weights):
+        for module, state in zip(self.projection + self.predictor, weights, strict=True):
             module.load_state_dict(state)
         self.target_layers = copy.deepcopy(bert.encoder)
         self.target_pooler = copy.deepcopy(self.pooler)
@@ -57,9 +56,9 @@ class PlainMoCoSE:
         eta = self.eta()
         with torch.no_grad():
             pairs = [(self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler)]
-            pairs += list(zip(self.target_projection, self.projection))
+            pairs += list(zip(self.target_projection, self.projection, strict=True))
             for target, online in pairs:
-                for p, q in zip(target.parameters(), online.parameters()):
+                for p, q in zip(target.parameters(), online.parameters(), strict=True):
                     p.copy_(eta * p + (1 - eta) * q)
         _, y = embed()
         cls = run_layers(self.bert.encoder, x, bias)[:, 0]
@@ -85,7 +84,7 @@ def run_layers(encoder, x, bias):
 
 
 def plain_esimcse_step(bert, momentum_bert, head, first, second, queue, decay):
-    """Loss of one ESimCSE step, dossier 2.2: encode, move the momentum weights, contrast; then what is pushed."""
+    """Loss of one ESimCSE step, studies/reference/methods.md: encode, move the momentum weights, contrast; then what is pushed."""
     def cls(model, arrays):
         ids, mask = tiny.padded(arrays, max(map(len, arrays)))
         return model(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
@@ -93,7 +92,7 @@ def plain_esimcse_step(bert, momentum_bert, head, first, second, queue, decay):
     z1 = torch.tanh(cls(bert, first) @ head.weight.T + head.bias)
     z2 = torch.tanh(cls(bert, second) @ head.weight.T + head.bias)
     with torch.no_grad():
-        for p, q in zip(momentum_bert.parameters(), bert.parameters()):
+        for p, q in zip(momentum_bert.parameters(), bert.parameters(), strict=True):
             p.copy_(decay * p + (1 - decay) * q)
     loss = 0.0
     for i in range(len(first)):

@@ -6,12 +6,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from places import SHARED
 
 
 def data_dir() -> Path:
     """The folder with senteval/: $ABLATION_DATA_DIR, or shared/data beside the repository."""
     named = os.environ.get("ABLATION_DATA_DIR")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(named) if named else SHARED / "data"
     if not (folder / "senteval" / "STS").is_dir():
         pytest.skip(f"no SentEval data in {folder}; set ABLATION_DATA_DIR to a folder with senteval/ in it")
     return folder

@@ -1,4 +1,4 @@
-"""Whole trainings a second time: padded, in float64, every operation written out, from the dossiers and the papers' equations.
+"""Whole trainings a second time: padded, in float64, every operation written out, from studies/reference and the papers' equations.
 
 Nothing of core.engine is used. Weights are a dictionary by the names that the model under test gives them; dropout masks come from
 outside, as they were drawn, and are spread over the padding here.
@@ -6,9 +6,8 @@ outside, as they were drawn, and are spread over the padding here.
 
 import math
 
-import torch
-
 import tiny
+import torch
 
 
 class Drops:
@@ -100,7 +99,7 @@ class Optimiser:
         clip = min(1.0, self.train.clip_norm / (whole + 1e-6))
         rate, self.t, t = self.train.learning_rate * (1 - self.t / self.train.steps), self.t + 1, self.t + 1
         b1, b2, eps = self.train.beta1, self.train.beta2, self.train.epsilon
-        for name, g in zip(self.trained, gradients):
+        for name, g in zip(self.trained, gradients, strict=True):
             p, g = self.w[name].detach(), clip * g
             lr = rate * (self.train.new_layer_factor if name.startswith(self.new) else 1.0)
             wd = self.train.weight_decay if p.ndim > 1 else 0.0

@@ -1,10 +1,11 @@
 """A study of two cells and a store with values for them, for tests of what is drawn from a store."""
 
+from fake_store import SOURCES, FakeStore, config_of
+
 from core.report.cells import gather
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import DEMO
 from core.spec.study import Study
-from fake_store import SOURCES, FakeStore, config_of
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
@@ -13,12 +14,12 @@ def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
 
 def small(**changes):
     """Two cells, a and b, of which a is the reference."""
-    fields = dict(
-        name="mocose-small", paper="mocose", title="Table 0", caption="Small", method="mocose",
-        axes=(Axis(name="size", title="Size", labels=("a", "b")),), rows=None, columns="size",
-        cells=(Cell(labels=("a",), changes={"queue.size": 256}, published=50.0), Cell(labels=("b",), changes={"queue.size": 512})),
-        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
-    )  # fmt: skip
+    fields = {
+        "name": "mocose-small", "paper": "mocose", "title": "Table 0", "caption": "Small", "method": "mocose",
+        "axes": (Axis(name="size", title="Size", labels=("a", "b")),), "rows": None, "columns": "size",
+        "cells": (Cell(labels=("a",), changes={"queue.size": 256}, published=50.0), Cell(labels=("b",), changes={"queue.size": 512})),
+        "metric": Metric(task="avg", title="Average"), "figure": FigureSpec(kind="grouped", x="size"), "reference": ("a",),
+    }  # fmt: skip
     return Study(**{**fields, **changes})
 
 

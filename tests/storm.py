@@ -25,12 +25,12 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 
-import harm  # noqa: E402
-from desk import Desk  # noqa: E402
+import harm
+from desk import Desk
 
-import studies  # noqa: E402
-from core.runner.plan import PlannedRun, plan  # noqa: E402
-from core.spec.scale import MINI  # noqa: E402
+import studies
+from core.runner.plan import PlannedRun, plan
+from core.spec.scale import MINI
 
 JOB = {"FAKE_JOB": "tests.storm_jobs:run"}
 STUDY = "mocose-table7"  # twenty cells

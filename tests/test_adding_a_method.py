@@ -4,9 +4,9 @@ import importlib
 from pathlib import Path
 
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
 from core.data.sources import demo_sources
 from core.engine import job
@@ -58,7 +58,7 @@ def test_its_loss_is_the_formula():
     unit = [(v / v.norm()).tolist() for v in vectors]  # first views 0 to 2, second views 3 to 5
 
     def distance(a, b):
-        return sum((x - y) ** 2 for x, y in zip(unit[a], unit[b]))
+        return sum((x - y) ** 2 for x, y in zip(unit[a], unit[b], strict=True))
 
     align = sum(distance(i, i + 3) for i in range(3)) / 3
     sides = [torch.tensor([-2 * distance(a, b) for a, b in pairs]).exp().mean().log() for pairs in (((0, 1), (0, 2), (1, 2)), ((3, 4), (3, 5), (4, 5)))]

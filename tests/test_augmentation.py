@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
+from core.engine.encoder.packing import pack
 from core.methods.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.model import MoCoSE
-from core.engine.encoder.packing import pack
-from core.methods.perturbation import StaleGradient, changed_share
 from core.methods.mocose.sections import Augmentation
+from core.methods.perturbation import StaleGradient, changed_share
 
 LENGTHS = (4, 9, 6)
 PACKED = pack([np.arange(n) + 5 for n in LENGTHS])
@@ -28,7 +28,7 @@ def test_token_cutoff_cuts_a_tenth_of_all_slots_padding_included():
 
 def test_token_cutoff_of_real_tokens_spares_the_special_ones_if_told():
     aug = Augmentation(token_cutoff=0.1, token_cutoff_pool="real_tokens_no_special")
-    special = torch.tensor([slot in (0, LENGTHS[row] - 1) for row, slot in zip(PACKED.row.tolist(), PACKED.slot.tolist())])
+    special = torch.tensor([slot in (0, LENGTHS[row] - 1) for row, slot in zip(PACKED.row.tolist(), PACKED.slot.tolist(), strict=True)])
     for seed in range(50):
         mask = cutoff_mask(aug, PACKED, 32, 8, stream(seed))[:, 0]
         assert mask[special].min() == 1
@@ -55,8 +55,8 @@ def test_no_cutoff_is_no_mask():
 def test_position_shuffle_per_batch_is_one_permutation_over_the_padded_range():
     aug = Augmentation(position_shuffle="per_batch", position_shuffle_range="padded")
     places = shuffled_positions(aug, PACKED, 32, stream())
-    first = {slot: place for slot, place in zip(PACKED.slot.tolist(), places.tolist())}
-    assert all(first[slot] == place for slot, place in zip(PACKED.slot.tolist(), places.tolist()))
+    first = {slot: place for slot, place in zip(PACKED.slot.tolist(), places.tolist(), strict=True)}
+    assert all(first[slot] == place for slot, place in zip(PACKED.slot.tolist(), places.tolist(), strict=True))
     assert len(set(first.values())) == 9 and max(first.values()) > 9
 
 

@@ -12,9 +12,9 @@ import pytest
 from desk import Desk, encoder
 
 import run_study
+from core.data.senteval import year_files
 from core.data.sources import DEMO_ENCODER
 from core.runner.train import Training
-from core.data.senteval import year_files
 
 DEV = "STS/STSBenchmark/sts-dev.csv"
 TEXT, GOLD = year_files("STS13", "FNWN")

@@ -8,14 +8,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tiny
 import torch
 from scipy.stats import spearmanr
 
-import tiny
+from core.data.sts import StsSet
 from core.engine.evaluation import baselines
 from core.engine.evaluation.metrics import cosines, spearman
 from core.engine.evaluation.scorer import Scorer
-from core.data.sts import StsSet
 from core.engine.tokens import TokenTable
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")
@@ -134,7 +134,7 @@ def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur()
     both = np.concatenate([rows_a, rows_b])
     inverse = np.linalg.inv(np.cov(both, rowvar=False, bias=True))
     x, y = rows_a - both.mean(0), rows_b - both.mean(0)
-    cosine = [u @ inverse @ v / np.sqrt((u @ inverse @ u) * (v @ inverse @ v)) for u, v in zip(x, y)]
+    cosine = [u @ inverse @ v / np.sqrt((u @ inverse @ u) * (v @ inverse @ v)) for u, v in zip(x, y, strict=True)]
     assert found == pytest.approx(100 * spearmanr(np.float32(cosine), gold).statistic, abs=1e-6)  # pairs repeat: ties
 
 
@@ -145,7 +145,7 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
     with torch.no_grad():
         layers = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
     both = scorer.vectors(baselines.FirstLast(tiny.encoder(make(), dropout=0.5)), TEXTS)
-    for layer, found in zip((1, 0), np.split(both, 2, axis=1)):
+    for layer, found in zip((1, 0), np.split(both, 2, axis=1), strict=True):
         average = (layers[layer] + layers[-1]) / 2
         wanted = np.stack([average[i, : len(array)].mean(0) for i, array in enumerate(arrays)])
         assert found == pytest.approx(wanted, abs=1e-5)
@@ -154,7 +154,7 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
 def test_first_last_scores_are_those_of_its_two_halves(scorer, tmp_path):
     encoder = tiny.encoder(tiny.bert())
     found = baselines.baseline_rows(tiny.config("mocose"), encoder, scorer, tmp_path)
-    for name, half in zip(("untrained_first_last", "untrained_first_last_0"), (slice(0, 16), slice(16, 32))):
+    for name, half in zip(("untrained_first_last", "untrained_first_last_0"), (slice(0, 16), slice(16, 32)), strict=True):
         vectors = scorer.vectors(baselines.FirstLast(encoder), TEXTS)[:, half]
         assert value(found, name, "T") == pytest.approx(spearman(cosines(vectors[:3], vectors[1:4]), scorer.sets["T"].gold))
 

@@ -5,19 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
 from benchmarks import floor, plain, slots, spending
 from benchmarks.__main__ import main
 from benchmarks.scoring import first
 from benchmarks.setting import Setting
 from benchmarks.timing import alternated, median_seconds
-from core.methods.mocose.model import MoCoSE
-from core.engine.encoder.packing import pack
-from core.data.sts import StsSet
-from core.runner.devices import cores
 from core.data.sources import demo_sources
+from core.data.sts import StsSet
+from core.engine.encoder.packing import pack
+from core.methods.mocose.model import MoCoSE
+from core.runner.devices import cores
 
 CPU = torch.device("cpu")
 
@@ -33,7 +33,7 @@ def test_the_plain_steps_lose_what_ours_lose(target_gradient):
     for step in range(4):
         arrays = tiny.sentences(4, seed=step)
         losses = ours.loss(pack(arrays)), theirs.loss(*plain.padded(arrays, config.data.max_length, CPU))
-        for model, loss, optimiser in zip((ours, theirs), losses, optimisers):
+        for model, loss, optimiser in zip((ours, theirs), losses, optimisers, strict=True):
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

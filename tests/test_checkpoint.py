@@ -15,15 +15,15 @@ from torch import nn
 from core import methods
 from core.engine import tensor_file
 from core.engine.batches import training_batches
-from core.methods.contrastive import TrainingText
 from core.engine.checkpoint import BESIDE_WEIGHTS, Keeper
 from core.engine.encoder.dropout import DropoutStream
 from core.engine.tokens import TokenTable
 from core.engine.trainer import Standing, train
-from core.store.store import Store
+from core.methods.contrastive import TrainingText
 from core.spec.execution import Execution
 from core.spec.identity import run_id
 from core.spec.result import Row
+from core.store.store import Store
 
 CPU = torch.device("cpu")
 VARIANTS = [

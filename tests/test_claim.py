@@ -3,8 +3,28 @@
 import pytest
 
 from core.spec.claim import (
-    EFFECTIVE_RANK, MEAN_COSINE, Contrast, Joined, Term, above, all_of, at_least, below, best, collapsed, collapses, falling, gains, greater,
-    holds_as_printed, interacts, of_metric, rising, sound, truth, within,
+    EFFECTIVE_RANK,
+    MEAN_COSINE,
+    Contrast,
+    Joined,
+    Term,
+    above,
+    all_of,
+    at_least,
+    below,
+    best,
+    collapsed,
+    collapses,
+    falling,
+    gains,
+    greater,
+    holds_as_printed,
+    interacts,
+    of_metric,
+    rising,
+    sound,
+    truth,
+    within,
 )  # fmt: skip
 
 A, B, C = ("a",), ("b",), ("c",)

@@ -10,19 +10,17 @@ from pathlib import Path
 
 import pytest
 from desk import Desk
+from places import ROOT
 
 import run_study
 import studies
+from core.data import fetch, sources
 from core.runner import cli
-from core.data import fetch
-from core.data import sources
-from core.spec.profiles import base
-from core.spec.views import TextView
 from core.spec.errors import UserError
+from core.spec.profiles import base
 from core.spec.scale import MINI
 from core.spec.vary import vary
-
-ROOT = Path(__file__).resolve().parent.parent
+from core.spec.views import TextView
 
 
 def answer(capsys, *arguments: str) -> str:

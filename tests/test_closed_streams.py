@@ -69,7 +69,8 @@ def test_a_stop_is_no_error_where_its_note_cannot_be_written(desk, through_a_she
 
 def listing(redirection: str, **environment: str) -> subprocess.CompletedProcess:
     words = shlex.join([sys.executable, str(ROOT / "run_study.py"), "--list"])
-    return subprocess.run(["sh", "-c", f"{words} {redirection}"], capture_output=True, text=True, env={**os.environ, **environment}, timeout=60)
+    return subprocess.run(["sh", "-c", f"{words} {redirection}"], capture_output=True, text=True, check=False,
+                          env={**os.environ, **environment}, timeout=60)  # fmt: skip
 
 
 def test_a_reader_who_has_had_enough_is_no_error():
@@ -84,5 +85,5 @@ def test_an_output_that_is_full_is_a_sentence_and_status_2():
 
 def test_letters_that_the_terminal_has_not_are_written_as_escapes():
     words = [sys.executable, str(ROOT / "run_study.py"), "größe", "--plan"]
-    found = subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=60)
+    found = subprocess.run(words, check=False, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=60)
     assert found.returncode == 2 and b"gr\\xf6" in found.stderr and b"Traceback" not in found.stderr, found.stderr

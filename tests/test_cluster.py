@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from desk import Desk, until
 from fake_jobs import made_result
+from places import ROOT
 
 from core.runner.cluster import driver as cluster
 from core.runner.cluster import worker
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 
-ROOT = Path(__file__).resolve().parent.parent
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 
 
@@ -130,7 +130,7 @@ def test_a_worker_that_does_not_share_the_folder_trains_nothing(desk, tmp_path):
         published=None, job="", warm=(), time_limit=None, provenance={}, use_published=False, force=False,
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch, pytest.raises(UserError, match="does not see .*that all machines share"):
-        patch.setattr(remote, "get_worker", lambda: type("W", (), {"address": "tcp://there:1"}))
+        patch.setattr(worker, "get_worker", lambda: type("W", (), {"address": "tcp://there:1"}))
         worker.perform(errand, None)
     assert not (tmp_path / "local").exists()
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
+from core.engine.encoder.packing import pack
 from core.methods import clusters
 from core.methods.clusters import spherical_kmeans, summarised
 from core.methods.mocose.model import MoCoSE
-from core.engine.encoder.packing import pack
 from core.methods.mocose.sections import NegativeQueue
 from core.spec.errors import UserError
 
@@ -30,7 +30,7 @@ def naive(points, centres, steps):
             cosines = [point @ centre / np.linalg.norm(centre) for centre in centres]
             owners.append(int(np.argmax(cosines)))
         for k in range(len(centres)):
-            mine = [point for point, owner in zip(points, owners) if owner == k]
+            mine = [point for point, owner in zip(points, owners, strict=True) if owner == k]
             if mine:
                 centres[k] = np.mean(mine, axis=0)
     return centres

@@ -5,15 +5,15 @@ import math
 
 import pandas as pd
 import pytest
+from fake_store import SOURCES, FakeStore
 
 from core.report.cells import gather
 from core.report.comparability import comparability, comparability_frame, initial_share, travel, turnover
 from core.spec.profiles import base
-from core.spec.table import Axis, Cell, Metric
 from core.spec.scale import DEMO, PAPER, at_scale
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, Metric
 from core.spec.vary import vary
-from fake_store import SOURCES, FakeStore
 
 CONSTANT = {"ema.schedule": "constant", "ema.start": 0.9, "ema.end": None, "ema.total_updates": None}
 LONG = dataclasses.replace(DEMO, steps=200)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.demo import bar
 from core.data.sources import demo_sources
+from core.demo import bar
 from core.spec.identity import run_id
 from core.spec.result import Result, Row
 from core.spec.scale import DEMO, at_scale

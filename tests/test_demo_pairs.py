@@ -5,11 +5,11 @@ import hashlib
 import numpy as np
 import pytest
 
-from core.engine.evaluation.baselines import bag_of_words
+from core.data.sts import load_demo
 from core.demo.corpus import training_sentences
 from core.demo.pairs import DEV, TESTS, Pair, graded_pairs
+from core.engine.evaluation.baselines import bag_of_words
 from core.engine.evaluation.evaluation import evaluate
-from core.data.sts import load_demo
 
 PAIRS_DIGEST = "c94cfbcc0de6942f43c69d5b481da016b7bc2256f63b45388e4c2030e89691a5"
 SETS = (DEV, *TESTS)
@@ -53,7 +53,7 @@ def test_length_pairs_a_short_sentence_with_a_long_one():
     short = [len(p.a.split()) for p in graded_pairs("Length")]
     long = [len(p.b.split()) for p in graded_pairs("Length")]
     assert np.mean(short) < 8 and np.mean(long) > 1.7 * np.mean(short)
-    assert np.mean([b > a for a, b in zip(short, long)]) > 0.95
+    assert np.mean([b > a for a, b in zip(short, long, strict=True)]) > 0.95
 
 
 def test_paraphrases_share_few_words():

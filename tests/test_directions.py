@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from core.engine.evaluation.directions import (
-    direction_rows, effective_rank, mean_cosine, mean_cosine_rows, singular_values, spectrum_rows, spread,
+    direction_rows,
+    effective_rank,
+    mean_cosine,
+    mean_cosine_rows,
+    singular_values,
+    spectrum_rows,
+    spread,
 )  # fmt: skip
 from core.spec.result import Row
 

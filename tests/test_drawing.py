@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
+from fake_store import SOURCES, FakeStore, config_of
 
 from core.runner.draw import Drawing
 from core.spec.scale import DEMO
-from fake_store import SOURCES, FakeStore, config_of
 from studies import STUDIES, find
 
 TABLE3, NOISE = find("table3"), find("noise")

@@ -3,15 +3,15 @@
 import math
 
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
 from core.engine.encoder import dropout
 from core.engine.encoder.dropout import Dropout, DropoutStream, dropped_of_65536, give, scale
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.streams import stream_seed
+from core.methods.mocose.model import MoCoSE
 
 CPU = torch.device("cpu")
 MASK = (1 << 64) - 1
@@ -118,7 +118,7 @@ def test_a_stream_goes_on_from_its_position_and_a_rewound_one_repeats():
     after = [drawn(made, 33), drawn(made, 70)]
     made.rewind(mark)
     again = [drawn(made, 33), drawn(made, 70)]
-    assert all(torch.equal(a, b) for a, b in zip(after, again)) and not made._kept
+    assert all(torch.equal(a, b) for a, b in zip(after, again, strict=True)) and not made._kept
     assert not torch.equal(drawn(made, 33), after[0])
     resumed = stream()
     resumed.position.copy_(mark)
@@ -174,7 +174,6 @@ def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypa
     model.train()
     seen = watched(model, monkeypatch)
     texts = tiny.sentences(4)
-    batch = pack(texts) if method == "mocose" else pack(texts + texts)
     model.loss(*tiny.views(config, texts))
     current = changes.get("fgsm__gradient") == "current"
     branches = {"mocose": 2, "esimcse": 2, "simcse": 1}[method]
@@ -183,7 +182,7 @@ def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypa
     distinct = sorted(set(seen))
     assert len(distinct) == masks and len({position for position, _ in distinct}) == masks
     ends = [position + -(-math.prod(shape) // 4) for position, shape in distinct]
-    assert all(end <= start for end, (start, _) in zip(ends, distinct[1:])), "two masks share bits"
+    assert all(end <= start for end, (start, _) in zip(ends, distinct[1:], strict=False)), "two masks share bits"
     repeated = len(seen) - masks
     assert repeated == (0 if not current else (9 if config.fgsm.views == "online_only" else masks)), seen
 

@@ -5,16 +5,24 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import torch
-
 import tiny
 import tiny_checkpoint
+import torch
+
+from core.data.sts import StsSet, load_demo
+from core.engine.encoder.packing import pack
 from core.engine.evaluation.baselines import Untrained
 from core.engine.evaluation.edits import (
-    EDITS, SENTENCES, deletion, edit_rows, edited_copies, edited_sentences, insertion, repetition, subword_repetition,
+    EDITS,
+    SENTENCES,
+    deletion,
+    edit_rows,
+    edited_copies,
+    edited_sentences,
+    insertion,
+    repetition,
+    subword_repetition,
 )  # fmt: skip
-from core.engine.encoder.packing import pack
-from core.data.sts import StsSet, load_demo
 
 
 def pairs(a, b):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
 from core.engine.encoder.dropout import DropoutStream, give
 from core.engine.encoder.packing import pack
 

@@ -5,16 +5,16 @@ import random
 
 import numpy as np
 import pytest
+import real
+import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
 
-import real
-import tiny_checkpoint
+from core.data.sts import load_sick, load_sts
 from core.engine.evaluation import encoding
 from core.engine.evaluation.encoding import POOLINGS, length_batches, load_checkpoint, sentence_vectors
 from core.engine.evaluation.evaluation import evaluate
 from core.engine.evaluation.metrics import spearman
-from core.data.sts import load_sick, load_sts
 from core.spec.errors import UserError
 
 

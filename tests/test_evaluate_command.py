@@ -4,14 +4,14 @@ import csv
 import math
 
 import pytest
-
 import senteval_folder
 import tiny_checkpoint
-from core.engine.evaluation import command as evaluate_command
-from core.demo.probes import TASKS
-from core.engine.evaluation.encoding import POOLINGS
-from core.engine.evaluation.command import main
+
 from core.data.sts import StsSet
+from core.demo.probes import TASKS
+from core.engine.evaluation import command as evaluate_command
+from core.engine.evaluation.command import main
+from core.engine.evaluation.encoding import POOLINGS
 from core.spec.scale import DEMO, STS_TESTS
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from core.data.sts import StsSet
 from core.engine.evaluation import metrics
 from core.engine.evaluation.evaluation import average, evaluate, rows
-from core.data.sts import StsSet
 
 draw = np.random.default_rng(1)
 

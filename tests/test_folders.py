@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from desk import SIX, Desk
 from fake_jobs import made_result
+from places import ROOT, SUPPORT
 
 from core.data import sources
-from core.store.store import OtherVersion
 from core.spec.identity import NUMERICS, run_id
 from core.spec.scale import MINI
-
-ROOT = Path(__file__).resolve().parent.parent
+from core.store.store import OtherVersion
 
 
 def fill(desk: Desk, count: int) -> None:
@@ -123,8 +122,9 @@ def unprivileged(desk: Desk, *arguments: str) -> subprocess.CompletedProcess:
     work = desk.folder / "work"
     work.mkdir(exist_ok=True)
     return subprocess.run(
-        [sys.executable, "-c", drop, str(ROOT / "tests" / "driver.py"), *arguments, "--scale", "mini"],
+        [sys.executable, "-c", drop, str(SUPPORT / "driver.py"), *arguments, "--scale", "mini"],
         env=desk.environment(REAL_REPORT="1", MPLCONFIGDIR=str(desk.folder / "tmp")), cwd=work, capture_output=True, text=True, timeout=60,
+        check=False,
     )  # fmt: skip
 
 

@@ -7,24 +7,24 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import senteval_folder
 from fake_jobs import made_result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import senteval_folder
 import studies
 from core import methods
-from core.data.sts import load_sts
-from core.data import text as corpus
 from core.data import graded
-from core.store import parquet
+from core.data import text as corpus
 from core.data.encoders import check_encoder
 from core.data.senteval import SICK_SPLITS, STSB_SPLITS, year_files
-from core.store.store import Store
-from core.spec.profiles import PROFILES, base
+from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
+from core.spec.profiles import PROFILES, base
 from core.spec.vary import parse_setting, paths, read, vary
+from core.store import parquet
+from core.store.store import Store
 
 quick = settings(
     max_examples=150, deadline=None, database=None, derandomize=True,
@@ -69,7 +69,7 @@ def whole() -> tuple[bytes, bytes]:
 def test_a_harmed_run_file_is_refused_or_right(tmp_path, how, kind):
     store, sound = Store(tmp_path, None), whole()
     store.prepare()
-    for name, content in zip(("runs", "pairs"), sound):
+    for name, content in zip(("runs", "pairs"), sound, strict=True):
         (tmp_path / name / f"{RUN}.parquet").write_bytes(harmed(content, how) if name == kind else content)
     fresh = Store(tmp_path / "fresh", None)
     fresh.save(CONFIG, made_result(CONFIG))

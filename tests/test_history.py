@@ -3,14 +3,14 @@
 import socket
 
 import pytest
+from fake_store import SOURCES
 
 from core.runner.estimate import History, history
 from core.runner.plan import cost
-from core.store.store import Store
 from core.spec.result import Result, Row
 from core.spec.scale import DEMO
 from core.spec.vary import vary
-from fake_store import SOURCES
+from core.store.store import Store
 from studies import find
 
 

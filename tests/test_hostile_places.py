@@ -3,10 +3,11 @@ write, two studies that share runs, and libraries' own settings."""
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
-import sys
 import signal
+import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -151,7 +152,8 @@ def test_a_kill_before_any_call_of_a_write_leaves_the_old_the_new_or_nothing(tmp
 
 def test_a_run_that_another_version_of_the_code_sent_is_refused_by_its_worker(tmp_path):
     text = canonical_json(CONFIG)
-    for request in ({"run_id": RUN, "config": text.replace('"numerics":', '"numerics":9')}, {"run_id": "0" * 16, "config": text},
+    newer = text.replace('"numerics":', '"numerics":9')
+    for request in ({"run_id": hashlib.sha256(newer.encode()).hexdigest()[:16], "config": newer}, {"run_id": "0" * 16, "config": text},
                     {"run_id": RUN, "config": text.replace('"steps":', '"strides":')}):  # fmt: skip
         with pytest.raises(UserError, match="two versions of the code are mixed|cannot be read|Unknown field|is missing"):
             child.train({**request, "execution": {}, "provenance": {}}, child.Report(os.open(os.devnull, os.O_WRONLY)), None)

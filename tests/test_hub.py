@@ -6,20 +6,20 @@ import io
 import json
 import socket
 import tarfile
+from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file
-
 import senteval_folder
 import tiny_checkpoint
-from core.data import hub
-from core.data import hub_pins
+import torch
+from hub_server import COMMIT, Hub
+from safetensors.torch import load_file
+
+from core.data import hub, hub_pins
 from core.data.hub_pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.views import MODELS, OWN_ENCODER
-from hub_server import COMMIT, Hub
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
 SHA = hashlib.sha256(TEXT).hexdigest()
@@ -67,7 +67,7 @@ def tiny(weights, digest=None):
 def test_everything_once_then_offline(served, tmp_path, monkeypatch):
     monkeypatch.setitem(hub_pins.ENCODERS, "tiny", tiny("model.safetensors"))
     found = hub.prefetch(tmp_path, "tiny")
-    assert open(found["corpus_path"], "rb").read() == TEXT
+    assert Path(found["corpus_path"]).read_bytes() == TEXT
     assert len(load_sts(found["evaluation_path"])) == 8
     assert found["encoder_name"] == "tiny" and found["encoder_path"].endswith("hub/bert")
     entry = locked(tmp_path)[f"datasets/{DATA.name}"]

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import torch
 
+from core.data.sources import demo_sources
+from core.data.sts import StsSet, load_demo, sets_digest
+from core.demo.probes import TASKS
 from core.engine import job, trainer
 from core.engine.evaluation import rows
-from core.engine.rewriting import views
-from core.demo.probes import TASKS
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.evaluation import Evaluation, SetScore
-from core.data.sts import StsSet, load_demo, sets_digest
-from core.data.sources import demo_sources
-from core.spec.profiles import base
-from core.spec.views import TextView
+from core.engine.rewriting import views
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.profiles import base
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
+from core.spec.views import TextView
 
 
 @pytest.fixture(scope="module")
@@ -235,11 +235,14 @@ def test_wrong_digests_and_impossible_precision_are_refused(execution):
         run(small(data__max_length=100_000), execution)
 
 
+FOUND = {"DEV": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}  # by set: all, mean, wmean
+
+
 class StubScorer:
     """Scores by name: (all, mean, wmean), whatever the model."""
 
     dev, tests = "DEV", ("A", "B")
-    found = {"DEV": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
+    found = FOUND
 
     def _evaluation(self, names):
         return Evaluation({n: SetScore(n, 5, *self.found[n], "ok") for n in names}, (), {}, np.eye(2), {"a": 0, "b": 1})

@@ -11,8 +11,8 @@ from known_jobs import ONE, TWO
 
 from core.report import comparability
 from core.report.cells import gather, stored_seeds
-from core.runner.resolve.choosing import choices, missing, wall
 from core.runner.estimate import History
+from core.runner.resolve.choosing import choices, missing, wall
 from core.runner.resolve.judging import Judge
 from core.spec.profiles import PROFILES
 from core.spec.scale import DEMO

@@ -10,17 +10,17 @@ import time
 import pytest
 from desk import Desk, until
 
-from core.store import locks
 from core.runner.devices import Resources, Slots
 from core.runner.launch import Launcher, diagnosis
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.spec.profiles import base
-from core.spec.execution import Execution
 from core.spec.errors import UserError
+from core.spec.execution import Execution
 from core.spec.identity import run_id
+from core.spec.profiles import base
 from core.spec.vary import vary
+from core.store import locks
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_a_dead_nursery_costs_no_run_and_is_started_again_once(desk, start):
         thread.start()
     until(lambda: {first.run_id, second.run_id} <= set(desk.started()))
     os.kill(launcher._nursery.pid, signal.SIGKILL)
-    os.kill(dict(zip(desk.started(), desk.pids()))[second.run_id], signal.SIGKILL)
+    os.kill(dict(zip(desk.started(), desk.pids(), strict=False))[second.run_id], signal.SIGKILL)
     for thread in threads:
         thread.join(timeout=20)
     assert outcomes[first.run_id].state == "done"  # its process outlived the nursery

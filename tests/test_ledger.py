@@ -10,17 +10,17 @@ from dataclasses import replace
 
 import known_jobs
 import pytest
-from known_jobs import A, B, C, D, ONE
+from known_jobs import ONE, A, B, C, D
 
 import run_study
 from core.report.sequential import ALPHA, LOOKS, SHARES
 from core.runner.resolve.judging import Judge
 from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers, plain, registration
-from core.store.store import Store
-from core.spec.profiles import PROFILES
 from core.spec.claim import Claim, above, all_of, any_of, greater, mean_above, scatters_more
-from core.spec.table import Metric
+from core.spec.profiles import PROFILES
 from core.spec.scale import MINI
+from core.spec.table import Metric
+from core.store.store import Store
 
 PLACE = ("mini", PROFILES[0])
 

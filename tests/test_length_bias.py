@@ -25,7 +25,7 @@ def test_each_group_s_spearman_is_that_of_a_plain_loop():
     for row in rows:
         gold, cosine = [], []
         for b in blocks:
-            for g, c, wa, wb in zip(b.gold, b.cosine, b.words_a, b.words_b):
+            for g, c, wa, wb in zip(b.gold, b.cosine, b.words_a, b.words_b, strict=True):
                 longer = max(wa, wb) - min(wa, wb) > 3
                 if b.task == {"A": "A", "dev": "B"}[row.task] and longer == row.metric.endswith("gt3"):
                     gold.append(g)

@@ -9,10 +9,11 @@ import sys
 
 import pytest
 from desk import until
+from places import ROOT
 
-from core.store import locks
 from core.runner.devices import Resources, Slots, resources, visible_gpus
 from core.spec.errors import UserError
+from core.store import locks
 
 
 def test_one_holds_and_the_others_do_not(tmp_path):
@@ -39,7 +40,7 @@ def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
         "fd = locks.hold(Path(sys.argv[1])); child = subprocess.Popen(['sleep', '60'], pass_fds=[fd]); print(child.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = str(ROOT)
     driver = subprocess.Popen([sys.executable, "-c", code, lock, root], stdout=subprocess.PIPE, text=True)
     child = int(driver.stdout.readline())
     driver.kill()
@@ -61,14 +62,14 @@ def test_slots_are_shared_and_given_back(tmp_path, monkeypatch):
     mine, theirs = Slots(two), Slots(two)
     a, b = mine.take(), theirs.take()
     assert {a.name, b.name} == {"cpu.0", "cpu.1"} and mine.take() is None and theirs.take() is None
-    locks.release(a.descriptor)
+    mine.give_back(a)
     assert theirs.take().name == a.name
 
 
 def test_gpu_slots_show_a_run_one_device(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     three = Resources(device="cuda", jobs=3, threads=1, gpus=("0", "3"))
-    assert three.names == ("gpu0.0", "gpu3.0", "gpu0.1")
+    assert three.names == ("gpu0.0", "gpu3.0", "gpu0.1", "gpu3.1")
     slots = Slots(three)
     assert [slots.take().environment["CUDA_VISIBLE_DEVICES"] for _ in range(3)] == ["0", "3", "0"]
 
@@ -87,7 +88,7 @@ def test_jobs_and_threads_fill_the_cores(monkeypatch):
     monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ())
     assert (resources("demo", "auto", None).jobs, resources("demo", "auto", None).threads) == (8, 1)
     for gigabytes, jobs, threads in ((64, 8, 1), (23, 2, 4), (4, 1, 8)):
-        monkeypatch.setattr("core.runner.devices.memory", lambda: gigabytes << 30)
+        monkeypatch.setattr("core.runner.devices.memory", lambda gigabytes=gigabytes: gigabytes << 30)
         assert (resources("mini", "auto", None).jobs, resources("mini", "auto", None).threads) == (jobs, threads)
         assert resources("demo", "auto", None).jobs == 8
     assert (resources("mini", "cpu", 3).jobs, resources("mini", "cpu", 3).threads) == (3, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 from dataclasses import replace
@@ -132,9 +133,9 @@ def test_latex_is_text_alone(name):
 def test_no_row_of_a_latex_table_begins_as_an_option():
     """LaTeX reads [ or * behind the line break or the rule of a row as its options, even on the next line."""
     study = small(axes=(replace(STUDY.axes[0], labels=("[MASK]", "*")),), rows="size", columns=None, reference=("[MASK]",),
-                  cells=tuple(replace(cell, labels=(label,)) for cell, label in zip(STUDY.cells, ("[MASK]", "*"))))  # fmt: skip
+                  cells=tuple(replace(cell, labels=(label,)) for cell, label in zip(STUDY.cells, ("[MASK]", "*"), strict=True)))  # fmt: skip
     lines = latex(result(study, filled(study))).splitlines()
-    rows = [line for before, line in zip(lines, lines[1:]) if before.endswith(r"\\") or before in (r"\toprule", r"\midrule", r"\addlinespace")]
+    rows = [line for before, line in itertools.pairwise(lines) if before.endswith(r"\\") or before in (r"\toprule", r"\midrule", r"\addlinespace")]
     assert len(rows) > 3 and not [row for row in rows if row.lstrip()[0] in "[*"]
     assert any(row.startswith("{[}MASK{]}") for row in rows) and any(row.startswith("{*}") for row in rows)
 

@@ -11,12 +11,12 @@ import pytest
 from desk import SIX
 from fake_jobs import made_result
 
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.profiles import base
 from core.store import files, locks, parquet
 from core.store.store import Store
 from core.store.stored import CorruptRun, Failure
-from core.spec.profiles import base
-from core.spec.errors import UserError
-from core.spec.identity import run_id
 
 
 def fifo(path):
@@ -161,7 +161,7 @@ def test_what_runs_do_write_is_believed(store):
             ("selected", "STS12", "spearman_all", 3, float("nan")), ("curve", "train", "loss", 1, 3e38),
             ("selected", "dev", "mean_cosine", 3, 1.0000002), ("selected", "avg", "spearman_all", 3, -100.00001)]  # fmt: skip
     known = {"seconds": {"train": 3}, "encoders": [["bert-base", "abc", 128, "demo"]], "transfer_digest": None, "new": {"any": [1]}}
-    forged(store, lambda _: [dict(zip(parquet.RUN_SCHEMA.names, row)) for row in rows], known)
+    forged(store, lambda _: [dict(zip(parquet.RUN_SCHEMA.names, row, strict=True)) for row in rows], known)
     assert len(store.load(RUN).rows) == len(rows) and store.verified(RUN)
 
 

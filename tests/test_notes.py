@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 import pandas as pd
+from fake_store import FakeStore, config_of, filled
+from small_study import result, small, stored
 
 from core.report.frames import cell_frame
 from core.report.notes import footnotes
 from core.report.tables import markdown
-from core.spec.table import Axis, Cell
+from core.spec.deviations import explain
 from core.spec.scale import MINI
-from fake_store import FakeStore, config_of, filled
-from small_study import result, small, stored
+from core.spec.table import Axis, Cell
 from studies import find
 
 TABLE7, TABLE11 = find("table7"), find("esimcse-table11")
@@ -37,9 +38,9 @@ def test_mixed_environments_and_origins_are_footnoted():
     assert cell_frame(result(study, store))["source"].tolist() == ["own+published", ""]
 
 
-def test_studys_own_footnotes_come_last_and_long_lists_are_cut():
+def test_studys_own_footnotes_come_last_with_what_their_numbers_stand_for_and_long_lists_are_cut():
     notes = footnotes(result(TABLE7, FakeStore()))
-    assert notes[-len(TABLE7.footnotes):] == TABLE7.footnotes
+    assert notes[-1] == f"D14: {explain('D14')}" and notes[-1 - len(TABLE7.footnotes):-1] == TABLE7.footnotes
     assert notes[0].startswith("Not comparable at this scale: the queue turns over for the first time in 40 % of the run (none/4096; ")
     assert notes[1].startswith("60 of 60 runs not run yet") and "; …" in notes[1] and notes[1].count(";") == 8
 

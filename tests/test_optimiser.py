@@ -3,14 +3,12 @@
 import math
 
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
-from core.methods.mocose.model import MoCoSE
-from core.engine.optimiser import TransformersAdamW, adamw, parameter_groups
 from core.engine.encoder.packing import pack
-from core.engine.optimiser import learning_rate
+from core.engine.optimiser import TransformersAdamW, adamw, learning_rate, parameter_groups
 from core.engine.trainer import train
 from core.spec.errors import UserError
 
@@ -30,7 +28,7 @@ def start():
 
 def updated(optimiser, parameters, steps=7, absent=()):
     for number, grads in enumerate(gradients(steps)):
-        for p, g in zip(parameters, grads):
+        for p, g in zip(parameters, grads, strict=True):
             p.grad = g.clone()
         if number in absent:
             parameters[1].grad = None
@@ -41,7 +39,7 @@ def updated(optimiser, parameters, steps=7, absent=()):
 def naive(decays, eps, form, steps=7, absent=(), b1=0.9, b2=0.99, lr=0.05):
     """Every number on its own, as the formulas are written."""
     parameters = [p.detach().clone() for p in start()]
-    for which, (p, wd) in enumerate(zip(parameters, decays)):
+    for which, (p, wd) in enumerate(zip(parameters, decays, strict=True)):
         flat = p.view(-1)
         for i in range(len(flat)):
             x, m, v, t = float(flat[i]), 0.0, 0.0, 0
@@ -66,15 +64,15 @@ def test_the_form_of_transformers_is_that_of_the_naive_loop(absent):
     groups = [{"params": parameters[:1], "weight_decay": 0.3}, {"params": parameters[1:], "weight_decay": 0.0}]
     ours = updated(TransformersAdamW(groups, **SETTINGS), parameters, absent=absent)
     theirs = naive([0.3, 0.0], 1e-2, "transformers", absent=absent)
-    assert all(torch.allclose(a, b, rtol=1e-13, atol=0) for a, b in zip(ours, theirs))
+    assert all(torch.allclose(a, b, rtol=1e-13, atol=0) for a, b in zip(ours, theirs, strict=True))
     torch_form = naive([0.3, 0.0], 1e-2, "torch", absent=absent)
-    assert not any(torch.allclose(a, b, rtol=1e-4) for a, b in zip(ours, torch_form))
+    assert not any(torch.allclose(a, b, rtol=1e-4) for a, b in zip(ours, torch_form, strict=True))
 
 
 def test_torchs_own_form_is_that_of_the_naive_loop():
     parameters = start()
     ours = updated(torch.optim.AdamW(parameters, weight_decay=0.3, fused=True, **SETTINGS), parameters)
-    assert all(torch.allclose(a, b, rtol=1e-12, atol=0) for a, b in zip(ours, naive([0.3, 0.3], 1e-2, "torch")))
+    assert all(torch.allclose(a, b, rtol=1e-12, atol=0) for a, b in zip(ours, naive([0.3, 0.3], 1e-2, "torch"), strict=True))
 
 
 def test_both_forms_agree_without_epsilon_and_decay():
@@ -82,7 +80,7 @@ def test_both_forms_agree_without_epsilon_and_decay():
     ours, theirs = start(), start()
     updated(TransformersAdamW([{"params": ours}], **settings), ours)
     updated(torch.optim.AdamW(theirs, weight_decay=0.0, **settings), theirs)
-    assert all(torch.allclose(a, b, rtol=1e-12, atol=0) for a, b in zip(ours, theirs))
+    assert all(torch.allclose(a, b, rtol=1e-12, atol=0) for a, b in zip(ours, theirs, strict=True))
 
 
 def test_the_state_survives_being_saved_and_loaded():
@@ -91,14 +89,14 @@ def test_the_state_survives_being_saved_and_loaded():
     first = start()
     optimiser = TransformersAdamW([{"params": first}], **SETTINGS)
     for number, grads in enumerate(gradients(7)):
-        for p, g in zip(first, grads):
+        for p, g in zip(first, grads, strict=True):
             p.grad = g.clone()
         if number == 3:
             state = optimiser.state_dict()
             optimiser = TransformersAdamW([{"params": first}], **SETTINGS)
             optimiser.load_state_dict(state)
         optimiser.step()
-    assert all(torch.equal(a, b) for a, b in zip(whole, first))
+    assert all(torch.equal(a, b) for a, b in zip(whole, first, strict=True))
 
 
 def model_of(method, bert=None, **changes):

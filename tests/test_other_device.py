@@ -4,15 +4,14 @@ Nothing of the loop may be read back between checks, and no operation may get te
 """
 
 import pytest
+import tiny
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-import tiny
 from core import methods
 from core.engine import replay, trainer
 from core.engine.optimiser import parameter_groups
-from core.engine.encoder.packing import pack
 
 META = torch.device("meta")
 MOVES = ("_to_copy", "copy_")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from fake_store import SOURCES, FakeStore, filled
 from matplotlib.font_manager import findfont, get_font
 
 from core.report.cells import gather
@@ -15,7 +16,6 @@ from core.report.tables import markdown
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim, best, greater
 from core.spec.scale import DEMO
-from fake_store import SOURCES, FakeStore, filled
 from studies import find
 
 EVIL = "<script>alert('x')</script> & \"quoted\""
@@ -35,7 +35,7 @@ def result(study=TABLE, store=None, profile="paper", seeds=3):
 class Reader(HTMLParser):
     """What a browser would see: tags that are open or closed wrongly, references, and text."""
 
-    VOID = {"meta", "img", "br", "link"}
+    VOID = frozenset({"meta", "img", "br", "link"})
 
     def __init__(self):
         super().__init__()
@@ -115,7 +115,7 @@ def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
     one = result()
     frame = claim_frame([one])
     assert list(frame["claim"]) == ["X.1", "X.2"] and list(frame["holds_as_printed"]) == ["holds", "holds"]
-    for verdict, row in zip(verdicts(one), frame.itertuples()):
+    for verdict, row in zip(verdicts(one), frame.itertuples(), strict=True):
         assert (row.verdict, row.n, row.look) == (verdict.outcome, 3, 1) and row.effect == pytest.approx(verdict.effect)
         assert (row.p_supported, row.p_contradicted, row.p_equivalent) == pytest.approx(tuple(verdict.p)) and row.chance == chances(verdict)
         assert measured(verdict) in markdown(one).replace("\\", "") and len(row) - 1 == len(COLUMNS)

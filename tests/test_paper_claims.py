@@ -2,15 +2,15 @@
 
 import re
 import unicodedata
-from pathlib import Path
 
 import pytest
+from places import SHARED
 
 from core.report.quantities import unit
 from core.spec.claim import holds_as_printed
 from studies import STUDIES
 
-REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
+REFERENCE = SHARED / "reference"
 TEXTS = {"mocose": ("000", "001", "002", "003"), "esimcse": ("004",)}  # by the papers' file names; 001 is the poster
 PAPERS = [study for study in STUDIES if study.paper in TEXTS]
 CLAIMS = [(study, claim) for study in PAPERS for claim in study.claims]

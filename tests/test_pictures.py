@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from fake_store import SOURCES, FakeStore, filled
 
 from core.report import pictures, points
 from core.report.cells import gather
 from core.report.style import drawing, pixels, png_bytes
-from core.spec.table import FigureSpec
 from core.spec.scale import DEMO
-from fake_store import SOURCES, FakeStore, filled
+from core.spec.table import FigureSpec
 from studies import find
 
 TABLE3 = find("mocose-table3")

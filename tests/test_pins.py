@@ -2,10 +2,10 @@
 
 import hashlib
 
-from core.demo.corpus import training_sentences
+from core.data import pins
 from core.data.sts import load_demo, sets_digest
 from core.data.transfer import load_probes, probes_digest
-from core.data import pins
+from core.demo.corpus import training_sentences
 from core.spec.scale import DEMO
 
 

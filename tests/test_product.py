@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 import torch.nn.functional as F
 
-import tiny
 from core.engine.encoder import linear as product
 from core.engine.encoder.grid import layout
 from core.engine.encoder.packing import pack
@@ -24,7 +24,7 @@ def test_linear_is_the_plain_linear_to_rounding(rows):
     wanted = torch.autograd.grad((theirs * towards).sum(), (x, weight, bias))
     ours = product.linear(x, weight, bias)
     got = torch.autograd.grad((ours * towards).sum(), (x, weight, bias))
-    for a, b in zip((ours, *got), (theirs, *wanted)):
+    for a, b in zip((ours, *got), (theirs, *wanted), strict=True):
         assert torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-4) and float(a.detach().abs().max()) > 0.1
     with torch.no_grad():
         assert torch.equal(product.linear(x, weight, bias), ours)

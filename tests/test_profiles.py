@@ -7,18 +7,18 @@ import hashlib
 import json
 import re
 import unicodedata
-from pathlib import Path
 
 import pytest
+from places import SHARED, SUPPORT
 
 from core import methods
-from core.spec.profiles import PROFILES, base
 from core.spec.identity import to_plain
+from core.spec.profiles import PROFILES, base
 from core.spec.scale import PAPER, EncoderSource, Sources
 from core.spec.vary import paths, read, vary
 from studies import find
 
-PAPERS = Path(__file__).parent.parent.parent / "shared" / "reference" / "papers"
+PAPERS = SHARED / "reference" / "papers"
 FILES = {"mocose": "00[023]_*.txt", "poster": "001_*.txt", "esimcse": "004_*.txt"}
 OTHERS = tuple(
     EncoderSource(stands_for=name, digest=name, hidden=width, name=name)
@@ -188,7 +188,7 @@ def test_the_profiles_differ_exactly_where_it_is_listed(method):
         assert (read(paper, path) != read(repaired, path)) == (path in methods.method(method).repaired)
 
 
-PINNED = Path(__file__).with_name("pinned_configurations.json")  # by profile and study: the configurations as they were, 6 hex digits each
+PINNED = SUPPORT / "pinned_configurations.json"  # by profile and study: the configurations as they were, 6 hex digits each
 
 
 def digest(run):

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from core.report.quantities import decimals, singular, unit, value, with_times
-from core.spec.table import Metric
 from core.spec.scale import DEMO
+from core.spec.table import Metric
 
 
 def rows(*entries):

@@ -2,15 +2,15 @@
 
 import copy
 
+import plain
 import pytest
+import tiny
 import torch
 
-import plain
-import tiny
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.methods.esimcse.model import ESimCSE
 from core.engine.optimiser import adamw
+from core.methods.esimcse.model import ESimCSE
+from core.methods.mocose.model import MoCoSE
 
 CPU = torch.device("cpu")
 

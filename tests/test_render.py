@@ -1,13 +1,13 @@
 """The files of a report: which there are, when they change, and what a failed write leaves."""
 
 import pytest
+from fake_store import SOURCES, FakeStore, filled
+from small_study import result, small, stored
 
 import core.report.render as rendering
 from core.report.render import render
-from core.spec.table import Metric
 from core.spec.scale import DEMO
-from fake_store import SOURCES, FakeStore, filled
-from small_study import result, small, stored
+from core.spec.table import Metric
 from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")

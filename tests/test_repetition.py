@@ -1,16 +1,17 @@
-"""Repetition: ranges against the table in the dossier, places, lengths, and who draws."""
+"""Repetition: ranges against a table of the released code's, places, lengths, and who draws."""
 
+import itertools
 import random
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from core.data.sources import DEMO_ENCODER
 from core.engine.evaluation.encoding import load_checkpoint
+from core.methods.esimcse.sections import Repetition
 from core.methods.repetition import insertions, positions, repeat_tokens, repeat_words, stream_for
 from core.methods.stopwords import STOP_WORDS
-from core.data.sources import DEMO_ENCODER
-from core.methods.esimcse.sections import Repetition
 from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)
@@ -18,7 +19,7 @@ RELEASED = Repetition(rate=0.32, range="released")
 
 
 @pytest.mark.parametrize("length,released,paper", [(6, 0, 2), (8, 1, 2), (16, 4, 5), (24, 6, 7), (32, 9, 10)])
-def test_largest_count_of_the_dossier(length, released, paper):
+def test_largest_count_of_the_released_code(length, released, paper):
     assert RELEASED.largest_count(length) == released
     assert PAPER.largest_count(length) == paper
 
@@ -94,7 +95,7 @@ def naive_insertion(sentence, dup, stream, inserted):
     words = sentence.split()
     places = positions(dup, len(words), stream)
     fillers = [inserted[stream._randbelow(len(inserted))] for _ in places]
-    for place, filler in reversed(list(zip(places, fillers))):
+    for place, filler in reversed(list(zip(places, fillers, strict=True))):
         words.insert(place + 1, filler)
     return " ".join(words)
 
@@ -117,7 +118,7 @@ def test_the_places_do_not_depend_on_what_is_written():
     for seed in range(20):
         word = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="word"), random.Random(seed)).split()
         mask = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="mask"), random.Random(seed), ("M",)).split()
-        assert [later == "M" for later in mask[1:]] == [earlier == later for earlier, later in zip(word, word[1:])]
+        assert [later == "M" for later in mask[1:]] == [earlier == later for earlier, later in itertools.pairwise(word)]
 
 
 def test_what_the_demo_encoder_has_to_insert():

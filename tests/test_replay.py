@@ -1,10 +1,10 @@
 """Steps at fixed shapes: the same losses as without padding, whatever is captured and replayed; graphs themselves where a GPU is."""
 
 import pytest
+import tiny
 import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-import tiny
 from core import methods
 from core.engine import replay, trainer
 from core.engine.encoder.packing import pack
@@ -36,24 +36,24 @@ def graphed(module, samples, allow_unused_input):
     class Graphed(torch.autograd.Function):
         @staticmethod
         def forward(ctx, *given):
-            for place, tensor in zip(inputs, given):
+            for place, tensor in zip(inputs, given, strict=True):
                 place.copy_(tensor)
             with torch.enable_grad() if any(t.requires_grad for t in given) else torch.no_grad():
                 found, kept["form"] = tree_flatten(module(*tree_unflatten(inputs, form)))
             kept["found"] = found
             if not outputs:
                 outputs.extend(torch.empty_like(tensor.detach()) for tensor in found)
-            for place, tensor in zip(outputs, found):
+            for place, tensor in zip(outputs, found, strict=True):
                 place.copy_(tensor.detach())
             return tuple(place.detach() for place in outputs)
 
         @staticmethod
         def backward(ctx, *incoming):
-            pairs = [(out, grad) for out, grad in zip(kept["found"], incoming) if out.requires_grad]
+            pairs = [(out, grad) for out, grad in zip(kept["found"], incoming, strict=True) if out.requires_grad]
             found = torch.autograd.grad(
                 [out for out, _ in pairs], [surface[i] for i in wanted], [grad for _, grad in pairs], allow_unused=True
             )
-            by_place = dict(zip(wanted, found))
+            by_place = dict(zip(wanted, found, strict=True))
             for i, grad in by_place.items():
                 if grad is not None:
                     gradients.setdefault(i, torch.empty_like(grad)).copy_(grad)

@@ -13,10 +13,10 @@ import known_jobs
 import pytest
 from desk import Desk, until
 
-from core.store.store import Store
-from core.spec.profiles import PROFILES
 from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
 from core.spec.scale import MINI
+from core.store.store import Store
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.known_jobs:run"}
 RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
@@ -108,7 +108,7 @@ def test_kills_cost_no_run_and_end_with_the_same_ledger(alone, tmp_path):
     for kill in range(3):
         driver = desk.start(*BOTH, *RESOLVE, **KNOWN)
         count = len(desk.started())
-        until(lambda: driver.poll() is not None or len(desk.started()) >= count + 2 + kill, 120)
+        until(lambda driver=driver, wanted=count + 2 + kill: driver.poll() is not None or len(desk.started()) >= wanted, 120)
         if driver.poll() is None:
             os.kill(driver.pid, signal.SIGKILL)
         driver.communicate(timeout=60)

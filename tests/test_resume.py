@@ -12,20 +12,20 @@ from desk import until
 from threadpoolctl import threadpool_limits
 
 import run_study
+from core.data.sources import demo_sources
 from core.engine import job
-from core.store import locks
 from core.runner.devices import Resources, Slots
 from core.runner.launch import Launcher, Stop
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.data.sources import demo_sources
-from core.store.store import Store
-from core.spec.profiles import base
 from core.spec.execution import Execution
 from core.spec.identity import run_id
+from core.spec.profiles import base
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
+from core.store import locks
+from core.store.store import Store
 
 STEPS = 13
 

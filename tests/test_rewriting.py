@@ -1,17 +1,17 @@
 """Continuation and translation with tiny random models of the papers' kinds: against generation one sentence at a time."""
 
 import pytest
+import tiny
+import tiny_checkpoint
 import torch
 from transformers import AutoTokenizer, XLNetConfig, XLNetLMHeadModel
 
-import tiny
-import tiny_checkpoint
 from core.engine.rewriting import views
 from core.engine.rewriting.generation import APPENDED, continued, translated
 from core.engine.rewriting.models import load_model
-from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.views import TextView
 
 CPU = torch.device("cpu")
 TEXTS = ["w1 w2 w3 w4 w5", "w7", "  ", "w3 w9 w9", "w5 w6 w8"]
@@ -42,7 +42,7 @@ def test_text_is_appended_and_nothing_else_changed(xlnet):
     before = torch.random.get_rng_state()
     found = continued(model, tokenizer, TEXTS, 1)
     assert torch.equal(torch.random.get_rng_state(), before)
-    for text, more in zip(TEXTS, found):
+    for text, more in zip(TEXTS, found, strict=True):
         added = more[len(text) :].split()
         assert more.startswith(text) and len(added) <= APPENDED and set(added) <= set(tiny_checkpoint.WORDS)
     assert found[2] == TEXTS[2] and all(len(found[i]) > len(TEXTS[i]) for i in (0, 1, 3, 4))
@@ -59,7 +59,7 @@ def test_a_sentence_goes_on_as_it_would_alone(xlnet, monkeypatch):
 def test_translation_against_one_sentence_at_a_time(fsmt):
     model, tokenizer = load_model(fsmt[0], "translation", CPU)
     found = translated(model, tokenizer, ENGLISH)
-    for text, other in zip(ENGLISH, found):
+    for text, other in zip(ENGLISH, found, strict=True):
         if not text.strip():
             assert other == text
             continue

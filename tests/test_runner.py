@@ -15,9 +15,9 @@ import studies
 from core.runner.pace import Pace, spoken
 from core.runner.plan import cost, plan
 from core.runner.progress import Display
-from core.store.store import Failure
 from core.spec.scale import MINI
 from core.spec.vary import vary
+from core.store.store import Failure
 
 
 def planned(desk: Desk, *names: str, seeds: int = 1, force: bool = False, use_published: bool = False):

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 
 import studies
-from core.engine.tokens import cached_table, TokenTable
-from core.store.store import Store
-from core.spec.profiles import base
+from core.engine.tokens import TokenTable, cached_table
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.profiles import base
 from core.spec.vary import parse_setting, paths
+from core.store.store import Store
 
-ROOT = Path(__file__).resolve().parent.parent
 PRODUCT = [ROOT / "run_study.py", *sorted((ROOT / "core").rglob("*.py")), *sorted((ROOT / "studies").rglob("*.py"))]
 UNPICKLERS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "marshal", "shelve", "jsonpickle", "yaml"}
 RUNNING = {"eval", "exec", "compile", "__import__"}
@@ -41,7 +41,7 @@ def troubles(source: str) -> list[str]:
             continue
         name, given = dotted(node.func), {word.arg: word.value for word in node.keywords}
 
-        def says(word: str, value: bool) -> bool:
+        def says(word: str, value: bool, given: dict = given) -> bool:
             return isinstance(given.get(word), ast.Constant) and given[word].value is value
 
         if name in ("torch.load", "torch.serialization.load") and not says("weights_only", True):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.engine.evaluation import metrics
 from core.data.sts import StsSet
+from core.engine.evaluation import metrics
 
 draw = np.random.default_rng(0)
 
@@ -77,7 +77,7 @@ def test_cosines_of_zero_or_infinite_vectors_are_nan():
 
 
 def slow_alignment(x, y):
-    return [sum((a / norm(p) - b / norm(q)) ** 2 for a, b in zip(p, q)) for p, q in zip(x, y)]
+    return [sum((a / norm(p) - b / norm(q)) ** 2 for a, b in zip(p, q, strict=True)) for p, q in zip(x, y, strict=True)]
 
 
 def slow_uniformity(x):
@@ -122,7 +122,7 @@ def test_uniformity():
 def test_uniformity_by_blocks(monkeypatch):
     x = draw.normal(size=(50, 4))
     whole = metrics.uniformity(x, "global")
-    monkeypatch.setattr(scores, "_BLOCK", 7)
+    monkeypatch.setattr(metrics, "_BLOCK", 7)
     assert metrics.uniformity(x, "global") == pytest.approx(whole, abs=1e-6)
 
 

@@ -1,15 +1,15 @@
 """Trainings of several steps, dropout included, against a second formulation in float64: losses agree to 1e-12 of themselves."""
 
 import pytest
-import torch
-
 import second_formulation as second
 import tiny
+import torch
+
 from core.engine.encoder.dropout import DropoutStream
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
-from core.methods.esimcse.model import ESimCSE
 from core.engine.trainer import train
+from core.methods.esimcse.model import ESimCSE
+from core.methods.mocose.model import MoCoSE
 
 CPU = torch.device("cpu")
 STEPS = 5

@@ -7,7 +7,22 @@ import pytest
 from scipy import stats
 
 from core.report.sequential import (
-    ALPHA, LOOKS, SHARES, Chance, PValues, Tail, alpha_at, chances, claim_p, decide, futile, on_values, p_values, settled, shrunk, tails,
+    ALPHA,
+    LOOKS,
+    SHARES,
+    Chance,
+    PValues,
+    Tail,
+    alpha_at,
+    chances,
+    claim_p,
+    decide,
+    futile,
+    on_values,
+    p_values,
+    settled,
+    shrunk,
+    tails,
 )  # fmt: skip
 from core.spec.claim import Claim, above, all_of, any_of, at_least, greater, within
 
@@ -150,7 +165,7 @@ def test_the_chance_comes_true_as_often_as_it_says():
 def test_chances_of_joined_claims_turn_on_one_part_at_its_own_level():
     cells = {"a": [1.0, 0.2, 0.9], "b": [0.4, 0.1, 0.3], "c": [2.0, 2.2, 1.7]}
     parts = [above(name, 0.0) for name in (A, B, C)]
-    single = {name: chance_of(part, cells, prior=0.5)[0] for name, part in zip("abc", parts)}
+    single = {name: chance_of(part, cells, prior=0.5)[0] for name, part in zip("abc", parts, strict=True)}
     whole = chance_of(all_of(*parts), cells, prior=0.5)[0]
     assert whole.support == pytest.approx(min(one.support for one in single.values()))
     thirds = [chance_of(part, cells, claims=3, prior=0.5)[0] for part in parts]  # a third of the level each

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from small_study import result, small, stored
 
 from core.report.signflip import flat, noise_sd, sentences
 from core.spec.table import Axis, Cell
-from small_study import result, small, stored
 
 ONE = np.random.default_rng(0)
 
@@ -17,7 +17,7 @@ def test_p_is_the_share_of_flips_that_give_as_much_counted_one_by_one():
     centred = values - values.mean(1, keepdims=True)
 
     def statistic(signs):
-        return sum(np.mean([sign * row[cell] for sign, row in zip(signs, centred)]) ** 2 for cell in range(4))
+        return sum(np.mean([sign * row[cell] for sign, row in zip(signs, centred, strict=True)]) ** 2 for cell in range(4))
 
     found = flat(values, ONE)
     as_much = [statistic(signs) >= statistic((1,) * 7) - 1e-12 for signs in product((1, -1), repeat=7)]

@@ -43,7 +43,7 @@ def test_a_claim_decided_for_many_studies_at_once_is_decided_as_each_by_itself()
         many = outcomes(claim, runs)[-1]
         for place in range(4):
 
-            def samples(contrast, n):
+            def samples(contrast, n, place=place):
                 values = values_of(contrast, runs[place : place + 1], n)[0]
                 return None if np.isnan(values).any() else values
 

@@ -8,17 +8,19 @@ import traceback
 import numpy as np
 import pytest
 
+from core.methods.esimcse import sections as esimcse_sections
+from core.methods.esimcse import settings as esimcse_settings
 from core.methods.esimcse.sections import Momentum, MomentumQueue, Repetition
+from core.methods.mocose import sections as mocose_sections
+from core.methods.mocose import settings as mocose_settings
 from core.methods.mocose.sections import FGSM, NegativeQueue
-from core.spec.views import TextView
-from core.methods.esimcse import sections as esimcse_sections, settings as esimcse_settings
-from core.methods.mocose import sections as mocose_sections, settings as mocose_settings
 from core.methods.simcse import settings as simcse_settings
-from core.spec import views
 from core.spec import run as c
-from core.spec.profiles import base
+from core.spec import views
 from core.spec.errors import UserError
+from core.spec.profiles import base
 from core.spec.vary import parse_setting, paths, read, vary
+from core.spec.views import TextView
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 

@@ -3,16 +3,15 @@
 import dataclasses
 
 import pytest
+from made_scales import FULL, SMALL, SOURCES
 
-from core.spec.views import TextView
 from core import methods
-from core.spec import run as c
 from core.spec.availability import unavailable
-from core.spec.profiles import PROFILES, base, profile_changes
 from core.spec.errors import UserError
+from core.spec.profiles import PROFILES, base, profile_changes
 from core.spec.scale import SCALES, at_scale
 from core.spec.vary import paths, read, vary
-from made_scales import FULL, SMALL, SOURCES
+from core.spec.views import TextView
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")

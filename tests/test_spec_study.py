@@ -1,31 +1,30 @@
 """Studies: what does not hang together, which of base, profile and cell wins, and a user's own variants."""
 
 import pytest
+from made_scales import SMALL, SOURCES
 
 from core.methods.mocose.sections import NegativeQueue
-from core.spec.views import TextView
-from core import methods
-from core.spec import run as c
 from core.methods.mocose.settings import constant, rising, wrapping
-from core.spec.profiles import PROFILES, as_coded, base
+from core.spec import run as c
 from core.spec.errors import UserError
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import PROFILES, as_coded, base
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import vary
-from made_scales import SMALL, SOURCES
+from core.spec.views import TextView
 
 MOCOSE = base("mocose", "paper")
 TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")
 
 
 def study(**changes):
-    fields = dict(
-        name="mocose-x", paper="mocose", title="Table X", caption="x", method="mocose",
-        axes=(Axis(name="size", title="Size", labels=("a", "b")),), rows=None, columns="size",
-        cells=(Cell(labels=("a",), changes={"queue.size": 256}, published=1.0, published_runs=(1.0,)),
+    fields = {
+        "name": "mocose-x", "paper": "mocose", "title": "Table X", "caption": "x", "method": "mocose",
+        "axes": (Axis(name="size", title="Size", labels=("a", "b")),), "rows": None, "columns": "size",
+        "cells": (Cell(labels=("a",), changes={"queue.size": 256}, published=1.0, published_runs=(1.0,)),
                Cell(labels=("b",), changes={"queue.size": 512}, published=2.0)),
-        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
-    )  # fmt: skip
+        "metric": Metric(task="avg", title="Average"), "figure": FigureSpec(kind="grouped", x="size"), "reference": ("a",),
+    }  # fmt: skip
     return Study(**{**fields, **changes})
 
 

@@ -4,13 +4,13 @@ import time
 from types import SimpleNamespace
 
 import pytest
+import tiny
 import torch
 
-import tiny
 from core.engine import trainer
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.step_time import StepTime
+from core.methods.mocose.model import MoCoSE
 
 
 def test_laps_are_divided_by_their_steps_and_pauses_left_out():

@@ -10,11 +10,10 @@ from desk import SIX, until
 from fake_jobs import made_result
 
 from core.runner import cli
+from core.runner.train import Training
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, MINI, PAPER
-from core.runner.train import Training
 from run_study import Command, _shipped
-
 
 
 def command(*arguments: str) -> Training:

@@ -15,16 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_jobs import made_result
+from places import ROOT, SUPPORT
 
-from core.store import files
-from core.store import locks
-from core.store import parquet
-from core.store.store import CorruptRun, Failure, MissingRun, Store
-from core.spec.profiles import base
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.profiles import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.vary import vary
+from core.store import files, locks, parquet
+from core.store.store import CorruptRun, Failure, MissingRun, Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
 RUN = run_id(CONFIG)
@@ -199,8 +198,7 @@ def test_a_full_disk_leaves_nothing_torn(store):
         "try: Store(Path(sys.argv[1]), None).save(CONFIG, made_result(CONFIG))\n"
         "except UserError as error: print(error); sys.exit(7)\n"
     )
-    here = Path(__file__).parent
-    done = subprocess.run([sys.executable, "-c", code, store.root, here, here.parent], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code, store.root, SUPPORT, ROOT], capture_output=True, text=True, check=False)
     assert done.returncode == 7 and "could not be written" in done.stdout, done.stderr
     assert path(store).read_bytes() == before
     assert [p.name for p in (store.root / "runs").iterdir()] == [f"{RUN}.parquet"]

@@ -2,20 +2,19 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
+from fake_store import SOURCES, config_of
+from places import ROOT
 
 from core.data.sources import demo_sources
-from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER, Sources
 from core.spec.vary import read, vary
-from fake_store import SOURCES, config_of
 from studies import STUDIES, find
 
-ROOT = Path(__file__).parent.parent
 BY_NAME = {study.name: study for study in STUDIES}
 LARGE = Sources(
     corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
@@ -127,7 +126,7 @@ def test_profiles_share_a_run_only_where_they_say_the_same_and_cells_keep_what_t
         same = paper.method == "simcse" or study.name.startswith("deviations") or cell.changes.get("dup", paper) is None
         assert (run_id(paper) == run_id(repaired)) == same  # SimCSE's paper is its code; a list of deviations is the same under each
         own = study.base_changes if cell.method in (None, study.method) else {}
-        for profile, run in zip(PROFILES, (paper, repaired, released)):
+        for profile, run in zip(PROFILES, (paper, repaired, released), strict=True):
             named = {**own, **study.by_profile.get(profile, {}), **cell.changes, **cell.by_profile.get(profile, {})}
             for path, value in named.items():
                 if cell.method not in (None, study.method) and path not in {**cell.changes, **cell.by_profile.get(profile, {})}:

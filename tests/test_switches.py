@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
 from core import methods
 from core.engine.batches import training_batches
-from core.methods.contrastive import TrainingText
 from core.engine.encoder.dropout import Dropout
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train
+from core.methods.contrastive import TrainingText
+from core.methods.mocose.model import MoCoSE
 from core.spec.identity import run_id
 from core.spec.vary import vary
 
@@ -20,11 +20,14 @@ CPU = torch.device("cpu")
 TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in range(23)]
 
 
+KNOWN = {"[MASK]": 4, "a": 5, "the": 6}
+
+
 class WordTokenizer:
     """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens. "[MASK]" is 4; two stop-words are known."""
 
     mask_token, unk_token = "[MASK]", "[UNK]"
-    known = {"[MASK]": 4, "a": 5, "the": 6}
+    known = KNOWN
 
     def tokenize(self, text):
         return [word if word in self.known else "[UNK]" for word in text.split()]

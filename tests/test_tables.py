@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from fake_store import SOURCES, FakeStore, config_of, filled
+from small_study import result, small, stored
 
-from core.report.quantities import value as value_of
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import footnotes, reading
+from core.report.quantities import value as value_of
 from core.report.statistics import spearman
 from core.report.tables import Entry, grid, latex, markdown, number
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 from core.spec.table import Metric
-from fake_store import SOURCES, FakeStore, config_of, filled
-from small_study import result, small, stored
 from studies import STUDIES, find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")

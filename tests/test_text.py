@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
+from core.data.sources import DEMO_ENCODER
+from core.data.text import measure, read_csv_quoted, read_lines, sentences
 from core.demo.corpus import training_sentences
 from core.engine.text import training_text
-from core.data.text import measure, read_csv_quoted, read_lines, sentences
 from core.engine.tokens import TokenTable, cached_table, tokenise
-from core.data.sources import DEMO_ENCODER
-from core.spec.run import Data
 from core.spec.errors import UserError
+from core.spec.run import Data
 
 
 def test_lines_keep_quotes_and_drop_blanks():

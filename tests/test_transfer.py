@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
+from core.data.transfer import Part, TransferTask
 from core.engine.evaluation import probes as transfer
 from core.engine.evaluation.probes import HIGH, WIDE, Accuracy, features, transfer_accuracies, transfer_rows
-from core.data.transfer import Part, TransferTask
 
 
 def examples(count, dim=6, noise=1.0, classes=2, seed=0):
@@ -75,7 +75,7 @@ def test_a_path_moves_at_every_c_and_ends_where_a_cold_start_does(shape):
     if shape != "round":  # far from the origin, and a hundred times as wide in one direction as in another
         x = x * np.geomspace(1, 0.01, 20, dtype=np.float32) + 5
     x = x.astype(np.float64)
-    for c, model in zip(WIDE, transfer.path(x, y, WIDE)):
+    for c, model in zip(WIDE, transfer.path(x, y, WIDE), strict=True):
         cold = LogisticRegression(C=c, max_iter=100_000, tol=1e-9).fit(x, y)
         assert model.C == c and model.coef_ == pytest.approx(cold.coef_, abs=1e-3)
 
@@ -85,7 +85,7 @@ def test_more_than_two_classes_end_at_the_solution_of_newtons_method_with_the_wh
     labels, and nearer to the solution than the whole matrix's own fits of two classes are asked to be."""
     x, y = examples(300, dim=24, noise=2.0, classes=6)
     x = (x * np.geomspace(1, 0.01, 24, dtype=np.float32) + 5).astype(np.float64)
-    for c, model in zip(HIGH, transfer.path(x, y, HIGH)):
+    for c, model in zip(HIGH, transfer.path(x, y, HIGH), strict=True):
         whole = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(x, y)
         centred = model.coef_ - model.coef_.mean(0)
         assert model.solver == "newton-cg" and centred == pytest.approx(whole.coef_ - whole.coef_.mean(0), abs=1e-3 * np.abs(whole.coef_).max())

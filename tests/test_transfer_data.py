@@ -1,12 +1,12 @@
 """The transfer tasks as read: published counts, real files, and one sentence for each way they can be wrong."""
 
 import pytest
-
 import real
 import transfer_folder
+
+from core.data.transfer import load_probes, load_transfer
 from core.demo.frame import PERSONS
 from core.demo.probes import PARTS, TASKS, probe
-from core.data.transfer import load_probes, load_transfer
 from core.spec.errors import UserError
 
 COUNTS = {

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from fake_store import SOURCES, FakeStore, config_of
 from scipy import stats
 
 from core.report.cells import gather
@@ -13,12 +14,23 @@ from core.report.contrasts import ABSOLUTE, Readings
 from core.report.sequential import LOOKS, alpha_at
 from core.report.verdicts import called_best, verdicts
 from core.spec.claim import (
-    Claim, above, all_of, any_of, at_least, below, best, collapses, differ, gains, greater, scatters_more, within,
+    Claim,
+    above,
+    all_of,
+    any_of,
+    at_least,
+    below,
+    best,
+    collapses,
+    differ,
+    gains,
+    greater,
+    scatters_more,
+    within,
 )  # fmt: skip
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import DEMO
 from core.spec.study import Study
-from fake_store import SOURCES, FakeStore, config_of
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}
 A, B, C, D = ((name,) for name in SIZES)
@@ -55,8 +67,8 @@ def around(mean, n, step=0.1):
     return [mean + step * ((7 * seed) % 5 - 2) for seed in range(n)]
 
 
-CLEAR = dict(a=around(51, 5), b=[v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))],
-             c=[v - 11 + 0.02 * (k % 3) for k, v in enumerate(around(51, 5))], d=[v - 21 + 0.03 * (k % 2) for k, v in enumerate(around(51, 5))])
+CLEAR = {"a": around(51, 5), "b": [v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))],
+             "c": [v - 11 + 0.02 * (k % 3) for k, v in enumerate(around(51, 5))], "d": [v - 21 + 0.03 * (k % 2) for k, v in enumerate(around(51, 5))]}
 
 
 def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
@@ -87,7 +99,7 @@ def test_clear_order_is_supported_and_its_opposite_contradicted():
 
 
 def test_an_effect_below_the_margin_is_equivalent_and_its_own_margin_a_claims_own_business():
-    tight = dict(a=around(50, 8, 0.05), b=[v + 0.01 * (k % 3) for k, v in enumerate(around(50, 8, 0.05))])
+    tight = {"a": around(50, 8, 0.05), "b": [v + 0.01 * (k % 3) for k, v in enumerate(around(50, 8, 0.05))]}
     cells = result(study(greater(A, B), within((A, B), 0.5)), **tight)
     assert [v.outcome for v in verdicts(cells)][1] == "supported"
     same = verdicts(result(study(greater(A, B, 0.0)), a=around(50, 8, 0.2), b=around(50, 8, 0.2)[::-1]))[0]
@@ -96,7 +108,7 @@ def test_an_effect_below_the_margin_is_equivalent_and_its_own_margin_a_claims_ow
 
 
 def test_printed_gains_are_met_only_within_their_margin():
-    cells = dict(a=around(52, 8), b=[v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))])
+    cells = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
     outcomes = [v.outcome for v in verdicts(result(study(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None), **cells))]
     assert outcomes == ["supported", "contradicted"]
 
@@ -190,16 +202,17 @@ def test_the_prior_scatter_of_a_contrast_is_that_of_independent_runs():
 
 
 def test_open_claims_say_their_chances_and_the_noise_study_steadies_them():
-    cells = dict(a=[50.0, 51.0, 50.3], b=[49.9, 50.2, 50.1])
+    cells = {"a": [50.0, 51.0, 50.3], "b": [49.9, 50.2, 50.1]}
     bare, steadied = (verdicts(result(study(greater(A, B)), noise=noise, **cells))[0] for noise in (None, 2.0))
     assert [one.n for one in bare.chances] == list(LOOKS[1:]) and chances(bare).startswith("5: 0.")
     assert bare.chances[3].support > steadied.chances[3].support  # three seeds that happen to agree
 
 
 def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
-    cells = dict(a=around(52, 8), b=[v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))])
+    cells = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
+    better = greater(A, B)
 
-    def against(a, b, predicate=greater(A, B)):
+    def against(a, b, predicate=better):
         return verdicts(result(study(predicate, published={"a": a, "b": b}), **cells))[0]
 
     assert [against(a, 50.0).against_printed for a in (52.0, 55.0, 50.5)] == ["", "smaller than printed", "larger than printed"]
@@ -219,7 +232,7 @@ def test_the_papers_own_runs_are_tested_by_welch_over_all_claims():
 
 
 def test_how_often_a_cell_is_best_when_seeds_are_drawn_anew():
-    values = dict(a=[50.0, 52.0, 51.0], b=[51.0, 50.5, 51.2], c=[40.0, 41.0, 42.0])
+    values = {"a": [50.0, 52.0, 51.0], "b": [51.0, 50.5, 51.2], "c": [40.0, 41.0, 42.0]}
     verdict = verdicts(result(study(best(A, (A, B, C)), greater(A, B)), **values))
     draws = [(i, j, k) for i in range(3) for j in range(3) for k in range(3)]  # every draw of three seeds
     exact = np.mean([sum(values["a"][s] for s in d) > max(sum(values[o][s] for s in d) for o in "bc") for d in draws])

@@ -11,14 +11,14 @@ import pytest
 from desk import Desk
 
 import run_study
+from core.runner.verify import SAME, Difference, apart, difference, spread
+from core.spec.errors import UserError
+from core.spec.identity import NUMERICS
+from core.spec.profiles import PROFILES
+from core.spec.result import Row
 from core.store import parquet
 from core.store.store import Store
 from core.store.stored import OtherVersion
-from core.runner.verify import SAME, Difference, apart, difference, spread
-from core.spec.profiles import PROFILES
-from core.spec.errors import UserError
-from core.spec.identity import NUMERICS
-from core.spec.result import Row
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.known_jobs:run"}
 
@@ -99,7 +99,7 @@ def test_another_numerics_is_told_even_where_its_configuration_has_other_fields(
 def test_runs_are_spread_evenly(total, count):
     found = spread(list(range(total)), count)
     assert len(found) == len(set(found)) == min(total, count) and found == sorted(found)
-    gaps = [after - before for before, after in zip([-1, *found], [*found, total])]
+    gaps = [after - before for before, after in zip([-1, *found], [*found, total], strict=True)]
     assert max(gaps) <= total / min(total, count) + 1
 
 

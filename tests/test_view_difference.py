@@ -4,12 +4,12 @@ import copy
 
 import numpy as np
 import pytest
+import tiny
 import torch
 
-import tiny
-from core.methods.mocose.model import MoCoSE
 from core.engine.encoder.packing import pack
 from core.engine.evaluation.metrics import cosines
+from core.methods.mocose.model import MoCoSE
 
 BATCH = pack(tiny.sentences(4, seed=50))
 
@@ -37,7 +37,7 @@ def test_the_stale_gradient_in_one_view_is_what_is_compared():
     found = model.diagnostics(BATCH)
     words = model.encoder.embeddings.word.weight.detach()[BATCH.ids]  # (T, hidden)
     perturbed = words.clone()
-    for place, (row, slot) in enumerate(zip(BATCH.row.tolist(), BATCH.slot.tolist())):
+    for place, (row, slot) in enumerate(zip(BATCH.row.tolist(), BATCH.slot.tolist(), strict=True)):
         if slot < model.stale.signs.shape[1]:
             perturbed[place] += 0.05 * model.stale.signs[row, slot]
     assert not torch.equal(perturbed, words)

@@ -8,29 +8,28 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-import torch
-
 import tiny
-from core.engine.rewriting import contextual
-from core.engine.rewriting import views
+import torch
+from places import ROOT
+from real import minilm_dir
+
+from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
+from core.engine.encoder.packing import pack
+from core.engine.rewriting import contextual, views
 from core.engine.rewriting.contextual import TOP, WORD, Choice, blanked, proposed
+from core.engine.rewriting.models import load_model
+from core.engine.rewriting.typos import misspelt
+from core.engine.tokens import tokenise
 from core.methods.losses import info_nce
 from core.methods.mocose.model import MoCoSE
-from core.engine.encoder.packing import pack
-from core.engine.tokens import tokenise
-from core.engine.rewriting.typos import misspelt
-from core.engine.rewriting.models import load_model
-from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
-from core.spec.profiles import base
-from core.spec.views import TextView
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.profiles import base
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
-from real import minilm_dir
+from core.spec.views import TextView
 
 CPU = torch.device("cpu")
 TEXTS = ["The tired nurse hid the thermometer, quietly.", "A dog did not see the old teacher.", "...", "The king slept."]
@@ -54,7 +53,10 @@ def test_typos_are_the_list_s_and_as_many_as_nlpaug_s_rule_says():
 
     listed = SpellingAug().model.dict
     words = "the definition of a friend because their government would receive necessary advice".split()
-    letters = lambda text: re.sub("[^a-z]", "", text.lower())  # nlpaug sets blanks around apostrophes and hyphens  # noqa: E731
+
+    def letters(text):  # nlpaug sets blanks around apostrophes and hyphens
+        return re.sub("[^a-z]", "", text.lower())
+
     slips = {word: "|".join({letters(slip) for slip in listed[word]}) for word in words}
     for seed in range(40):
         found = letters(misspelt([" ".join(words)], 0.3, seed)[0])
@@ -74,8 +76,8 @@ def test_typos_come_from_their_seed_and_leave_the_global_stream_alone():
     assert one == misspelt(TEXTS, 0.3, 1) != misspelt(TEXTS, 0.3, 2)
     code = f"import json; from core.engine.rewriting.typos import misspelt; print(json.dumps(misspelt({TEXTS!r}, 0.3, 1)))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent.parent,
-        env={**os.environ, "PYTHONHASHSEED": "77"},
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "77"}, check=False,
     )  # fmt: skip
     assert json.loads(done.stdout) == one
 
@@ -137,7 +139,7 @@ def test_batching_does_not_mix_sentences_up(demo, monkeypatch):
     texts = [f"The {word} slept in the garden." * (1 + i % 3) for i, word in enumerate(["king", "old nurse", "dog"] * 30)]
     together = proposed(model, tokenizer, texts, text, 4)
     places = random.Random(4)
-    for sentence, found in zip(texts, together):
+    for sentence, found in zip(texts, together, strict=True):
         blank = blanked(sentence, False, 0.3, places)
         with torch.inference_mode():
             alone = contextual.fill(model, tokenizer, [blank], Choice(tokenizer, CPU), torch.Generator())
@@ -168,7 +170,7 @@ def test_words_are_drawn_by_probability_and_never_the_original(demo):
 
 def test_roberta_s_words_are_those_behind_a_blank():
     class Pieces:
-        pieces = ["<s>", "Ġking", "ing", "Ġ.", "Ġdog", "Ġ"]
+        pieces = ("<s>", "Ġking", "ing", "Ġ.", "Ġdog", "Ġ")
 
         def __len__(self):
             return len(self.pieces)
@@ -177,7 +179,7 @@ def test_roberta_s_words_are_those_behind_a_blank():
             return [self.pieces[i] for i in ids]
 
     choice = Choice(Pieces(), CPU)
-    assert [word for word, allowed in zip(choice.words, choice.allowed.tolist()) if allowed] == ["king", "dog"]
+    assert [word for word, allowed in zip(choice.words, choice.allowed.tolist(), strict=True) if allowed] == ["king", "dog"]
 
 
 def test_which_checkpoints_have_a_masked_word_head(tmp_path):

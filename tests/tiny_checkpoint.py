@@ -6,7 +6,14 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import (
-    BertConfig, BertModel, FSMTConfig, FSMTForConditionalGeneration, GPT2Config, GPT2Model, RobertaConfig, RobertaModel,
+    BertConfig,
+    BertModel,
+    FSMTConfig,
+    FSMTForConditionalGeneration,
+    GPT2Config,
+    GPT2Model,
+    RobertaConfig,
+    RobertaModel,
 )  # fmt: skip
 
 WORDS = [f"w{i}" for i in range(40)]

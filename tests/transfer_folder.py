@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from core.data.transfer import TREC_KINDS
 from core.data.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES
+from core.data.transfer import TREC_KINDS
 
 
 def build(root: Path) -> Path:
@@ -18,7 +18,7 @@ def build(root: Path) -> Path:
     for split, (file, count) in TREC_SPLITS.items():
         lines = "".join(f"{TREC_KINDS[i % 6]}:fine caf\xe9 {split} {i} w{i % 40} ?\n" for i in range(count))
         write(root / file, lines, "latin-1")
-    for split, (file, count) in MRPC_SPLITS.items():
+    for file, count in MRPC_SPLITS.values():
         rows = "".join(f"{i % 2}\t{i}\t{i}\tfirst {i} said w{i % 40}\tsecond {i} said w{i % 40}\r\n" for i in range(count))
         write(root / file, "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n" + rows)
     return root

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from core.data.senteval import senteval_root, used_files
+from core.data.text import MOST_BYTES, measure
 from core.spec.errors import UserError
+from core.store import files
 
+MOST_CACHE = 64 << 20  # bytes of what is remembered about texts
 _CHUNK = 1 << 20
 _PROBES = "logistic regression by Newton's method in float64, by conjugate gradients above two classes"  # another fit would be another number, and so another run
 
@@ -46,3 +52,36 @@ def named_digest(files: Iterable[tuple[str, Path]]) -> str:
     """SHA-256 over the lines `name sha256` of these files, in order of name."""
     lines = sorted(f"{name} {file_digest(path)}\n" for name, path in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+class DigestCache:
+    """Digest and rows of large texts, kept by path, size and times of change, which are compared for being the same and never
+    for order; a cache that cannot be read is begun anew."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def text(self, file: Path) -> tuple[str, int, int]:
+        """SHA-256 of a text file and its sentences, by line and as the released reader finds them (D36).
+
+        Raises UserError if it cannot be read.
+        """
+        try:
+            state = os.stat(file)
+            key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
+            known = self._read()
+            if key not in known:
+                digest, rows = measure(files.content(file, MOST_BYTES), str(file))
+                known[key] = [digest, rows["lines"], rows["csv_quoted"]]
+        except OSError as error:
+            raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
+        with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
+            files.write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
+        return tuple(known[key])
+
+    def _read(self) -> dict[str, list]:
+        try:
+            known = json.loads(files.content(self._path, MOST_CACHE))
+            return {k: v for k, v in known.items() if [type(x) for x in v] == [str, int, int]}
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+            return {}

@@ -9,8 +9,8 @@ import json
 import struct
 from pathlib import Path
 
-from core.store import files
 from core.spec.errors import UserError
+from core.store import files
 
 TRAINABLE = ("bert", "roberta")
 _WANTED = "give a folder with config.json, model.safetensors and a tokenizer"
@@ -64,7 +64,9 @@ def shapes(weights: Path) -> dict[str, list[int]]:
     try:
         with open(weights, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(length)) if length <= _HEADER else None
+            if length > _HEADER:
+                raise ValueError("a header of this length is none")
+            header = json.loads(file.read(length))
         tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
         end = 8 + length + max((entry["data_offsets"][1] for entry in tensors.values()), default=0)
         found = {name: list(entry["shape"]) for name, entry in tensors.items()}

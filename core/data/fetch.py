@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from core.data.own import needs_the_scale_s
 from core.data.sources import Places
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 from core.spec.views import OWN_ENCODER
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -30,12 +31,14 @@ def prefetch(scale: str, cache_dir: Path, at_hand: Places, others: Sequence[str]
         if stands_for not in known:
             found, names = _fetched(scale, cache_dir, ["encoder"], HUB_NAMES.get(stands_for, stands_for))
             at_hand = replace(at_hand, others=(*at_hand.others, (stands_for, found["encoder"], names["encoder_name"])))
-    parts = [] if at_hand.corpus is not None else ["data"]
+    complete = bool(at_hand.pairs) and not needs_the_scale_s([name for name, _ in at_hand.pairs])
+    parts = [] if at_hand.corpus is not None and (at_hand.evaluation is not None or complete) else ["data"]
     parts += [] if at_hand.encoder is not None else ["encoder"]
     if not parts:
         return at_hand
     found, names = _fetched(scale, cache_dir, parts)
-    return replace(at_hand, **found, **names)
+    text = {"corpus": at_hand.corpus, "corpus_name": at_hand.corpus_name} if at_hand.own_text else {}
+    return replace(at_hand, **{**found, **names, **text})
 
 
 def _fetched(scale: str, cache_dir: Path, parts: list[str], encoder: str | None = None) -> tuple[dict[str, Path], dict[str, str]]:
@@ -60,7 +63,7 @@ def prefetch_text_models(scale: str, cache_dir: Path, runs: Iterable[RunConfig])
 def _ask(scale: str, cache_dir: Path, arguments: list[str], what: list[str]) -> str:
     command = [sys.executable, "-m", "core.data.hub", "prefetch", "--scale", scale, "--cache-dir", str(cache_dir), *arguments]
     print(f"Fetching {' and '.join(what)} for scale {scale} from the hub, unless it was fetched before.", flush=True)
-    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         raise UserError(said[-1] if said else "The hub could not be reached; give --data-dir and --encoder, or use --scale demo.")

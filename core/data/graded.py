@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.data.senteval import SICK_SPLITS, STS_YEARS, STSB_SPLITS, senteval_root, year_files
-from core.store import files
 from core.spec.errors import UserError
 from core.spec.numbers import decimal
+from core.store import files
 
 MOST_BYTES = 1 << 30  # of a set, which has a few million
 AGAIN = "fetch SentEval's data again"
@@ -40,7 +40,7 @@ def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
                 f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores ({gold_path}); {AGAIN}."
             )
         pairs = []
-        for (number, line), (_, score) in zip(lines, scores):
+        for (number, line), (_, score) in zip(lines, scores, strict=True):
             if not score.strip():
                 continue
             fields = line.split("\t")

@@ -24,12 +24,12 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.data.hub_pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, TEXT_MODELS, Repository
-from core.data.hub_lock import Lock
 from core.data.digests import file_digest
-from core.store.files import write_whole
+from core.data.hub_lock import Lock
+from core.data.hub_pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, TEXT_MODELS, Repository
 from core.data.senteval import senteval_root
 from core.spec.errors import UserError
+from core.store.files import write_whole
 
 WITHOUT = "--scale demo runs without"
 PARTS = ("data", "encoder")

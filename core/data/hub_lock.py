@@ -1,4 +1,4 @@
-"""The lock file of what was fetched from the hub: what was accepted once is all that is accepted later."""
+"""The lock file of what was fetched from the hub: once a file is accepted, no other content is."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from core.data.hub_pins import Repository
-from core.store.files import write_whole
 from core.spec.errors import UserError
+from core.store.files import write_whole
 
 
 class Lock:

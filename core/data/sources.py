@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.data import pins
-from core.data.digests import evaluation_digest, named_digest
+from core.data.digests import DigestCache, evaluation_digest, named_digest
 from core.data.encoders import check_encoder, configuration
 from core.data.graded import check_sets
+from core.data.own import needs_the_scale_s, own_digest, own_sets
 from core.data.senteval import senteval_root, transfer_files
-from core.data.text import MOST_BYTES, measure
-from core.store import files
-from core.store.store import Store
 from core.spec.errors import UserError
+from core.spec.run import PAPER_HIDDEN
 from core.spec.scale import EncoderSource, Scale, Sources
+from core.store.store import Store
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
-MOST_CACHE = 64 << 20  # bytes of what is remembered about texts
 HEADER_BYTES = 100_000_000  # more than this no safetensors file has
+NOTHING = "not fetched"  # a digest that nothing has
+HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}  # of the papers' other encoders
+NOT_FETCHED = Sources(
+    corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING, encoder_hidden=PAPER_HIDDEN, encoder_name="",
+    encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="", transfer_digest=NOTHING,
+)  # fmt: skip
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
     "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
@@ -42,6 +45,8 @@ class Places:
     corpus_name: str = ""
     evaluation_name: str = "SentEval"
     encoder_name: str = ""
+    pairs: tuple[tuple[str, Path], ...] = ()  # graded pairs of one's own: name and file
+    own_text: bool = False  # the training text is one's own, not the scale's
     others: tuple[tuple[str, Path, str], ...] = ()  # (which of the papers' it stands for, folder, name)
 
 
@@ -64,7 +69,17 @@ class Found:
             "encoder_masked_words": self.sources.encoder_masked_words,
             "corpus": self.sources.corpus_name,
             "evaluation": self.sources.evaluation_name,
+            "own_data": bool(self.places.pairs or self.places.own_text),
         }
+
+    def own_data(self) -> str:
+        """What is one's own of text and pairs, by name and content, for the names of tables; empty if nothing is."""
+        parts = []
+        if self.places.own_text:
+            parts.append(f"text={_word(self.places.corpus_name)}~{self.sources.corpus_digest[:8]}")
+        if self.places.pairs:
+            parts.append(f"pairs={'+'.join(_word(name) for name, _ in self.places.pairs)}~{self.sources.evaluation_digest[:8]}")
+        return ",".join(parts)
 
 
 def encoder_digest(folder: Path) -> str:
@@ -84,21 +99,28 @@ def demo_sources() -> Found:
     return Found(sources=sources, places=Places())
 
 
-def local_places(data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = ()) -> Places:
+def local_places(
+    data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = (), text: Path | None = None,
+    pairs: Sequence[tuple[str, Path]] = (),
+) -> Places:
     """The places that the user named; parts not named stay None. Raises UserError for a part that should be there and is not."""
     corpus = evaluation = None
     if data_dir is not None:
         if not data_dir.is_dir():
             raise UserError(f"--data-dir {data_dir} is no folder; give one with SentEval's data and a text file.")
         evaluation = senteval_root(data_dir)
-        corpus = corpus_file(data_dir)
+        corpus = corpus_file(data_dir) if text is None else None
     for folder in ([encoder] if encoder is not None else []) + [folder for _, folder in others]:
         if not folder.is_dir():
             raise UserError(f"--encoder {folder} is no folder; give one saved by transformers.")
         if not (folder / "config.json").is_file():
             raise UserError(f"--encoder {folder} holds no config.json; give a folder saved by transformers.")
+    for option, file in [("--text", text)] * (text is not None) + [("--pairs", file) for _, file in pairs]:
+        if not file.is_file():
+            raise UserError(f"{option} {file} is no file; give one with {'a sentence' if option == '--text' else 'two sentences and a score'} a line.")
+    corpus = text or corpus
     return Places(
-        corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",
+        pairs=tuple(pairs), own_text=text is not None, corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",
         encoder_name=_folder_name(encoder) if encoder else "",
         others=tuple((stands_for, folder, _folder_name(folder)) for stands_for, folder in others),
     )  # fmt: skip
@@ -122,37 +144,75 @@ def local_sources(places: Places, cache_dir: Path) -> Found:
     """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
     for folder in (places.encoder, *(folder for _, folder, _ in places.others)):
         check_encoder(folder)
-    check_sets(places.evaluation)
+    evaluation, transfer, evaluation_name = _evaluation(places)
     cache = DigestCache(cache_dir / "digests.json")
     digest, rows, quoted = cache.text(places.corpus)
     sources = Sources(
         corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name,
         encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"], encoder_name=places.encoder_name,
-        evaluation_digest=evaluation_digest(places.evaluation), evaluation_name=places.evaluation_name,
+        evaluation_digest=evaluation, evaluation_name=evaluation_name,
         others=tuple(
             EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
             for stands_for, folder, name in places.others
         ),
-        transfer_digest=_transfer_digest(places.evaluation),
+        transfer_digest=transfer,
         encoder_masked_words=has_masked_words(places.encoder),
     )  # fmt: skip
     return Found(sources=sources, places=places)
 
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
-    """The sources that most of the stored runs of a scale were made with, or None: for drawing where the data is not at hand."""
-    return recorded(store).get(scale.name)
+    """The sources of the first run of a scale that is stored, or None: whose tables bear the studies' plain names, and what is drawn where
+    the data is not at hand."""
+    return recorded(store, (scale.name,)).get(scale.name)
 
 
-def recorded(store: Store) -> dict[str, Found]:
-    """The sources that most of the stored runs of each scale were made with, by the scale's name; every run is read once."""
-    counted: dict[str, Counter[Sources]] = {}
-    for identity in store.runs():
+def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence[str]) -> Found:
+    """What a plan is made for, without fetching anything: what lies at these places, else what stored runs were made with, else the
+    scale's own text, sets and encoders under digests that no run has, so that every run is missing."""
+    recorded = recorded_sources(scale, store)
+    sources = recorded.sources if recorded is not None else NOT_FETCHED
+    known = {one.stands_for for one in sources.others}
+    absent = [EncoderSource(stands_for=name, digest=NOTHING, hidden=HIDDEN[name], name=name) for name in others if name not in known]
+    sources = replace(sources, others=(*sources.others, *absent))
+    if places.encoder is not None:
+        check_encoder(places.encoder)
+        sources = replace(
+            sources, encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"],
+            encoder_name=places.encoder_name, encoder_masked_words=has_masked_words(places.encoder),
+        )  # fmt: skip
+    if places.evaluation is not None:
+        check_sets(places.evaluation)
+        digest, transfer = evaluation_digest(places.evaluation), _transfer_digest(places.evaluation)
+        sources = replace(sources, evaluation_digest=digest, transfer_digest=transfer, evaluation_name=places.evaluation_name)
+    return Found(sources=sources, places=Places())
+
+
+def recorded(store: Store, scales: Collection[str] = ("demo", "mini", "paper")) -> dict[str, Found]:
+    """The sources of the first run of each of these scales, published ones before one's own; those on a text or pairs of one's own aside."""
+    found: dict[str, Found] = {}
+    for identity in sorted(store.runs(), key=lambda identity: (store.stamp(identity) or (0, 0))[1]):
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(identity)
-            if "encoder_hidden" in stored.provenance:
-                counted.setdefault(stored.config.scale, Counter())[_sources_of(stored)] += 1
-    return {scale: Found(sources=found.most_common(1)[0][0], places=Places()) for scale, found in counted.items()}
+            scale = stored.config.scale
+            if scale in scales and scale not in found and "encoder_hidden" in stored.provenance and not stored.provenance.get("own_data"):
+                found[scale] = Found(sources=_sources_of(stored), places=Places())
+        if len(found) == len(scales):
+            break
+    return found
+
+
+def another(found: Found, first: Found | None) -> str:
+    """What of encoder, text and evaluation sets differs from the first run's, by name and content; empty if nothing does."""
+    if first is None:
+        return ""
+    here, there = found.sources, first.sources
+    parts = (
+        ("encoder", here.encoder_name, here.encoder_digest, there.encoder_digest),
+        ("text", here.corpus_name, here.corpus_digest, there.corpus_digest),
+        ("sets", here.evaluation_name, here.evaluation_digest, there.evaluation_digest),
+    )
+    return ",".join(f"{part}={_word(name)}~{digest[:8]}" for part, name, digest, first_digest in parts if digest != first_digest)
 
 
 def _sources_of(stored) -> Sources:
@@ -170,6 +230,21 @@ def _sources_of(stored) -> Sources:
         evaluation_name=str(recorded.get("evaluation", "")), transfer_digest=recorded.get("transfer_digest"),
         others=tuple(one for one in known if one.stands_for != "bert-base"),
     )  # fmt: skip
+
+
+def _evaluation(places: Places) -> tuple[str, str | None, str]:
+    """Digests of the evaluation sets without and with the transfer tasks, and a name for them; every line is read and checked."""
+    if places.evaluation is not None:
+        check_sets(places.evaluation)
+    if not places.pairs:
+        return evaluation_digest(places.evaluation), _transfer_digest(places.evaluation), places.evaluation_name
+    rest = evaluation_digest(places.evaluation) if needs_the_scale_s([name for name, _ in places.pairs]) else None
+    return own_digest(own_sets(places.pairs), rest), None, "own pairs"
+
+
+def _word(name: str) -> str:
+    """A name as a part of a file's name."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)[:30]
 
 
 def _transfer_digest(evaluation: Path) -> str | None:
@@ -194,36 +269,3 @@ def _folder_name(folder: Path) -> str:
     """What to call an encoder: its folder's name, with the one above where that says nothing."""
     folder = folder.resolve()
     return f"{folder.parent.name}/{folder.name}" if folder.name == "model" else folder.name
-
-
-class DigestCache:
-    """Digest and rows of large texts, kept by path, size and times of change, which are compared for being the same and never
-    for order; a cache that cannot be read is begun anew."""
-
-    def __init__(self, path: Path):
-        self._path = path
-
-    def text(self, file: Path) -> tuple[str, int, int]:
-        """SHA-256 of a text file and its sentences, by line and as the released reader finds them (D36).
-
-        Raises UserError if it cannot be read.
-        """
-        try:
-            state = os.stat(file)
-            key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
-            known = self._read()
-            if key not in known:
-                digest, rows = measure(files.content(file, MOST_BYTES), str(file))
-                known[key] = [digest, rows["lines"], rows["csv_quoted"]]
-        except OSError as error:
-            raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
-        with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-            files.write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
-        return tuple(known[key])
-
-    def _read(self) -> dict[str, list]:
-        try:
-            known = json.loads(files.content(self._path, MOST_CACHE))
-            return {k: v for k, v in known.items() if [type(x) for x in v] == [str, int, int]}
-        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-            return {}

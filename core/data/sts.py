@@ -80,7 +80,7 @@ def sets_digest(sets: dict[str, StsSet]) -> str:
     """SHA-256 of the sets' content: name, sentences and gold of every pair, one a line, sets in order of name."""
     lines = [
         f"{name}\t{a}\t{b}\t{float(gold)!r}\n"
-        for name in sorted(sets) for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold)
+        for name in sorted(sets) for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True)
     ]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -95,5 +95,5 @@ def _single(name: str, pairs: list[Pair]) -> StsSet:
 
 
 def _set(name: str, labels: list[str], pairs: list[Pair]) -> StsSet:
-    a, b, gold = zip(*pairs)
+    a, b, gold = zip(*pairs, strict=True)
     return StsSet(name=name, subset=tuple(labels), a=a, b=b, gold=np.array(gold, dtype=np.float64))

@@ -8,7 +8,6 @@ import io
 
 from core.spec.errors import UserError
 
-
 MOST_BYTES = 8 << 30  # of a text, which is read whole
 LONGEST = 100_000  # characters; no sentence has so many
 
@@ -27,9 +26,9 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
         line = text[: text.index("\0")].count("\n") + 1
         raise UserError(f"{name}, line {line} holds a NUL, as other encodings than UTF-8 do; convert the file.")
     if reader == "lines" and len(text) > LONGEST:
-        for number, line in enumerate(text.split("\n"), start=1):
-            if len(line) > LONGEST:
-                raise UserError(f"{name}, line {number} has {len(line)} characters; give a file with one sentence a line.")
+        for number, row in enumerate(text.split("\n"), start=1):
+            if len(row) > LONGEST:
+                raise UserError(f"{name}, line {number} has {len(row)} characters; give a file with one sentence a line.")
     found = read_lines(text) if reader == "lines" else read_csv_quoted(text)
     if not found:
         raise UserError(f"The training text {name} has no sentences; give a file with one sentence a line.")

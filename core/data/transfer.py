@@ -69,7 +69,7 @@ def load_probes() -> list[TransferTask]:
     from core.demo.probes import TASKS, probe  # the real scales need no demo world
 
     return [
-        TransferTask(name, **{part: Part(*map(tuple, zip(*examples))) for part, examples in probe(name).items()}) for name in TASKS
+        TransferTask(name, **{part: Part(*map(tuple, zip(*examples, strict=True))) for part, examples in probe(name).items()}) for name in TASKS
     ]
 
 
@@ -78,7 +78,8 @@ def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
     lines = [f"{sets_digest}\n"]
     for task in tasks:
         for name, part in (("train", task.train), ("dev", task.dev), ("test", task.test)):
-            lines += [f"{task.name}\t{name}\t{label}\t{text}\n" for text, label in zip(part.first, part.labels)]
+            if part is not None:
+                lines += [f"{task.name}\t{name}\t{label}\t{text}\n" for text, label in zip(part.first, part.labels, strict=True)]
     return with_probes(hashlib.sha256("".join(lines).encode()).hexdigest())
 
 
@@ -88,7 +89,7 @@ def _two_files(root: Path, name: str) -> TransferTask:
     An empty line (CR has one) is an example, read as a full stop: so do the papers' evaluations, before they encode.
     """
     parts = [
-        _part(root, *TWO_FILES[name][side], lambda path, number, line: (" ".join(line.split()) or ".", label))
+        _part(root, *TWO_FILES[name][side], lambda path, number, line, label=label: (" ".join(line.split()) or ".", label))
         for side, label in (("pos", 1), ("neg", 0))
     ]
     return TransferTask(name, Part(*(sum((getattr(part, field) for part in parts), ()) for field in ("first", "labels"))))
@@ -98,7 +99,7 @@ def _part(root: Path, file: str, count: int, read: Callable, encoding: str = "ut
     path = root / file
     rows = [read(path, number, line) for number, line in numbered_lines(path, encoding)]
     _check_count(path, count, len(rows))
-    return Part(*map(tuple, zip(*rows)))
+    return Part(*map(tuple, zip(*rows, strict=True)))
 
 
 def _sst(path: Path, number: int, line: str) -> tuple[str, int]:
@@ -127,7 +128,7 @@ def _mrpc(root: Path, file: str, count: int) -> Part:
             raise malformed(path, number, f"0 or 1, two ids and two sentences separated by tabs, found {line[:40]!r}")
         rows.append((sentence(path, number, fields[3]), int(fields[0]), sentence(path, number, fields[4])))
     _check_count(path, count, len(rows))
-    return Part(*map(tuple, zip(*rows)))
+    return Part(*map(tuple, zip(*rows, strict=True)))
 
 
 def _check_count(path: Path, expected: int, found: int) -> None:

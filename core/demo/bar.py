@@ -13,12 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.engine import job
 from core.data.sources import demo_sources
-from core.spec.profiles import base
-from core.spec.run import RunConfig
+from core.engine import job
 from core.spec.execution import Execution
+from core.spec.profiles import base
 from core.spec.result import Result
+from core.spec.run import RunConfig
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 

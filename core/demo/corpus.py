@@ -1,7 +1,7 @@
 """The training text of the demo scale: distinct sentences for contrastive training, and passages for pretraining."""
 
+from collections.abc import Iterator
 from random import Random
-from typing import Iterator
 
 from core.demo.frame import Frame, draw, reserved
 from core.demo.grammar import render

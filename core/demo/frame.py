@@ -17,10 +17,10 @@ something unsaid is less than contradicting it. The weighted mean is halved wher
 """
 
 from random import Random
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 from zlib import crc32
 
-from core.demo.lexicon import Concept, MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS
+from core.demo.lexicon import MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS, Concept
 from core.demo.verbs import ALONE, HABITS, TO_PERSON, TO_RECEIVER, TO_THING
 
 
@@ -28,7 +28,7 @@ class Entity(NamedTuple):
     """A participant: its noun and, perhaps, one attribute."""
 
     noun: Concept
-    attribute: Optional[Concept] = None
+    attribute: Concept | None = None
 
 
 class Frame(NamedTuple):
@@ -36,11 +36,11 @@ class Frame(NamedTuple):
 
     action: Concept
     agent: Entity
-    patient: Optional[Entity] = None
-    receiver: Optional[Entity] = None
-    place: Optional[Concept] = None
-    time: Optional[Concept] = None
-    manner: Optional[Concept] = None
+    patient: Entity | None = None
+    receiver: Entity | None = None
+    place: Concept | None = None
+    time: Concept | None = None
+    manner: Concept | None = None
     negated: bool = False
 
 
@@ -58,7 +58,7 @@ def one(rng: Random, items):
     return items[int(rng.random() * len(items))]
 
 
-def concept(rng: Random, groups: dict, topic: Optional[str] = None) -> Concept:
+def concept(rng: Random, groups: dict, topic: str | None = None) -> Concept:
     """Return a concept of `groups`: of `topic` in three draws of four where there is one, of any group otherwise."""
     if topic is not None and rng.random() < 0.75:
         return one(rng, groups[topic])
@@ -83,7 +83,7 @@ def other_person(rng: Random, topic: str, *present) -> Entity:
             return entity
 
 
-def draw(rng: Random, kind: Optional[str] = None, details: float = 0.4) -> Frame:
+def draw(rng: Random, kind: str | None = None, details: float = 0.4) -> Frame:
     """Return a random frame.
 
     kind: `alone`, `person`, `thing` or `receiver` (what the verb takes), or None for a mixture of 1 : 4 : 3 : 2.

@@ -5,7 +5,6 @@ so rendering two frames of the same shape from two equal streams gives the same 
 """
 
 from random import Random
-from typing import Optional
 
 from core.demo.frame import Entity, Frame, one
 from core.demo.lexicon import Concept
@@ -85,7 +84,7 @@ def clause(rng: Random, frame: Frame, manner: str, wording: dict, plain: bool) -
     return ("it is not true that " if wrapped else "") + text + after
 
 
-def render(rng: Random, frame: Frame, opener: float = 0.02, wording: Optional[dict] = None,
+def render(rng: Random, frame: Frame, opener: float = 0.02, wording: dict | None = None,
            plain: float = 0.0) -> str:
     """Return one sentence for the frame: capitalised, ending in a full stop.
 

@@ -10,13 +10,31 @@ A set is made of families. A family starts from one random frame of a reserved e
 occur in the training text) and changes it in several ways; gold scores follow from the frames alone (`frame.gold`).
 """
 
-from functools import lru_cache
+from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from core.demo.frame import (ALONE, MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TO_PERSON, TO_RECEIVER,
-                                    TO_THING, TRAITS, Entity, Frame, concept, draw, gold, one, reserved,
-                                    swapped)
+from core.demo.frame import (
+    ALONE,
+    MANNERS,
+    OBJECTS,
+    PERSONS,
+    PLACES,
+    QUALITIES,
+    TIMES,
+    TO_PERSON,
+    TO_RECEIVER,
+    TO_THING,
+    TRAITS,
+    Entity,
+    Frame,
+    concept,
+    draw,
+    gold,
+    one,
+    reserved,
+    swapped,
+)
 from core.demo.grammar import render
 
 DEV = "DEV"
@@ -34,7 +52,7 @@ class Pair(NamedTuple):
     gold: float
 
 
-def _another(rng: Random, groups: dict, old, group: str = None):
+def _another(rng: Random, groups: dict, old, group: str | None = None):
     """Return a concept other than `old`: of `group` if given, of any group otherwise."""
     while True:
         new = one(rng, groups[group]) if group else concept(rng, groups)
@@ -219,7 +237,7 @@ def _family(rng: Random, character: str) -> list[Pair]:
     return [Pair(texts[i], texts[j], round(gold(frames[i], frames[j]), 3)) for i, j in links]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _pairs(name: str) -> tuple[Pair, ...]:
     rng = Random(f"demo pairs {name}")
     pairs = []

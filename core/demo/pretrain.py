@@ -15,8 +15,8 @@ import argparse
 import hashlib
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import torch
 from safetensors.torch import save_file

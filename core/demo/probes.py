@@ -9,7 +9,7 @@ Labels are balanced. All events are reserved ones (see `frame.reserved`): they d
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from itertools import cycle
 from random import Random
 from typing import NamedTuple
@@ -64,7 +64,7 @@ def _examples(name: str) -> Iterator[Labelled]:
         yield Labelled(sentence, label)
 
 
-@lru_cache(maxsize=None)
+@cache
 def probe(name: str) -> dict[str, tuple[Labelled, ...]]:
     """Return one task's examples by part (train, dev, test), always the same; raise KeyError for a name not in TASKS."""
     examples = _examples(name)

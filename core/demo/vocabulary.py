@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Iterable
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -19,12 +19,12 @@ from torch import Tensor, nn
 
 from core.engine import tensor_file
 from core.engine.trainer import Checkpoint, Standing
-from core.store.store import Store
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import NUMERICS, run_id
 from core.spec.result import Row
+from core.spec.run import RunConfig
+from core.store.store import Store
 
 # What a model keeps beside its weights, by method: tensors, generators and plain numbers, as paths from the model.
 BESIDE_WEIGHTS = {

@@ -11,31 +11,35 @@ from pathlib import Path
 import torch
 
 from core import methods
+from core.data.digests import evaluation_digest
+from core.data.own import needs_the_scale_s, on_own, own_digest, own_sets
+from core.data.sources import DEMO_ENCODER, encoder_digest
+from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
+from core.data.transfer import load_probes, probes_digest
 from core.engine import provenance
-from core.engine.evaluation.baselines import baseline_rows
 from core.engine.batches import training_batches
 from core.engine.checkpoint import Keeper
-from core.engine.evaluation.edits import edit_rows, edited_copies
+from core.engine.curve_file import CurveFile
 from core.engine.encoder.bert import Encoder, from_pretrained
+from core.engine.encoder.packing import pack
+from core.engine.evaluation.baselines import baseline_rows
+from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.evaluation.length_bias import length_gap_rows
-from core.engine.encoder.packing import pack
 from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
-from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
+from core.engine.kept_model import keep_model
+from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
-from core.data.transfer import load_probes, probes_digest
-from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
 from core.methods.contrastive import TrainingText
-from core.data.digests import evaluation_digest
-from core.data.sources import DEMO_ENCODER, encoder_digest
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.identity import run_id
 from core.spec.result import Result, Row
+from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale
 
 TRAINABLE = ("bert", "roberta")
@@ -49,7 +53,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     torch.set_num_threads(execution.threads)
     progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
-    scale = SCALES[config.scale]
+    scale = on_own(SCALES[config.scale], [name for name, _ in execution.pairs])
     text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
@@ -66,10 +70,19 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         rows += development_rows(scorer.development(model), scorer, config, 0)
     loaded = time.monotonic()
     done = keeper.step if keeper is not None else 0
+    curve = CurveFile(Path(execution.results_dir), run_id(config), config.train.steps, done)
+    if not done:
+        curve.check(0, development(rows), None)
+
+    def told(message: dict) -> None:
+        if message.get("loss") is not None:
+            curve.check(message["step"], development(rows), message["loss"])
+        progress(message)
+
     with kept(keeper, rows, progress):
         training = train(
             config, model, training_batches(config, text, device, done),
-            lambda step: check(scorer, model, config, step, rows), progress, keeper,
+            lambda step: check(scorer, model, config, step, rows), told, keeper,
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
@@ -86,6 +99,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             if config.eval.transfer:
                 progress(phase("transfer tasks", config.train.steps, config))
                 rows += probing.rows(model, "selected", step)
+            if execution.keep_models:
+                keep_model(config, model, encoder_folder(config, execution), Path(execution.results_dir), step, execution.encoder_name)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
     earlier, resumed = (keeper.earlier_seconds, keeper.resumed_at) if keeper is not None else (0.0, [])
@@ -94,6 +109,11 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     recorded |= {"step_seconds": training.step_seconds} if training.step_seconds is not None else {}  # a time, so no row
     recorded |= {"resumed_at_steps": resumed} if resumed else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
+
+
+def development(rows: list[Row]) -> float:
+    """The development score of the latest check."""
+    return next(row.value for row in reversed(rows) if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman"))
 
 
 def phase(name: str, step: int, config: RunConfig) -> dict[str, object]:
@@ -121,9 +141,7 @@ def check_precision(config: RunConfig, device: torch.device) -> None:
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, object]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
-    own = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
-    others = {digest: Path(path) for digest, path, _ in execution.other_encoders}
-    folder = others.get(config.encoder.digest, own)
+    folder = encoder_folder(config, execution)
     checkpoint = load_checkpoint(folder, pooling="cls")
     if encoder_digest(folder) != config.encoder.digest:
         raise UserError(f"The encoder in {folder} is not the one that this run was planned with; plan it again.")
@@ -142,6 +160,13 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, obje
     return encoder, checkpoint.tokenizer
 
 
+def encoder_folder(config: RunConfig, execution: Execution) -> Path:
+    """Where the encoder lies that the run starts from."""
+    own = Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER
+    others = {digest: Path(path) for digest, path, _ in execution.other_encoders}
+    return others.get(config.encoder.digest, own)
+
+
 def training_text_of(config: RunConfig, execution: Execution, tokenizer, device: torch.device) -> TrainingText:
     """The training text as token ids, as sentences where the method reads words, and rewritten where a view is (Table 5)."""
     data = config.data
@@ -156,11 +181,23 @@ def training_text_of(config: RunConfig, execution: Execution, tokenizer, device:
     return TrainingText(online, sentences, tokenizer, rewritten_table(config, execution, tokenizer, TARGET, device))
 
 
+def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
+    """Pairs of one's own, with the scale's sets where some of those are scored, too, and the digest of all."""
+    own = own_sets([(name, Path(path)) for name, path in execution.pairs])
+    if not needs_the_scale_s(list(own)):
+        return own, own_digest(own, None)
+    root = Path(execution.evaluation_path)
+    return load_sts(root) | own, own_digest(own, evaluation_digest(root))
+
+
 def scorer_for(
     scale: Scale, config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device
 ) -> Scorer:
     """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
-    if execution.evaluation_path is None:
+    if execution.pairs:
+        sets, digest = sets_with_own(execution)
+        geometry_sets = [sets[scale.dev]]
+    elif execution.evaluation_path is None:
         sets = load_demo()
         digest = sets_digest(sets) if not config.eval.transfer else probes_digest(sets_digest(sets), load_probes())
         geometry_sets = [sets[scale.dev]]

@@ -18,7 +18,7 @@ from core.store.files import temporary_name, whole
 
 
 class Damaged(Exception):
-    """A file that is not what `write` left there; the text says in a few words why."""
+    """The file's content is not what `write` wrote; the message says why in a few words."""
 
 
 def write(path: Path, tensors: dict[str, Tensor], document: dict) -> None:
@@ -47,7 +47,8 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict]:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            names = file.keys()  # the file itself cannot be gone through
+            tensors = {name: file.get_tensor(name) for name in names}
         if _digest(tensors, metadata["document"]) != metadata["sha256"]:
             raise Damaged("its digest does not fit its content")
         return tensors, json.loads(metadata["document"])

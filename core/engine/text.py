@@ -6,9 +6,9 @@ import hashlib
 from pathlib import Path
 
 from core.data.text import MOST_BYTES, sentences
-from core.store import files
-from core.spec.run import Data
 from core.spec.errors import UserError
+from core.spec.run import Data
+from core.store import files
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:

@@ -126,9 +126,9 @@ def train(
                 selected = Checkpoint(step, score, kept_state(model))
             model.train()
         now = time.monotonic()
-        if now - reported > REPORT_SECONDS or step == config.train.steps:
-            reported = now
-            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": (step - at.step) / (now - started), "dev": score})
+        if checks or now - reported > REPORT_SECONDS:
+            reported, rate = now, (step - at.step) / (now - started)
+            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": rate, "dev": score, "loss": mean_loss})
         if keeps:
             keeper.write(Standing(step, selected, losses, pending, score), model, optimiser, scaler)
         if checks or keeps:

@@ -1,4 +1,4 @@
-"""Embedding-level augmentations of MoCoSE: position shuffle, token cut-off, feature cut-off (dossier 1.9, D22 - D24)."""
+"""Embedding-level augmentations of MoCoSE: position shuffle, token cut-off, feature cut-off (studies/reference/methods.md; D22 - D24)."""
 
 from __future__ import annotations
 

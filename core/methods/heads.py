@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.bert import Encoder
+from core.engine.encoder.dropout import Dropout
 from core.methods.mocose.sections import Heads
 
 INITIAL_SPREAD = 0.02  # standard deviation of new Linear weights, as in BERT
@@ -31,7 +31,7 @@ def pooler(encoder: Encoder, generator: torch.Generator) -> nn.Linear:
 
 
 def projection(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
-    """MoCoSE's projection, (B, hidden) to (B, out_size) (dossier 1.2, D11, D12).
+    """MoCoSE's projection, (B, hidden) to (B, out_size) (D11, D12).
 
     Depth 0 is the identity; depth n is (n - 1) blocks of Linear(hidden, hidden), LayerNorm, Dropout and a last Linear(hidden,
     out_size) with the tail that `projection_tail` names.
@@ -49,7 +49,7 @@ def projection(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn
 
 
 def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
-    """MoCoSE's predictor, (B, out_size) to (B, out_size) (dossier 1.2, D12, D13).
+    """MoCoSE's predictor, (B, out_size) to (B, out_size) (D12, D13).
 
     Depth 0 is the identity; depth n is (n - 1) blocks of Linear, LayerNorm, Dropout, then Linear and tanh.
     """

@@ -10,7 +10,7 @@ from core.methods.mocose.sections import NegativeQueue
 
 
 class KeyQueue:
-    """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (dossier 1.5, D14, D15, D17).
+    """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (D14, D15, D17).
 
     `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in, first out.
     `released_2022`: `size` random vectors from the start; while counter + init_size < size only the first counter +

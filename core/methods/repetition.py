@@ -1,5 +1,5 @@
 """ESimCSE's repetition: some tokens, or words, of a sentence are written twice, or are followed by a stop-word or a mask
-(dossier 2.1, D61 - D64, D72)."""
+(D61 - D64, D72)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import random
 
 import numpy as np
 
-from core.methods.stopwords import STOP_WORDS
 from core.methods.esimcse.sections import Repetition
+from core.methods.stopwords import STOP_WORDS
 from core.spec.errors import UserError
 
 

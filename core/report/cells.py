@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from core.report.quantities import value as value_of, with_times
-from core.report.worst import counted
+from core.report.quantities import value as value_of
+from core.report.quantities import with_times
 from core.report.statistics import (
     NO_COMPARISON,
     Comparison,
@@ -21,12 +21,12 @@ from core.report.statistics import (
     clear_best,
     over_seeds,
 )
+from core.report.worst import counted
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.table import Metric
 from core.spec.scale import Scale, Sources
-from core.spec.table import Cell
 from core.spec.study import Study
+from core.spec.table import Cell, Metric
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 MOST_SEEDS = 1000  # of a cell

@@ -11,6 +11,8 @@ import pandas as pd
 from core.report.cells import StudyResult
 from core.report.notes import PAPERS
 from core.report.verdicts import Verdict, verdicts
+from core.spec.claim import Claim
+from core.spec.deviations import explained
 
 OUTCOMES = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
 MARKS = {  # beside the word: never colour alone
@@ -37,9 +39,14 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
                 result.study.name, claim.key, claim.text, claim.quote, claim.place, claim.decided_by, one.outcome, one.reason, one.effect,
                 one.low, one.high, one.n, pd.NA if one.look < 0 else one.look + 1, *one.p, one.alpha, one.effect_now, one.n_now,
                 chances(one), "yes" if one.futile else "no", _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
-                printed(one), one.paper_runs, _or_nan(claim.margin), claim.note, result.scale.name, result.profile,
+                printed(one), one.paper_runs, _or_nan(claim.margin), noted(claim), result.scale.name, result.profile,
             ))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS).astype({"look": "Int64"})
+
+
+def noted(claim: Claim) -> str:
+    """A claim's note, and what the D-numbers in it stand for."""
+    return " ".join([claim.note, *explained(claim.note)])
 
 
 def printed(verdict: Verdict) -> str:

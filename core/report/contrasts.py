@@ -102,6 +102,10 @@ def printed_value(contrast: Contrast, result: StudyResult) -> float | None:
         return None
     numbers = {cell.cell.labels: cell.cell.published for cell in result.cells}
     found = weights(contrast, result)
-    if any(numbers[labels] is None for labels in found):
-        return None
-    return float(sum(weight * numbers[labels] for labels, weight in found.items()) - contrast.above)
+    total = 0.0
+    for labels, weight in found.items():
+        number = numbers[labels]
+        if number is None:
+            return None
+        total += weight * number
+    return float(total - contrast.above)

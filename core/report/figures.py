@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from core.report import pictures, points as at
+from core.report import pictures
+from core.report import points as at
 from core.report.cells import StudyResult
 from core.report.points import Point
 from core.report.quantities import unit
@@ -47,7 +49,7 @@ def panels(result: StudyResult) -> Figure:
     cut = any(at.cut_intervals(points, _parts(groups)) for groups in groups_of for points, _ in groups)
     notes = notes_of(result, "An interval that leaves its panel is cut." if cut else "")
     drawn, boxes = sheet(result, legend, notes, panels=len(groups_of))
-    for box, groups, name in zip(boxes, groups_of, names):
+    for box, groups, name in zip(boxes, groups_of, names, strict=True):
         axes = _panel(drawn, box, groups, result, where)
         axes[0].set_title(name, loc="left", pad=4)
         axes[-1].set_xlabel(axis.title + ("" if to_scale else " (not to scale)"))
@@ -73,7 +75,7 @@ def _panel(drawn: Figure, box, groups, result: StudyResult, where) -> list[Axes]
     lower = 0.32 * height
     places = [(y, height)] if len(bounds) == 1 else [(y + lower + 0.1, height - lower - 0.1), (y, lower)]
     axes = []
-    for number, ((bottom, tall), ends) in enumerate(zip(places, bounds)):
+    for number, ((bottom, tall), ends) in enumerate(zip(places, bounds, strict=True)):
         one = drawn.add_axes((x / WIDTH, bottom / drawn.get_figheight(), width / WIDTH, tall / drawn.get_figheight()))
         lowest = number == len(places) - 1
         _furnish(one, result, where, lowest)
@@ -97,7 +99,7 @@ def _furnish(one: Axes, result: StudyResult, where, lowest: bool) -> None:
     one.set_xticks(list(where.values()), list(where) if lowest else [""] * len(where), size=max(5.0, size))
     if result.study.figure.kind == "grouped":
         one.tick_params(axis="x", length=0)
-        for left, right in zip(ends, ends[1:]):
+        for left, right in itertools.pairwise(ends):
             one.axvline((left + right) / 2, color=PALE, linewidth=0.8)
     elif not lowest:
         one.tick_params(axis="x", length=0)

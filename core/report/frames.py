@@ -23,7 +23,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
     rows = []
     for cell in result.cells:
         estimate, comparison = cell.estimate, cell.comparison
-        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
+        row: dict[str, object] = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True)}
         row |= {
             "mean": estimate.mean, "interval_low": estimate.low, "interval_high": estimate.high,
             "interval": cell.interval, "n": estimate.n, "sd": estimate.sd,
@@ -52,7 +52,7 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     stored = ["checkpoint", "task", "metric", "step", "value"]
     heads, parts = {}, []
     for cell in result.cells:
-        labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels)}
+        labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True)}
         for run in cell.runs:
             if run.run_id in heads:
                 continue

@@ -9,6 +9,7 @@ from core.report.cells import StudyResult
 from core.report.comparability import comparability
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
+from core.spec.deviations import explained
 from core.spec.printable import printable
 from core.spec.table import Metric
 
@@ -72,8 +73,11 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
 
 
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """Baselines, comparability, missing, diverged and collapsed runs, mixed environments and origins, then the study's own reservations."""
-    return (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+    """Baselines, comparability, missing, diverged and collapsed runs, mixed environments and origins, the study's own reservations, and
+    what the D-numbers stand for that these, the table's labels and the claims' notes name."""
+    notes = (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+    labels = [label for axis in result.study.axes for label in axis.labels]
+    return (*notes, *explained(*notes, *labels, *(claim.note for claim in result.study.claims)))
 
 
 def _about_scale(result: StudyResult) -> Iterator[str]:
@@ -90,7 +94,7 @@ def _about_baselines(result: StudyResult) -> Iterator[str]:
         if run.rows is None:
             continue
         wanted = run.rows[(run.rows["task"] == result.study.metric.task) & (run.rows["metric"] == "spearman_all")]
-        values = dict(zip(wanted["checkpoint"], wanted["value"]))
+        values = dict(zip(wanted["checkpoint"], wanted["value"], strict=True))
         if {"untrained", "bag_of_words"} <= set(values):
             yield (
                 f"Without training, the encoder's own [CLS] scores {values['untrained']:.2f}; "

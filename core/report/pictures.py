@@ -69,9 +69,9 @@ def strip(result: StudyResult) -> Figure:
                          left=_room("/".join(cell.cell.labels) for cell in result.cells if len(result.cells) > 1))
     groups = [(f"this project ({result.scale.name})", [(c, [r.value for r in c.runs if r.value is not None]) for c in result.cells])]
     groups += [("paper: printed values of one configuration", [(c, list(c.cell.published_runs)) for c in papers])] if papers else []
-    for box, (name, cells) in zip(boxes, groups):
+    for box, (name, cells) in zip(boxes, groups, strict=True):
         axes = place(drawn, box)
-        for row, (cell, values) in enumerate(cells):
+        for row, (_, values) in enumerate(cells):
             if not values:
                 continue
             mean, sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
@@ -176,7 +176,7 @@ def _averages(result: StudyResult) -> list[CellResult]:
 
 def _label(result: StudyResult, cell: CellResult) -> str:
     """The cell's labels, without the task where it is the average."""
-    return "/".join(label for axis, label in zip(result.study.axes, cell.cell.labels) if (axis.name, label) != ("task", "avg"))
+    return "/".join(label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True) if (axis.name, label) != ("task", "avg"))
 
 
 def _row(axes: Axes, row: int, cell: CellResult, shift) -> None:

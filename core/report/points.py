@@ -45,7 +45,7 @@ def positions(axis: Axis) -> tuple[dict[str, float], bool]:
     gaps = [b - a for a, b in pairwise(numbers)]
     if min(gaps) / (numbers[-1] - numbers[0]) < CROWDED:
         return even, False
-    return dict(zip(axis.labels, numbers)), True
+    return dict(zip(axis.labels, numbers, strict=True)), True
 
 
 def ours(result: StudyResult, where: dict[str, float]) -> list[Point]:
@@ -154,7 +154,7 @@ def spacing(where: dict[str, float]) -> float:
 
 
 def _place(result: StudyResult, labels: tuple[str, ...], where: dict[str, float]) -> tuple[float, int]:
-    by_axis = dict(zip((axis.name for axis in result.study.axes), labels))
+    by_axis = dict(zip((axis.name for axis in result.study.axes), labels, strict=True))
     figure = result.study.figure
     series = result.study.axis(figure.series).labels.index(by_axis[figure.series]) if figure.series else 0
     return where[by_axis[figure.x]], series

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from core.spec.table import Metric
 from core.spec.scale import Scale
+from core.spec.table import Metric
 
 SCORE = "Spearman × 100"  # the unit of correlations
 PAPER_WIDTH = 768  # an index into a spectrum is counted on bert-base and keeps its share of any other width
@@ -41,9 +41,9 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
         return _finite(singular(spectrum(rows, metric.checkpoint), int(index), divided=kind == "spectrum"))
     column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
     chosen = rows[(rows["checkpoint"] == metric.checkpoint) & (rows["metric"] == column)]
-    found = dict(zip(chosen["task"], chosen["value"]))
-    if metric.quantity.startswith(GEOMETRY) and metric.task not in found:
-        found = {metric.task: value for value in found.values()}  # of the scale's own sentences, which stand for STS-B's
+    found = dict(zip(chosen["task"], chosen["value"], strict=True))
+    if found and metric.quantity.startswith(GEOMETRY) and metric.task not in found:
+        found = {metric.task: list(found.values())[-1]}  # of the scale's own sentences, which stand for STS-B's
     parts = scale.tests if metric.task == "avg" else ()
     if metric.task == "avg_transfer" and metric.task not in found:
         parts = scale.probes
@@ -114,7 +114,8 @@ def _view_cosine_loss(rows: pd.DataFrame, metric: Metric, aggregate: str, scale:
 def _alignment_plus_uniformity(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """Global alignment plus global uniformity: the L1 distance from any point below both, but for a constant. Less is better."""
     parts = [value(rows, replace(metric, quantity=f"{name}_global"), aggregate, scale) for name in GEOMETRY]
-    return None if None in parts else sum(parts)
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 DERIVED: Mapping[str, Callable[[pd.DataFrame, Metric, str, Scale], float | None]] = {

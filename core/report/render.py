@@ -27,7 +27,6 @@ from core.report.tables import latex, markdown
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 
-
 WORTH_PROCESSES = 8  # studies; a process takes about two seconds to start
 
 

@@ -24,7 +24,7 @@ from core.spec.claim import Claim, Contrast, Predicate
 LOOKS = (3, 5, 8, 12, 18, 27, 40, 60)  # seeds
 SHARES = (0.02, 0.08, 0.15, 0.20, 0.20, 0.15, 0.10, 0.10)  # of ALPHA, by look
 ALPHA = 0.05  # of studies that may have a wrong verdict
-SETTLED = ("undecided", "supported", "contradicted", "equivalent")  # by code
+SETTLED: tuple[Settled, ...] = ("undecided", "supported", "contradicted", "equivalent")  # by code
 PRIOR_SEEDS = 4  # that the noise study's SD counts for
 FUTILE = 0.1  # a smaller chance at every look left is not worth a run
 ROUNDING = 1e-9  # of sums of stored numbers: less is no difference
@@ -130,7 +130,7 @@ def p_values(predicate: Predicate, of: Callable[[Contrast], Tail]) -> tuple[np.n
         tail = of(predicate)
         return np.asarray(tail.up, dtype=float), np.asarray(tail.down, dtype=float)
     parts = [p_values(part, of) for part in predicate.parts]
-    support, contradiction = (np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in zip(*parts))  # (parts, ...)
+    support, contradiction = (np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in zip(*parts, strict=True))  # (parts, ...)
     m, u = len(parts), predicate.needed
     return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
 
@@ -142,17 +142,23 @@ def claim_p(claim: Claim, tail: Callable[[Contrast, float], Tail]) -> PValues:
     threshold by no more than the margin is shown from both sides.
     """
     sup, con = p_values(claim.predicate, lambda contrast: tail(contrast, 0.0))
-    if claim.margin is None:
+    margin = claim.margin
+    if margin is None:
         return PValues(sup, con, np.ones_like(sup))
-    low, _ = p_values(claim.predicate, lambda contrast: tail(contrast, claim.margin))
-    _, high = p_values(claim.predicate, lambda contrast: tail(contrast, -claim.margin))
+    low, _ = p_values(claim.predicate, lambda contrast: tail(contrast, margin))
+    _, high = p_values(claim.predicate, lambda contrast: tail(contrast, -margin))
     return PValues(sup, con, np.maximum(low, high))
 
 
 def on_values(values: Mapping[Contrast, np.ndarray | None]) -> Callable[[Contrast, float], Tail]:
     """The tails of contrasts with these values; None stands for seeds that are not there."""
     found = {contrast: None if one is None else moments(one) for contrast, one in values.items()}
-    return lambda contrast, shift: NO_TAIL if found[contrast] is None else _tail(found[contrast], shift)
+
+    def tail(contrast: Contrast, shift: float) -> Tail:
+        one = found[contrast]
+        return NO_TAIL if one is None else _tail(one, shift)
+
+    return tail
 
 
 def settled(p: PValues, level: float) -> np.ndarray:
@@ -198,7 +204,7 @@ def chances(
         if all(have >= n for have in there.values()):
             continue
 
-        def ways(shift: float) -> tuple[float | None, float | None]:
+        def ways(shift: float, look: int = look, n: int = n) -> tuple[float | None, float | None]:
             def reach(contrast: Contrast, sign: int, level: float) -> float | None:
                 return _reach(contrast, sign, level, shift, n, there[contrast], samples, prior)
 
@@ -223,7 +229,8 @@ def _joined(predicate: Predicate, sign: int, level: float, reach: Callable[[Cont
     m, u = len(predicate.parts), predicate.needed
     needed = u if sign > 0 else m - u + 1
     parts = [_joined(part, sign, level / (m - needed + 1), reach) for part in predicate.parts]
-    return None if None in parts else sorted(parts, reverse=True)[needed - 1]
+    known = [part for part in parts if part is not None]
+    return sorted(known, reverse=True)[needed - 1] if len(known) == m else None
 
 
 def _reach(

@@ -7,13 +7,14 @@ pairs (a bootstrap; what another sample of sentences would give), which is all t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit  # scipy.stats has the same behind two seconds of imports
 
 from core.report.sequential import ALPHA, LOOKS, alpha_at
 
+Key = TypeVar("Key")  # what names a cell
 LEVEL = 0.95
 LEAST_SEEDS = 5  # of a difference that a table may mark
 BLOCK = 128  # resamples at a time: small enough for the processor's cache
@@ -54,14 +55,14 @@ NO_COMPARISON = Comparison(np.nan, np.nan, np.nan, 0, "")
 
 def over_seeds(values: Sequence[float], level: float = LEVEL) -> Estimate:
     """Mean of n runs with mean ± t(0.975, n-1) * sd / sqrt(n); sd has n-1 below. One run has a mean and no interval."""
-    values = np.asarray(values, dtype=float)
-    if values.size == 0:
+    runs = np.asarray(values, dtype=float)
+    if runs.size == 0:
         return NO_ESTIMATE
-    if values.size == 1:
-        return Estimate(float(values[0]), np.nan, np.nan, 1, np.nan)
-    mean, sd = float(values.mean()), float(values.std(ddof=1))
-    half = -float(stdtrit(values.size - 1, (1 - level) / 2)) * sd / np.sqrt(values.size)
-    return Estimate(mean, mean - half, mean + half, int(values.size), sd)
+    if runs.size == 1:
+        return Estimate(float(runs[0]), np.nan, np.nan, 1, np.nan)
+    mean, sd = float(runs.mean()), float(runs.std(ddof=1))
+    half = -float(stdtrit(runs.size - 1, (1 - level) / 2)) * sd / np.sqrt(runs.size)
+    return Estimate(mean, mean - half, mean + half, int(runs.size), sd)
 
 
 def paired(values: Mapping[int, float], reference: Mapping[int, float], comparisons: int) -> Comparison:
@@ -104,7 +105,7 @@ def pooled(cells: Iterable[Mapping[int, float]]) -> tuple[float, int]:
     return float(np.sqrt((residual**2).sum() / freedom)), freedom
 
 
-def against_reference(cells: Mapping[object, Mapping[int, float]], reference: object) -> dict[object, Comparison]:
+def against_reference(cells: Mapping[Key, Mapping[int, float]], reference: Key) -> dict[Key, Comparison]:
     """Each other cell's paired comparison with the reference: one of as many as there are other cells, whatever has run.
 
     Where there are too few seeds for that, the interval is the table's pooled one: ± t(1 - 0.025 / comparisons) * SD * sqrt(2 / n).
@@ -121,7 +122,7 @@ def against_reference(cells: Mapping[object, Mapping[int, float]], reference: ob
     return found
 
 
-def clear_best(cells: Mapping[object, Mapping[int, float]]) -> object | None:
+def clear_best(cells: Mapping[Key, Mapping[int, float]]) -> Key | None:
     """The cell with the highest mean, if it is told from each of the others by its own paired interval; else None.
 
     Which cell is best is itself learnt from the data, so the intervals are simultaneous over all pairs of cells. A cell without a
@@ -130,7 +131,7 @@ def clear_best(cells: Mapping[object, Mapping[int, float]]) -> object | None:
     means = {key: float(np.mean(list(runs.values()))) for key, runs in cells.items() if runs}
     if len(means) < 2:
         return None
-    best = max(means, key=means.get)
+    best = max(means, key=lambda cell: means[cell])
     pairs = len(means) * (len(means) - 1) // 2
     found = [paired(cells[best], cells[key], pairs) for key in means if key != best]
     return best if all(one.distinguishable and one.difference > 0 for one in found) else None
@@ -182,7 +183,7 @@ def _task_scores(subsets: Sequence[Subset], draws: list[np.ndarray], aggregate: 
         return _weighted_spearman(gold, cosine, np.concatenate(draws, axis=1))
     if aggregate not in ("mean", "wmean"):
         raise ValueError(f"there is no aggregate {aggregate!r}")
-    scores = np.array([_weighted_spearman(subset.gold, subset.cosine, counts) for subset, counts in zip(subsets, draws)])
+    scores = np.array([_weighted_spearman(subset.gold, subset.cosine, counts) for subset, counts in zip(subsets, draws, strict=True)])
     weights = [len(subset.gold) if aggregate == "wmean" else 1 for subset in subsets]
     return np.average(scores, axis=0, weights=weights)
 

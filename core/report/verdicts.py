@@ -178,7 +178,7 @@ def _welch(contrast: Contrast, result: StudyResult) -> Callable[[float], Tail] |
         return None
     parts = [found[labels] ** 2 * np.var(values, ddof=1) / len(values) for labels, values in runs.items()]
     effect = float(sum(found[labels] * np.mean(values) for labels, values in runs.items()) - contrast.above)
-    spread = sum(part**2 / (len(values) - 1) for part, values in zip(parts, runs.values()))
+    spread = sum(part**2 / (len(values) - 1) for part, values in zip(parts, runs.values(), strict=True))
     if spread == 0:
         return lambda shift: tails(np.full(2, effect + shift))
     error, freedom = float(np.sqrt(sum(parts))), float(sum(parts) ** 2 / spread)

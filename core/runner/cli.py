@@ -8,11 +8,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.spec.profiles import PROFILES
+from core.data.own import named
 from core.spec.errors import UserError
 from core.spec.numbers import decimal, whole
-from core.spec.table import ENCODERS
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES
+from core.spec.table import ENCODERS
 
 DESCRIPTION = "Train what is missing of the named studies and render their tables and figures."
 EPILOG = "`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`."
@@ -37,20 +38,25 @@ class Options:
     settings: tuple[str, ...]
     last: bool  # read runs at their last checkpoint
     cells: tuple[str, ...]  # labels of the cells that are meant; none: all
-    mode: str  # train, plan, list, status, render or verify
+    mode: str  # train, plan, list, fields, status, render or verify
+    fields: str | None  # of which section --fields lists the fields; empty: of all
     resolve: bool  # spend time where it decides most, instead of training what is missing
     budget: float | None  # seconds that --resolve may take
     verify: int  # how many published runs --verify-published trains anew
     use_published: bool
     publish: bool
     force: bool
+    keep_models: bool  # leave each run's selected checkpoint as a folder
     data_dir: Path | None
     encoder: Path | None
     other_encoders: tuple[tuple[str, Path], ...]  # which of the papers' it stands for, and its folder
+    pairs: tuple[tuple[str, str], ...]  # graded pairs of one's own: name and place
+    text: str | None  # a training text of one's own
     results_dir: Path | None
     time_limit: float | None
     checkpoint_minutes: float | None  # 0: no checkpoints
     grace: float | None
+    follow: bool  # print every check of the running trainings
     cluster: str | None  # address of a dask scheduler
 
 
@@ -59,7 +65,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         """Refuse a word or a value that is empty, which no option can mean: a variable of the shell that is not set. Raises UserError."""
-        for before, word in zip(["", *args], args):
+        for before, word in zip(["", *args], args, strict=False):
             name, equals, value = word.partition("=")
             if not word.strip():
                 raise UserError(f"{before} is given empty; write what is meant, or leave it out." if before.startswith("--") else
@@ -81,7 +87,9 @@ def parse(argv: list[str]) -> Options:
     given.last = given.checkpoint == "last"
     if given.all and given.study:
         raise UserError("--all is every study; leave out the names or leave out --all.")
-    if not given.all and not given.study and given.mode != "list":
+    if given.fields is not None:
+        given.mode = _fields_mode(given)
+    if not given.all and not given.study and given.mode not in ("list", "fields"):
         raise UserError("No study is named; give one (see --list) or --all.")
     if given.all and given.set:
         raise UserError("--set changes one study's runs; name that study instead of --all.")
@@ -97,21 +105,28 @@ def parse(argv: list[str]) -> Options:
         for wrong, name in ((given.force, "--force"), (given.publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
                 raise UserError(f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out.")
-    if given.cell and given.mode in ("list", "render"):
+    if given.cell and given.mode in ("list", "fields", "render"):
         raise UserError("--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out.")
     encoders = _encoders(given.encoder)
     mode = "verify" if given.verify_published else given.mode
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
         jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set),
-        last=given.last, cells=tuple(given.cell), mode=mode,
+        last=given.last, cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
-        use_published=given.use_published, publish=given.publish, force=given.force,
+        use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,
         data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
-        other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
+        pairs=_pairs(given), text=given.text, other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
-        cluster=given.cluster,
+        follow=given.follow, cluster=given.cluster,
     )  # fmt: skip
+
+
+def _fields_mode(given: argparse.Namespace) -> str:
+    """The mode `fields`. Raises UserError if another one is asked for beside it."""
+    if given.mode != "train" or given.all or given.study:
+        raise UserError("--fields lists what --set can change, and does nothing else; give it alone, or with the name of a section.")
+    return "fields"
 
 
 def _check_resolve(given: argparse.Namespace) -> None:
@@ -135,7 +150,7 @@ def _check_verify(given: argparse.Namespace) -> None:
     """Raise UserError for what does not go with --verify-published, which keeps nothing and chooses its runs by itself."""
     for wrong, name in (
         (given.set, "--set"), (given.last, "--checkpoint last"), (given.force, "--force"), (given.cell, "--cell"),
-        (given.seeds, "--seeds"), (given.publish, "--publish"), (given.use_published, "--use-published"), (given.cluster, "--cluster"),
+        (given.seeds, "--seeds"), (given.publish, "--publish"), (given.use_published, "--use-published"), (given.keep_models, "--keep-models"), (given.cluster, "--cluster"),
         (given.mode != "train", f"--{MODE_NAMES.get(given.mode, given.mode)}"),
     ):  # fmt: skip
         if wrong:
@@ -160,9 +175,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--use-published", action="store_true", help="count published runs as done")
     parser.add_argument("--publish", action="store_true", help="copy the finished runs into results/published")
     parser.add_argument("--force", action="store_true", help="train again what is there")
+    parser.add_argument("--keep-models", action="store_true",
+                        help="leave each run's selected checkpoint in results/models, as transformers and sentence-transformers load it")
     parser.add_argument("--data-dir", metavar="DIR", help="SentEval's data and the training text")
     parser.add_argument("--encoder", action="append", default=[], metavar="[NAME=]DIR",
                         help=f"the pretrained encoder; NAME= for one that stands for another of {', '.join(ENCODERS)}")
+    parser.add_argument("--text", metavar="FILE", help="train on this text, one sentence a line, or on hf:NAME@REVISION#SPLIT; its tables have names of their own")
+    parser.add_argument("--pairs", action="append", default=[], metavar="[NAME=]FILE",
+                        help="test on these pairs: two sentences and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
     parser.add_argument("--results-dir", metavar="DIR", help="where results go (default: results)")
     parser.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
     parser.add_argument(
@@ -174,11 +194,13 @@ def _parser() -> argparse.ArgumentParser:
         help="after Ctrl-C or SIGTERM, what running trainings are given to end: by finishing, or where there are checkpoints by "
         "writing one (default: 0, or 60 with checkpoints)",
     )
+    parser.add_argument("--follow", action="store_true", help="print the development score and the loss at every check while runs train")
     parser.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     parser.add_argument("--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)")
     parser.add_argument("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
     parser.add_argument("--verify-published", type=_count, default=0, metavar="N",
                         help="train N published runs anew, compare, and keep nothing")
+    parser.add_argument("--fields", nargs="?", const="", metavar="SECTION", help="list what --set can change: type, default of each profile, meaning")
     mode = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--plan", "plan", "say what would be trained, and train nothing"),
@@ -189,6 +211,17 @@ def _parser() -> argparse.ArgumentParser:
         mode.add_argument(name, dest="mode", action="store_const", const=value, help=text)
     parser.set_defaults(mode="train")
     return parser
+
+
+def _pairs(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+    """Names and places of --pairs. Raises UserError for a name given twice, and where one's own data cannot go."""
+    if (given.pairs or given.text is not None) and (given.all or given.resolve or given.verify_published):
+        raise UserError("--text and --pairs make tables of their own, without claims; name studies, and leave out --all, --resolve and --verify-published.")
+    found = [named(text) for text in given.pairs]
+    for name, _ in found:
+        if sum(other == name for other, _ in found) > 1:
+            raise UserError(f"--pairs names {name} twice; give each set a name of its own with --pairs NAME=FILE.")
+    return tuple(found)
 
 
 def _encoders(given: list[str]) -> dict[str, Path]:

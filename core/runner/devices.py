@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.store import locks
 from core.spec.errors import UserError
+from core.store import locks
 
 RUN_MEMORY = 8 << 30  # bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
 
@@ -26,7 +27,7 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]
 
 def _present() -> int:
     try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20)
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=False)
         if listing.returncode == 0:
             return sum(line.startswith("GPU ") for line in listing.stdout.splitlines())
     except (OSError, subprocess.TimeoutExpired):
@@ -49,43 +50,51 @@ def memory() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """How many runs go at once and with what. `names` are this machine's slots: gpu0.0, … or cpu.0, …"""
+    """How many runs a command has at once and with what. `slots` are how many this machine has for everybody, at least `jobs`."""
 
     device: str  # "cpu" or "cuda"
     jobs: int
     threads: int  # of each run
     gpus: tuple[str, ...]
+    slots: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The slots, in the order in which they are tried: one run on each GPU before a second on any."""
+        """All slots of the machine, gpu0.0, … or cpu.0, …, in the order in which they are tried: one run on each GPU before a second on any."""
+        wanted = max(self.jobs, self.slots)
         if self.device == "cpu":
-            return tuple(f"cpu.{i}" for i in range(self.jobs))
-        each = -(-self.jobs // len(self.gpus))
-        return tuple(f"gpu{gpu}.{i}" for i in range(each) for gpu in self.gpus)[: self.jobs]
+            return tuple(f"cpu.{i}" for i in range(wanted))
+        return tuple(f"gpu{gpu}.{i}" for i in range(-(-wanted // len(self.gpus))) for gpu in self.gpus)
 
 
 def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """What a command at this scale uses. Raises UserError for `cuda` where there is no GPU.
 
     On GPUs one run each. On a CPU a single-threaded run a core, which trains more than one run over all cores (1.25 times as much
-    with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and then cores are shared out.
+    with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and then cores are shared out
+    among the runs of this command and those that hold slots already.
     """
     gpus = visible_gpus() if device != "cpu" else ()
     if device == "cuda" and not gpus:
         raise UserError("--device cuda was asked for but no GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES.")
     available = cores()
-    if gpus:
-        jobs = jobs or len(gpus)
-        return Resources(device="cuda", jobs=jobs, threads=max(1, available // jobs), gpus=gpus)
-    jobs = jobs or (available if scale == "demo" else max(1, min(available, memory() // RUN_MEMORY)))
-    threads = 1 if scale == "demo" else max(1, available // jobs)
-    return Resources(device="cpu", jobs=jobs, threads=threads, gpus=())
+    slots = len(gpus) or (available if scale == "demo" else max(1, min(available, memory() // RUN_MEMORY)))
+    jobs = jobs or slots
+    found = Resources(device="cuda" if gpus else "cpu", jobs=jobs, threads=1, gpus=gpus, slots=slots)
+    if scale == "demo" and not gpus:
+        return found
+    return replace(found, threads=max(1, available // min(len(found.names), jobs + len(taken(found)))))
+
+
+def taken(resources: Resources) -> dict[str, str]:
+    """The slots that somebody holds just now, each with what is written in it: who holds it."""
+    paths = {name: locks.slot_folder() / f"{name}.lock" for name in resources.names}
+    return {name: locks.said(path) for name, path in paths.items() if locks.held(path)}
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A held slot: release `descriptor` to give it back; `environment` narrows the run to its device."""
+    """A held slot: `Slots.give_back` lets it go; `environment` narrows the run to its device."""
 
     name: str
     descriptor: int
@@ -93,19 +102,45 @@ class Slot:
 
 
 class Slots:
-    """The slots of this machine that a command may use, shared with every other command of the same user."""
+    """The slots of this machine, shared with every other command of the same user; `jobs` of them at once for this command.
 
-    def __init__(self, resources: Resources):
+    `holder` says who this command is, for those who wait.
+    """
+
+    def __init__(self, resources: Resources, holder: str = ""):
         self._resources = resources
         self._folder = locks.slot_folder()
+        self._holder = holder
+        self._lock = threading.Lock()
+        self._own = 0
 
-    def take(self) -> Slot | None:
-        """A free slot, or None if all are taken."""
-        taken = locks.take_slot(self._resources.names, self._folder)
-        if taken is None:
-            return None
-        name, descriptor = taken
-        if self._resources.device == "cpu":
-            return Slot(name, descriptor, {"CUDA_VISIBLE_DEVICES": ""})
-        gpu = name.removeprefix("gpu").rpartition(".")[0]
+    def take(self, what: str = "") -> Slot | None:
+        """A free slot for this run, or None if all are taken or this command has its share."""
+        with self._lock:
+            found = locks.take_slot(self._resources.names, self._folder) if self._own < self._resources.jobs else None
+            if found is None:
+                return None
+            self._own += 1
+        name, descriptor = found
+        locks.say(descriptor, f"{self._holder} (process {os.getpid()}), {what}")
+        gpu = "" if self._resources.device == "cpu" else name.removeprefix("gpu").rpartition(".")[0]
         return Slot(name, descriptor, {"CUDA_VISIBLE_DEVICES": gpu})
+
+    def give_back(self, slot: Slot) -> None:
+        """Let a slot go; a child that has a copy of its descriptor goes on holding it."""
+        locks.release(slot.descriptor)
+        with self._lock:
+            self._own -= 1
+
+    def full(self) -> str:
+        """Who holds the slots, in a sentence for whoever waits."""
+        if self._own >= self._resources.jobs:
+            return f"This command has its {self._resources.jobs} runs going; waiting for one of them to end."
+        holders = taken(self._resources)
+        if not holders:
+            return "A slot of this machine has just become free."
+        mine = f"{self._holder} (process {os.getpid()})"
+        said = "; ".join(
+            f"{name} by {'this command' if who.startswith(mine) else who or 'a command that left no name'}" for name, who in holders.items()
+        )
+        return f"All slots of this machine are taken ({said}); waiting for one."

@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.store import files, locks
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.store.console import say
-from core.store.store import Store
-from core.spec.profiles import PROFILES
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
+from core.store import files, locks
+from core.store.console import say
+from core.store.store import Store
 
 
 class Drawing:
@@ -32,6 +32,9 @@ class Drawing:
     def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Draw studies, and with --all the page over them, beside the other profiles where those are begun; the exit status."""
         sections = self.render(studies, scale, found, seeds)
+        if not self.options.all:
+            for section in sections:
+                say(*importlib.import_module("core.report.terminal").terminal(section.result).split("\n"))
         if self.options.all:
             others = [self.gathered(studies, scale, found, seeds, name) for name in PROFILES if name != self.profile]
             self.pages(sections, others)
@@ -89,8 +92,8 @@ class Drawing:
                 locks.release(held)
 
     def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
-        """The studies of which a whole seed is stored in every cell, of one's own or published, or a run that no other asks for: one
-        that several share does not make a table. A study that is about many seeds needs as many whole ones."""
+        """The studies that are begun: one seed is stored for every cell, or a run is stored that no other study asks for. A run that
+        several studies share does not begin any of them. A study with `least_seeds` above 1 needs that many seeds in every cell."""
         asked = {study.name: self.asked(study.at(scale), profile, scale, found, max(seeds, study.least_seeds)) for study in studies}
         sharing = Counter(identity for by_seed in asked.values() for identity in set().union(*by_seed))
 
@@ -104,12 +107,12 @@ class Drawing:
         return [study for study in studies if is_begun(study)]
 
     def asked(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[list[str]]:
-        """The runs that a study asks for, by seed, those of the cells that the scale can run."""
+        """The ids of the runs that a study asks for, one list a seed, without the cells that the scale cannot run."""
         runs = [
             [run_id(config) for config in study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)]
             for cell in study.cells if study.unavailable(cell, scale, found.sources) is None
         ]
-        return [list(seed) for seed in zip(*runs)]
+        return [list(seed) for seed in zip(*runs, strict=True)]
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
         """Draw tables and figures from what is stored; the page's sections."""

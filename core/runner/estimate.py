@@ -8,9 +8,9 @@ import statistics
 from dataclasses import dataclass, field
 
 from core.runner.plan import cost
-from core.store.store import Store
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
+from core.store.store import Store
 
 ENOUGH = 60  # runs read; more would not move a median
 
@@ -37,7 +37,7 @@ class History:
 
 
 def history(store: Store, device: str, threads: int) -> History:
-    """The history of one's own runs on this host and kind of device with so many threads; damaged files say nothing."""
+    """The history of the user's runs on this host, on this kind of device, with this many threads; damaged files are passed over."""
     ratios: dict[tuple[str, str, int], list[float]] = {}
     host = socket.gethostname()
     for identity in [identity for identity in store.runs() if store.has(identity)][:ENOUGH]:  # ids are hashes: a fair sample

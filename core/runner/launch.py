@@ -14,15 +14,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.store import locks
 from core.runner.devices import Slot, Slots
-from core.runner.process.driver import Child, Nursery
+from core.runner.keeping import lacking
 from core.runner.plan import PlannedRun
+from core.runner.process.driver import Child, Nursery
 from core.runner.progress import Display
-from core.store.store import Failure, Store
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import canonical_json
+from core.store import locks
+from core.store.store import Failure, Store
 
 POLL = 0.25  # seconds between looks at a claim, a slot or the stop sign
 PATIENCE = 5.0  # seconds that a child which was asked to end is given before it is killed
@@ -110,7 +111,7 @@ class Launcher:
                 time.sleep(POLL)
             if self.stop.asked:
                 return Outcome(run=run, state="stopped")
-            if (wait or not self._force) and self._found(run.run_id):
+            if (wait or not self._force) and self._found(run):
                 self._display.passed(run, "trained by another command")
                 return Outcome(run=run, state="found")
             if self._force and not wait:
@@ -122,20 +123,23 @@ class Launcher:
             if claim is not None:
                 locks.release(claim)
 
-    def _found(self, identity: str) -> bool:
-        return self.store.verified(identity, claimed=True) or (self._use_published and self.store.verified_published(identity))
+    def _found(self, run: PlannedRun) -> bool:
+        if self._execution.keep_models and lacking(self.store, run):
+            return False
+        published = self._use_published and self.store.verified_published(run.run_id)
+        return self.store.verified(run.run_id, claimed=True) or published
 
     def _in_slot(self, run: PlannedRun, claim: int) -> Outcome:
         waiting = time.monotonic()
-        while (slot := self._slots.take()) is None:
+        while (slot := self._slots.take(run.label)) is None:
             if self.stop.asked:
                 return Outcome(run=run, state="stopped")
-            self._display.waiting(run, time.monotonic() - waiting)
+            self._display.waiting(run, time.monotonic() - waiting, self._slots.full)
             time.sleep(POLL)
         try:
             return self._trained(run, claim, slot)
         finally:
-            locks.release(slot.descriptor)
+            self._slots.give_back(slot)
 
     def _trained(self, run: PlannedRun, claim: int, slot: Slot) -> Outcome:
         started, before = time.monotonic(), self.store.stamp(run.run_id)

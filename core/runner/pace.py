@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from core.runner.plan import PlannedRun, cost
+from core.spec.run import RunConfig
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class Pace:
     total: int
     total_cost: float
     jobs: int
+    expected: Callable[[RunConfig], float] = cost  # seconds of a run, before anything is known of this command's own
     began: float = field(default_factory=time.monotonic)
     ended: int = 0
     ended_cost: float = 0.0
@@ -59,9 +62,9 @@ class Pace:
         """Count a run as ended; `seconds` is None if it says nothing about how long runs take."""
         self.going.pop(run.run_id, None)
         self.ended += 1
-        self.ended_cost += cost(run.config)
+        self.ended_cost += self.expected(run.config)
         if seconds is not None:
-            self.trained_cost += cost(run.config)
+            self.trained_cost += self.expected(run.config)
             self.trained_seconds += seconds
 
     def seconds_left(self, going: Going) -> float | None:
@@ -71,10 +74,19 @@ class Pace:
         return max(0, going.total - going.step) / going.rate
 
     def left(self) -> float:
-        """What all runs still need: the estimate, corrected by how long the runs so far really took."""
-        speed = self.trained_seconds / self.trained_cost if self.trained_cost else 1.0
-        open_cost = self.total_cost - self.ended_cost - sum(cost(g.run.config) * g.fraction for g in self.going.values())
-        return max(0.0, open_cost) * speed / max(1, min(self.jobs, self.total - self.ended))
+        """What all runs still need: the running ones by their own rates, the others by the estimate, corrected by how long the runs so far
+        took and what the running ones come to at their rates."""
+        rated = [going for going in self.going.values() if going.rate and going.total]
+        known = self.trained_cost + sum(self.expected(going.run.config) for going in rated)
+        came_to = self.trained_seconds + sum(going.total / going.rate for going in rated)
+        speed = came_to / known if known else 1.0
+        own = [
+            self.seconds_left(going) if going in rated else self.expected(going.run.config) * (1 - going.fraction) * speed
+            for going in self.going.values()
+        ]  # fmt: skip
+        waiting = self.total_cost - self.ended_cost - sum(self.expected(going.run.config) for going in self.going.values())
+        work = max(0.0, waiting) * speed + sum(own)
+        return max(work / max(1, min(self.jobs, self.total - self.ended)), max(own, default=0.0))
 
 
 def spoken(seconds: float) -> str:

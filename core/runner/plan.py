@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.store.store import Store
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.table import Cell
+from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
+from core.spec.table import Cell
+from core.store.store import Store
 
 # Seconds that a sentence's training takes, by scale, on the machine that the scale is meant for. Only their order of
 # magnitude matters before the first run has ended; from then on the runs themselves say how long they take.
@@ -65,9 +65,9 @@ def plan(
 ) -> Plan:  # fmt: skip
     """The distinct runs of these studies under seeds 0 … seeds-1; a run that several cells need is counted once.
 
-    Cells that the scale cannot run are left out, and where there are `labels` those without one of them. Missing are those that the
-    store has not, or all with `force`. A damaged run of one's own is set aside and missing; published runs count as done only with
-    `use_published`. Raises UserError for a label that no cell has.
+    Cells that the scale cannot run are left out. If `labels` are given, a cell needs at least one of them. A run is missing if the
+    store does not have it; with `force` every run is. A damaged run of the user's is set aside and is missing. A published run counts
+    as done only with `use_published`. Raises UserError for a label that no cell has.
     """
     here = [study.at(scale) for study in studies]
     _check_labels(labels, here)
@@ -108,5 +108,5 @@ def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
 
 
 def sound(store: Store, identity: str, use_published: bool) -> bool:
-    """Whether a run is there and can be believed; a damaged one of one's own is set aside, with a printed sentence."""
+    """Whether the store has a run whose file can be believed. A damaged file of the user's is set aside, with a printed sentence."""
     return store.verified(identity) or (use_published and store.verified_published(identity))

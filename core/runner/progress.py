@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import TextIO
+from collections.abc import Callable
+from typing import Self, TextIO
 
+from core.runner.follow import Follower
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
+from core.spec.printable import printable
 from core.store.console import say
 from core.store.store import Failure
-from core.spec.printable import printable
 
 HEARTBEAT = 30.0  # seconds of silence after which the plain display says that it is still there
 
@@ -19,15 +21,16 @@ HEARTBEAT = 30.0  # seconds of silence after which the plain display says that i
 class Display:
     """Plain lines: one for each run that ends, and a heartbeat while long ones go. Called from every launching thread."""
 
-    def __init__(self, pace: Pace, out: TextIO | None = None, heartbeat: float = HEARTBEAT):
+    def __init__(self, pace: Pace, out: TextIO | None = None, heartbeat: float = HEARTBEAT, follower: Follower | None = None):
         self.pace = pace
+        self._follower = follower
         self._out = out or sys.stdout
         self._heartbeat = heartbeat
         self._spoke = time.monotonic()
         self._wait_told = False
         self._lock = threading.RLock()
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_) -> None:
@@ -37,22 +40,26 @@ class Display:
         """A run has its slot."""
         with self._lock:
             self.pace.start(run)
+            if self._follower is not None:
+                self._follower.begin(run.run_id)
 
     def progress(self, run: PlannedRun, message: dict) -> None:
         """A run said where it is."""
         with self._lock:
             self.pace.report(run, message)
 
-    def waiting(self, run: PlannedRun, seconds: float) -> None:
-        """A run waits for a slot; worth a word once, since another command must be holding it."""
+    def waiting(self, run: PlannedRun, seconds: float, why: Callable[[], str]) -> None:
+        """A run waits for a slot; worth a word once, since another command must be holding it: `why` says which."""
         with self._lock:
             if seconds > 2.0 and not self._wait_told:
                 self._wait_told = True
-                self.note("All slots of this machine are taken by another command; waiting for one.")
+                self.note(why())
 
     def tick(self) -> None:
         """Called a few times a second by every launching thread."""
         with self._lock:
+            for going in list(self.pace.going.values()):
+                self._follow(going.run)
             if self.pace.going and time.monotonic() - self._spoke > self._heartbeat:
                 parts = [f"{going.run.label}: {where(going)}" for going in self.pace.going.values()]
                 self.note(f"{self._count()} running: {'; '.join(parts)}; about {spoken(self.pace.left())} left")
@@ -60,6 +67,7 @@ class Display:
     def finished(self, run: PlannedRun, seconds: float, score: str) -> None:
         """A run ended and is stored."""
         with self._lock:
+            self._follow(run, at_once=True)
             self.pace.end(run, seconds)
             self.note(f"{self._count()} {run.run_id} {run.label}: {score}, {seconds:.1f} s{self._left()}")
 
@@ -87,6 +95,10 @@ class Display:
             self._spoke = time.monotonic()
             say(text, out=self._out)
 
+    def _follow(self, run: PlannedRun, at_once: bool = False) -> None:
+        for line in self._follower.lines(run.run_id, at_once) if self._follower is not None else ():
+            self.note(f"{run.label}: {line}")
+
     def _count(self) -> str:
         width = len(str(self.pace.total))
         return f"[{self.pace.ended:{width}}/{self.pace.total}]"
@@ -98,13 +110,13 @@ class Display:
 class LiveDisplay(Display):
     """On a terminal: finished runs scroll by above one line for each running run and one for the table."""
 
-    def __init__(self, pace: Pace):
-        super().__init__(pace, heartbeat=float("inf"))
+    def __init__(self, pace: Pace, follower: Follower | None = None):
+        super().__init__(pace, heartbeat=float("inf"), follower=follower)
         from rich.live import Live
 
         self._live = Live(get_renderable=self._picture, refresh_per_second=4, transient=True)
 
-    def __enter__(self) -> LiveDisplay:
+    def __enter__(self) -> Self:
         self._live.__enter__()
         return self
 
@@ -142,6 +154,6 @@ def where(going: Going) -> str:
     return ", ".join(parts)
 
 
-def display(pace: Pace) -> Display:
+def display(pace: Pace, follower: Follower | None = None) -> Display:
     """The display that fits the standard output."""
-    return LiveDisplay(pace) if sys.stdout.isatty() else Display(pace)
+    return LiveDisplay(pace, follower) if sys.stdout.isatty() else Display(pace, follower=follower)

@@ -6,23 +6,24 @@ import importlib
 import os
 import shlex
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.runner import devices, pace
-from core.data import encoders
-from core.data import fetch
-from core.runner import schedule
+from core.data import encoders, fetch
 from core.data import sources as finding
+from core.runner import devices, pace, schedule
 from core.runner.cli import Options
-from core.store.console import say
+from core.runner.estimate import history
+from core.runner.follow import Follower
 from core.runner.launch import Launcher
-from core.runner.plan import Plan
+from core.runner.plan import Plan, cost
 from core.runner.progress import Display, display
-from core.store.store import Store
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.run import RunConfig
 from core.spec.scale import Scale
+from core.store.console import say
+from core.store.store import Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
 MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
@@ -47,8 +48,14 @@ class Training:
         fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan, found)
         self.store.prepare()
+        if self.options.keep_models:
+            weights = (found.places.encoder or finding.DEMO_ENCODER) / "model.safetensors"
+            print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
-        with display(pace.Pace(len(plan.missing), plan.cost, 1)) as shown:
+        follower = Follower(self.results / "logs") if self.options.follow else None
+        expected = self.expected(scale)
+        total = sum(expected(planned.config) for planned in plan.missing)
+        with display(pace.Pace(len(plan.missing), total, 1, expected), follower) as shown:
             launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
             try:
                 summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale))
@@ -59,6 +66,13 @@ class Training:
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
         say(*summary.lines(shlex.join(["python", "run_study.py", *again])))
         return summary.exit_status
+
+    def expected(self, scale: Scale) -> Callable[[RunConfig], float]:
+        """Seconds that a run is expected to take, from those that this machine has finished; of a cluster's machines nothing is known."""
+        if self.options.cluster:
+            return cost
+        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
+        return history(self.store, resources.device, resources.threads).seconds
 
     def close(self) -> None:
         """Let the warm process go that `keep` has kept."""
@@ -90,7 +104,7 @@ class Training:
             return self._kept, resources.jobs
         launcher = Launcher(
             store=self.store, execution=self.execution(resources.device, resources.threads, found, scale),
-            slots=devices.Slots(resources), display=shown, job=self.job, warm=self.warm,
+            slots=devices.Slots(resources, shlex.join(["run_study.py", *self.argv])), display=shown, job=self.job, warm=self.warm,
             time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
             force=self.options.force,
         )  # fmt: skip
@@ -119,9 +133,10 @@ class Training:
             results_dir=str(self.results), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, checkpoint_minutes=self.checkpoint_minutes(scale),
+            device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
+            pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
-                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others)
+                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
             ),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections import Counter
@@ -12,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.resolve.choosing import batch
 from core.runner.plan import PlannedRun
-from core.store.store import Store
-from core.store.stored import OtherVersion, StoredRun
+from core.runner.resolve.choosing import batch
 from core.runner.train import Training
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.run import RunConfig
 from core.spec.scale import Scale
 from core.spec.study import Study
+from core.store.store import Store
+from core.store.stored import OtherVersion, StoredRun
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -154,6 +155,6 @@ def scores(rows: DataFrame) -> dict[tuple, float]:
 
 def apart(one: float, other: float) -> float:
     """|one - other|; 0 for two NaN, infinite for a single one."""
-    if one != one or other != other:
-        return 0.0 if one != one and other != other else float("inf")
+    if math.isnan(one) or math.isnan(other):
+        return 0.0 if math.isnan(one) and math.isnan(other) else math.inf
     return abs(one - other)

@@ -42,7 +42,7 @@ class Contrast:
     metric: Metric | None = None
     of: Literal["value", "scatter"] = "value"
 
-    def contrasts(self) -> tuple["Contrast", ...]:
+    def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
         return (self,)
 
@@ -51,7 +51,7 @@ class Contrast:
 class Joined:
     """Several predicates of which at least `needed` are true."""
 
-    parts: tuple["Predicate", ...]
+    parts: tuple[Predicate, ...]
     needed: int
 
     def __post_init__(self):
@@ -68,9 +68,9 @@ Predicate = Contrast | Joined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, as the dossier judges it.
+    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by their sign alone.
 
-    `key` is the dossier's number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
+    `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
     `place` where they stand. `decided_by` is the comparison that decides it, in words that a reader can check against the table.
     `margin` is what counts as no difference that matters, in the unit of the predicate: what is smaller is "equivalent". None: the
     predicate has a margin of its own. `note` is a reservation that goes with any verdict.
@@ -223,19 +223,23 @@ def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None
     def of(contrast: Contrast) -> bool | None:
         if contrast.metric is not None or contrast.of != "value":
             return None  # a paper prints what its tables show
-        values = [(term.weight, _mean(term.cell, printed)) for term in contrast.terms]
-        if any(value is None for _, value in values):
-            return None
-        return sum(weight * value for weight, value in values) - contrast.above > ROUNDING
+        total = 0.0
+        for term in contrast.terms:
+            value = _mean(term.cell, printed)
+            if value is None:
+                return None
+            total += term.weight * value
+        return total - contrast.above > ROUNDING
 
     return truth(predicate, of)
 
 
 def matches(wanted: Labels, labels: Labels) -> bool:
     """Whether a cell has these labels, None matching any."""
-    return len(wanted) == len(labels) and all(want is None or want == have for want, have in zip(wanted, labels))
+    return len(wanted) == len(labels) and all(want is None or want == have for want, have in zip(wanted, labels, strict=True))
 
 
 def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:
     found = [value for labels, value in printed.items() if matches(wanted, labels)]
-    return None if not found or None in found else sum(found) / len(found)
+    known = [value for value in found if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(found) else None

@@ -20,6 +20,8 @@ class Execution:
     encoder_name: str = ""
     device: str = "cpu"  # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
     threads: int = 1
+    pairs: tuple[tuple[str, str], ...] = ()  # (name, path) of graded pairs of one's own
     other_encoders: tuple[tuple[str, str, str], ...] = ()  # (digest, path, name) besides encoder_path
     cuda_graphs: bool = False  # replay training steps on a GPU; dropout then draws for padding, too
+    keep_models: bool = False  # leave the selected checkpoint as a folder of its own
     checkpoint_minutes: float | None = None  # between two checkpoints of a training; None: none, and none is looked for

@@ -12,8 +12,8 @@ import json
 import typing
 
 from core import methods
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name
 
 # Every run says null for those of these sections that its method has not: ids were first made so, and live on.
@@ -90,7 +90,7 @@ def _section_from(plain: dict, expected) -> Section:
     lacking = {name for name in NAMED_BY_ALL if issubclass(cls, RunConfig) and plain.get(name, "") is None}
     unknown = set(plain) - set(names) - lacking - {_tag(cls)}
     if unknown:
-        raise UserError(f"Unknown field {sorted(unknown)[0]!r} in section {cls.label()} of a run configuration.")
+        raise UserError(f"Unknown field {min(unknown)!r} in section {cls.label()} of a run configuration.")
     arguments = {}
     for name, field in names.items():
         if name in plain:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core import methods
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
+from core.spec.run import RunConfig
 from core.spec.vary import read, vary
 
 PROFILES = ("paper", "repaired", "released")

@@ -1,14 +1,14 @@
 """RunConfig: everything that can move a number, and nothing else; here what the runs of every method have.
 
-Each field that stands for a known difference between a paper and its code carries the deviation's number (D1 … D84).
-A run has the sections of its method alone, so none carries a knob that does nothing. Where things lie, how many
-workers there are and what is logged belong to `Execution`, which is never hashed.
+What a field means stands beside its type, for `--fields` to print; one that stands for a known difference between a paper and
+its code carries the deviation's number (D1 … D84). A run has the sections of its method alone, so none carries a knob that does nothing.
+Where things lie, how many workers there are and what is logged belong to `Execution`, which is never hashed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from core.spec.errors import UserError
 from core.spec.section import Section
@@ -24,12 +24,18 @@ Switch = Literal["on", "off"]
 class Data(Section):
     """Training text. `digest` is the SHA-256 of the text file (or of the generated text), `rows` its sentences."""
 
-    digest: str
-    rows: int
-    reader: Literal["lines", "csv_quoted"] = "lines"  # D36
-    max_length: int = 32  # tokens, special ones included (D33)
-    padding: Literal["static", "dynamic"] = "static"  # D33: moves numbers only through D22 and D24
-    drop_last: bool = True  # D37, D78
+    digest: Annotated[str, "SHA-256 of the training text's content"]
+    rows: Annotated[int, "sentences of the training text"]
+    reader: Annotated[
+        Literal["lines", "csv_quoted"],
+        "one sentence a line, or as a tab-separated table with quotes, as the releases read it (D36)",
+    ] = "lines"
+    max_length: Annotated[int, "tokens of a training sentence, special ones included; the rest is cut (D33)"] = 32
+    padding: Annotated[
+        Literal["static", "dynamic"],
+        "pad to max_length, or to the longest of the batch; it moves numbers only through D22 and D24 (D33)",
+    ] = "static"
+    drop_last: Annotated[bool, "leave out the last batch if it is not full (D37, D78)"] = True
 
     def check(self):
         if self.max_length < 3:
@@ -42,10 +48,13 @@ class Data(Section):
 class Encoder(Section):
     """The pretrained encoder, by content. `digest` covers its weights, its configuration and its tokenizer."""
 
-    digest: str
-    hidden_dropout: float = 0.1  # D66
-    attention_dropout: float = 0.1
-    attention: Literal["eager", "sdpa"] = "eager"  # sdpa: torch's fused attention wherever no attention is dropped
+    digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
+    hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)"] = 0.1
+    attention_dropout: Annotated[float, "dropout on attention weights"] = 0.1
+    attention: Annotated[
+        Literal["eager", "sdpa"],
+        "how attention is computed; sdpa is torch's fused one, wherever no attention is dropped",
+    ] = "eager"
 
     def check(self):
         for name in ("hidden_dropout", "attention_dropout"):
@@ -57,8 +66,11 @@ class Encoder(Section):
 class Loss(Section):
     """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
 
-    temperature: float = 0.05  # D32
-    in_batch_negatives: bool = True  # D1: False is MoCoSE eq. 3, queue only
+    temperature: Annotated[float, "what cosines are divided by before the softmax (D32)"] = 0.05
+    in_batch_negatives: Annotated[
+        bool,
+        "other sentences of the batch are negatives, too; false is MoCoSE's eq. 3, the queue alone (D1)",
+    ] = True
 
     def check(self):
         if self.temperature <= 0:
@@ -73,18 +85,18 @@ class Train(Section):
     heads that start at random; how far they come in a run depends on rate times steps, so short runs may give them a larger rate.
     """
 
-    steps: int
-    batch_size: int = 64  # D30
-    learning_rate: float = 3e-5
-    weight_decay: float = 1e-6  # biases and LayerNorm weights excluded (D31)
-    warmup_fraction: float = 0.0  # D31
-    clip_norm: float = 1.0
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    adamw: Literal["torch", "transformers"] = "torch"  # D84
-    new_layer_factor: float = 1.0  # rate of layers that start at random, over learning_rate
-    precision: Literal["fp32", "tf32", "fp16", "bf16"] = "fp32"  # D34, D71
+    steps: Annotated[int, "optimiser steps of the run"]
+    batch_size: Annotated[int, "sentences in a batch (D30)"] = 64
+    learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0 along a line"] = 3e-5
+    weight_decay: Annotated[float, "AdamW's weight decay; biases and LayerNorm weights have none (D31)"] = 1e-6
+    warmup_fraction: Annotated[float, "share of the steps over which the rate rises from 0 (D31)"] = 0.0
+    clip_norm: Annotated[float, "largest norm of the gradient; a longer one is shortened to it"] = 1.0
+    beta1: Annotated[float, "AdamW's decay of the mean gradient"] = 0.9
+    beta2: Annotated[float, "AdamW's decay of the mean squared gradient"] = 0.999
+    epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient"] = 1e-8
+    adamw: Annotated[Literal["torch", "transformers"], "AdamW as torch has it, or as transformers 4 had it (D84)"] = "torch"
+    new_layer_factor: Annotated[float, "rate of layers that start at random, as a multiple of learning_rate"] = 1.0
+    precision: Annotated[Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic of the forward pass (D34, D71)"] = "fp32"
 
     def check(self):
         if self.steps < 1:
@@ -110,12 +122,18 @@ class Evaluation(Section):
     `transfer` adds the transfer tasks' accuracies (MoCoSE, Table 2) to the finished run; it costs minutes on real data.
     """
 
-    digest: str
-    every: int = 100  # steps between development checks (D30, D74)
-    vector: Literal["cls_before_pooler", "pooler", "projection"] | None = None  # D10, MoCoSE
-    head: Switch | None = None  # D65, SimCSE and ESimCSE
-    apply_augmentation: bool = False  # D21
-    transfer: bool = field(default=False, metadata={"neutral": False})  # D42: test and development accuracies are both kept
+    digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
+    every: Annotated[int, "steps between two checks on the development set (D30, D74)"] = 100
+    vector: Annotated[
+        Literal["cls_before_pooler", "pooler", "projection"] | None,
+        "which vector of MoCoSE is a sentence's: [CLS], behind the pooler, or behind the projection (D10)",
+    ] = None
+    head: Annotated[Switch | None, "whether SimCSE's and ESimCSE's head on [CLS] stays on in evaluation (D65)"] = None
+    apply_augmentation: Annotated[bool, "augment the embeddings in evaluation, too (D21)"] = False
+    transfer: Annotated[
+        bool,
+        "add the transfer tasks' accuracies at the end of the run; minutes on real data (D42)",
+    ] = field(default=False, metadata={"neutral": False})
 
     @classmethod
     def label(cls):
@@ -130,8 +148,14 @@ class Evaluation(Section):
 class Selection(Section):
     """Which checkpoint is reported (D40, D41)."""
 
-    metric: Literal["stsb_dev", "sts_test_avg", "last"] = "stsb_dev"  # D40
-    score: Literal["mean_of_7", "mean_of_8_rounded"] | None = None  # D41: with sts_test_avg only
+    metric: Annotated[
+        Literal["stsb_dev", "sts_test_avg", "last"],
+        "which checkpoint is reported: best on the development set, best on the tests, or the last (D40)",
+    ] = "stsb_dev"
+    score: Annotated[
+        Literal["mean_of_7", "mean_of_8_rounded"] | None,
+        "how the tests become one score; with metric sts_test_avg alone (D41)",
+    ] = None
 
     @classmethod
     def label(cls):
@@ -146,15 +170,18 @@ class Selection(Section):
 class STS(Section):
     """How the subsets of one test set become one Spearman (D80)."""
 
-    aggregate: Literal["all", "mean", "wmean"] = "all"
+    aggregate: Annotated[
+        Literal["all", "mean", "wmean"],
+        "how the subsets of one test set become one Spearman: over all pairs, or a mean of subsets (D80)",
+    ] = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seed(Section):
     """D35: `model` seeds heads and queue; `data` seeds order, dropout and augmentation."""
 
-    model: int = 0
-    data: int = 0
+    model: Annotated[int, "seed of heads and queue (D35)"] = 0
+    data: Annotated[int, "seed of order, dropout and augmentation (D35)"] = 0
 
     def check(self):
         if self.model < 0 or self.data < 0:
@@ -175,8 +202,8 @@ class Measure:
 class RunConfig(Section):
     """One run: a cell of a study under one seed. Each method's runs are a class of their own, with its sections (`core.methods`)."""
 
-    scale: str
-    method: str
+    scale: Annotated[str, "how large the run is"]
+    method: Annotated[str, "what is trained"]
     data: Data
     encoder: Encoder
     loss: Loss
@@ -219,6 +246,16 @@ class RunConfig(Section):
     def rewriting(self) -> TextView | None:
         """How the text of a view is rewritten before training, if it is."""
         return None
+
+    @property
+    def keepable(self) -> bool:
+        """Whether the vectors that are scored are [CLS] with dense layers behind it, as a kept model's folder can hold it."""
+        return True
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether sentences are disturbed when they are scored, which a kept model's folder does not do (D20, D21)."""
+        return self.eval.apply_augmentation
 
     @property
     def reads_words(self) -> bool:

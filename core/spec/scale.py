@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
 from core.spec.errors import UserError
+from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
 from core.spec.vary import vary
 
 PAPER_BATCH = 64
@@ -47,8 +47,9 @@ class Sources:
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
-        other = reader == "csv_quoted" and self.corpus_rows_csv_quoted is not None
-        return self.corpus_rows_csv_quoted if other else self.corpus_rows
+        if reader == "csv_quoted" and self.corpus_rows_csv_quoted is not None:
+            return self.corpus_rows_csv_quoted
+        return self.corpus_rows
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 
 from core.spec.bounds import MOST
 from core.spec.errors import UserError
-
 
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 
@@ -22,6 +22,7 @@ class Section:
     """
 
     __slots__ = ()
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]  # every section is a dataclass
 
     def __post_init__(self):
         for name, expected, path, plain in _declared(type(self)):
@@ -43,6 +44,13 @@ class Section:
 def field_types(section: type) -> dict[str, typing.Any]:
     """Resolved annotations of a section class, by field name."""
     return typing.get_type_hints(section)
+
+
+@functools.cache
+def meanings(section: type) -> dict[str, str]:
+    """What each field of a section class means, by its public name: the text beside its type in `Annotated[type, text]`."""
+    annotated = typing.get_type_hints(section, include_extras=True)
+    return {public_name(name): hint.__metadata__[0] for name, hint in annotated.items() if hasattr(hint, "__metadata__")}
 
 
 @functools.cache
@@ -99,9 +107,9 @@ def fits(value, expected) -> bool:
             return False
         if len(inner) == 2 and inner[1] is Ellipsis:
             return all(fits(item, inner[0]) for item in value)
-        return len(value) == len(inner) and all(fits(v, t) for v, t in zip(value, inner))
+        return len(value) == len(inner) and all(fits(v, t) for v, t in zip(value, inner, strict=True))
     if expected is float:
-        return type(value) in (int, float) and value == value and abs(value) != float("inf")
+        return type(value) is int or (type(value) is float and math.isfinite(value))
     if expected is int:
         return type(value) is int and abs(value) < WHOLE
     if expected in (str, bool, type(None)):
@@ -122,6 +130,8 @@ def describe(expected) -> str:
     for option in alternatives(expected):
         if typing.get_origin(option) is typing.Literal:
             words += [repr(value) for value in typing.get_args(option)]
+        elif typing.get_origin(option) is tuple:
+            words.append("ranges such as 0-128 or 0-128,384-512")
         else:
             names = {int: "a whole number below 2**53", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
             words.append(names.get(option, getattr(option, "__name__", str(option))))

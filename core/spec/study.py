@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from core.spec.availability import unavailable
 from core import methods
-from core.spec.profiles import PROFILES, profile_changes
+from core.spec.availability import unavailable
 from core.spec.claim import Claim, Labels, matches
-from core.spec.run import RunConfig, Seed
 from core.spec.errors import UserError
-from core.spec.table import ENCODERS, Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import PROFILES, profile_changes
+from core.spec.run import RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
-from core.spec.vary import parse_setting, vary
-
+from core.spec.table import ENCODERS, Axis, Cell, FigureSpec, Metric
+from core.spec.vary import parse_setting, settled_by, vary
 
 LONGEST_SUFFIX = 120
 
@@ -60,7 +59,7 @@ class Study:
         if len(set(labels)) != len(labels):
             raise ValueError(f"{self.name}: two cells have the same labels")
         for cell in self.cells:
-            if len(cell.labels) != len(self.axes) or any(l not in a.labels for l, a in zip(cell.labels, self.axes)):
+            if len(cell.labels) != len(self.axes) or any(l not in a.labels for l, a in zip(cell.labels, self.axes, strict=True)):
                 raise ValueError(f"{self.name}: cell {cell.labels} does not lie on the axes")
             if cell.encoder not in ENCODERS:
                 raise ValueError(f"{self.name}: there is no encoder {cell.encoder}")
@@ -92,7 +91,7 @@ class Study:
         """What the entry of a cell is."""
         return cell.metric or self.metric
 
-    def at(self, scale: Scale) -> "Study":
+    def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or they are the paper's.
 
         What the paper printed is kept where a task has the same name, the average among them; claims on other tasks are left out.
@@ -169,7 +168,7 @@ class Study:
         run = vary(run, settings)
         return vary(run, {"eval.digest": evaluation_digest(run, sources)})  # eval.transfer may be among the settings
 
-    def with_settings(self, settings: tuple[str, ...], sample: RunConfig) -> "Study":
+    def with_settings(self, settings: tuple[str, ...], sample: RunConfig) -> Study:
         """The user's own variant: the same cells over a changed base, under a name of its own, without the paper's numbers.
 
         `sample` is any run of the study, against which paths and values are checked. Raises UserError for a field that the
@@ -183,15 +182,14 @@ class Study:
                 raise UserError(f"--set gives {path} twice; give it once.")
             if path in varied or path.partition(".")[0] in varied or any(v.startswith(path + ".") for v in varied):
                 raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
-            if path in ("scale", "method", "data.rows", "seed", "seed.model") or path.endswith(".digest"):
-                raise UserError(f"{path} cannot be set: it is what --scale, --seeds, --data-dir and --encoder settle; use those.")
+            if (option := settled_by(path)) is not None:
+                raise UserError(f"{path} cannot be set: {option} settles it; change that.")
         vary(sample, parsed)  # raises for a contradiction between fields
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
-        if len(suffix) > LONGEST_SUFFIX:  # it becomes a file's name
-            suffix = f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
+        suffix = _short(suffix)
         return replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
 
-    def at_last(self) -> "Study":
+    def at_last(self) -> Study:
         """The same runs read at their last checkpoint instead of the selected one, under a name of its own and without the paper's
         numbers (D40). Cells that read something else are left out; raises UserError if that leaves none."""
         cells = tuple(
@@ -205,13 +203,23 @@ class Study:
             own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", metric=replace(self.metric, checkpoint="last")
         )
 
-    def _own(self, cells: tuple[Cell, ...]) -> "Study":
+    def on(self, data: str, own: bool) -> Study:
+        """The same cells with another encoder or on other data, which `data` names, under a name of its own. On a text or pairs of the
+        user's `own` it has no numbers and no claims of the paper's."""
+        return replace(self._own(self.cells) if own else self, name=f"{self.name}@{_short(data)}", title=f"{self.title} on {data}")
+
+    def _own(self, cells: tuple[Cell, ...]) -> Study:
         """The study of these of its cells without what is the paper's: printed numbers, rows copied from elsewhere, claims."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
         used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
-        axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used))
+        axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used, strict=True))
         reference = self.reference if self.reference in [cell.labels for cell in cells] else None
         return replace(self, axes=axes, cells=cells, claims=(), reference=reference)
+
+
+def _short(suffix: str) -> str:
+    """A suffix of a study's name, which becomes a file's name."""
+    return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
 
 
 def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
@@ -221,6 +229,8 @@ def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
 
 
 def _spelled(value) -> str:
+    if isinstance(value, tuple):
+        return ",".join(f"{start}-{stop}" for start, stop in value)
     return str(value).replace(" ", "").replace("/", "-").lower() if isinstance(value, bool) or value is None else str(
         value
     ).replace(" ", "").replace("/", "-")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import re
+import typing
 from collections.abc import Mapping
+from typing import Any
 
 from core import methods
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.numbers import decimal, whole
+from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name, public_names
 
 
@@ -20,8 +23,8 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made before the cross-field
     rules are checked, so that fields which go together can be changed together.
     """
-    grouped: dict[str, dict[str, object]] = {}
-    whole: dict[str, object] = {}
+    grouped: dict[str, dict[str, Any]] = {}  # whatever a user gives: the sections check it
+    whole: dict[str, Any] = {}
     for path, value in changes.items():
         head, _, tail = path.partition(".")
         if tail:
@@ -91,16 +94,25 @@ def parse_value(written: str, expected, path: str):
     for kind, read_as in ((int, whole), (float, decimal)):
         if kind in options and (number := read_as(written)) is not None:
             return number
+    if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*", written, re.ASCII) and any(typing.get_origin(o) is tuple for o in options):
+        return tuple(tuple(int(place) for place in part.split("-")) for part in written.split(","))
     if written.startswith("["):
         try:
             return _tuples(json.loads(written))
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}={written[:80]} is not a list like [[0,512]].") from error
+            raise UserError(f"{path}={written[:80]} is not a list like [[0,512]] or 0-512.") from error
     return written
 
 
 def _tuples(value):
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def settled_by(path: str) -> str | None:
+    """The option that settles a field which `--set` may not change; None for every other field."""
+    options = {"scale": "--scale", "method": "the study", "seed": "--seeds", "seed.model": "--seeds", "data.rows": "--data-dir"}
+    options |= {"data.digest": "--data-dir", "encoder.digest": "--encoder", "eval.digest": "--data-dir"}
+    return options.get(path)
 
 
 def _field(section: Section, public: str, path: str) -> str:
@@ -109,6 +121,18 @@ def _field(section: Section, public: str, path: str) -> str:
         return names[public]
     if isinstance(section, RunConfig) and public in methods.sections():
         raise UserError(f"{path} cannot be set: method {section.method} has no section {public}.")
+    if isinstance(section, RunConfig) and (inner := _inner(section, public)):
+        raise UserError(f"There is no field {path}; did you mean {' or '.join(inner)}?")
     near = difflib.get_close_matches(public, names, n=1)
     hint = f"did you mean {path[: len(path) - len(public)]}{near[0]}?" if near else f"known: {', '.join(sorted(names))}."
     raise UserError(f"There is no field {path}; {hint}")
+
+
+def _inner(run: RunConfig, name: str) -> list[str]:
+    """The paths of this run that end in a field of this name, or in the name closest to it if no section is closer."""
+    by_name: dict[str, list[str]] = {}
+    for path in paths(run):
+        if "." in path:
+            by_name.setdefault(path.partition(".")[2], []).append(path)
+    near = difflib.get_close_matches(name, [*by_name, *public_names(type(run))], n=1)
+    return by_name.get(name) or by_name.get(near[0] if near else "", [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from core.spec.errors import UserError
 from core.spec.section import Section
@@ -28,11 +28,20 @@ class TextView(Section):
     continuation [ContextualWordEmbsForSentenceAug] appends text; back_translation [BackTranslationAug] goes to German and back.
     """
 
-    kind: Literal["typos", "contextual_insert", "contextual_substitute", "continuation", "back_translation"]  # D27, D28
-    rate: float = 0.3
-    detokenize: Literal["original_text", "wordpiece_join"] = "original_text"  # D26
-    view: Literal["target", "both"] = "target"  # D26; with both, each view has a rewriting of its own
-    model: str | None = None
+    kind: Annotated[
+        Literal["typos", "contextual_insert", "contextual_substitute", "continuation", "back_translation"],
+        "how the text of a view is rewritten before training (D27, D28)",
+    ]
+    rate: Annotated[float, "share of the words that is rewritten"] = 0.3
+    detokenize: Annotated[
+        Literal["original_text", "wordpiece_join"],
+        "rewrite the text as it was, or joined from word pieces (D26)",
+    ] = "original_text"
+    view: Annotated[
+        Literal["target", "both"],
+        "which view reads the rewritten text; with both, each has a rewriting of its own (D26)",
+    ] = "target"
+    model: Annotated[str | None, "the model that rewrites; none where none is needed"] = None
 
     @classmethod
     def label(cls):

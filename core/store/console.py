@@ -21,7 +21,7 @@ def open_closed() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest that is free, and so this one
         if getattr(sys, name) is None:  # Python's own sign that it was closed
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  it stays open as long as the process
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # a terminal's alphabet may lack what a name holds
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,8 +35,8 @@ class Damaged(Exception):
 
 def run_table(rows: tuple[Row, ...]) -> pa.Table:
     """The long table of a run's numbers."""
-    columns = list(zip(*rows)) if rows else [[] for _ in RUN_SCHEMA]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, RUN_SCHEMA)], schema=RUN_SCHEMA)
+    columns: list[Sequence[object]] = list(zip(*rows, strict=True)) if rows else [[] for _ in RUN_SCHEMA]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, RUN_SCHEMA, strict=True)], schema=RUN_SCHEMA)
 
 
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
@@ -51,7 +52,7 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
         columns[3] += [float(x) for x in block.cosine]
         columns[4] += [min(int(x), _LONGEST) for x in block.words_a]
         columns[5] += [min(int(x), _LONGEST) for x in block.words_b]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, PAIR_SCHEMA)], schema=PAIR_SCHEMA)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, PAIR_SCHEMA, strict=True)], schema=PAIR_SCHEMA)
 
 
 def to_bytes(table: pa.Table, metadata: dict[str, str]) -> bytes:

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
+from core.spec.errors import UserError
+from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
+from core.spec.result import Result, Status
+from core.spec.run import RunConfig
 from core.store import files, locks, parquet
 from core.store.console import say
 from core.store.sense import nonsense
 from core.store.stored import CorruptRun, Failure, MissingRun, OtherVersion, StoredRun
-from core.spec.run import RunConfig
-from core.spec.errors import UserError
-from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
-from core.spec.result import Result, Status
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
@@ -52,7 +52,7 @@ class Store:
         return self._own(run).exists() or bool(use_published and self.published and self._published(run).exists())
 
     def stamp(self, run: str) -> tuple[int, int] | None:
-        """What changes whenever one's own run is written; None if it is not there."""
+        """A value that changes whenever the user's own run is written; None if the run does not exist."""
         try:
             found = os.stat(self._own(run))
         except OSError:
@@ -82,7 +82,7 @@ class Store:
             self.checkpoint(run).unlink()
 
     def load(self, run: str) -> StoredRun:
-        """The run, one's own before the published one. Raises MissingRun, CorruptRun or OtherVersion."""
+        """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
         if self._own(run).exists():
             return self._read(self._own(run), "own")
         if self.published is not None and self._published(run).exists():
@@ -90,7 +90,7 @@ class Store:
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
-        """Every test pair of one's own run, or None where none are kept (published runs have none). Raises CorruptRun."""
+        """Every test pair of the user's own run; None if no pairs are stored (published runs have none). Raises CorruptRun."""
         path = self._pairs(run)
         if not path.exists():
             return None
@@ -103,7 +103,7 @@ class Store:
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
-        """Whether one's own run is there and can be believed. A damaged file is set aside with a printed sentence: the run's own,
+        """Whether the user's own run exists and can be believed. A damaged file is set aside with a printed sentence: the run's own,
         and it counts as missing; its pairs alone, and it stays done without them. `claimed` says that the caller holds the claim."""
         own, pairs = self._own(run), self._pairs(run)
         if not own.exists() or not self._sound(run, own, lambda: self._checked(own), "it counts as missing", claimed):
@@ -112,7 +112,7 @@ class Store:
         return True
 
     def verified_published(self, run: str) -> bool:
-        """Whether the project's published run is there and can be believed; a damaged one is named, and left where it is."""
+        """Whether the published run exists and can be believed; a damaged file is named and stays where it is."""
         if self.published is None or not self._published(run).exists():
             return False
         try:
@@ -129,7 +129,7 @@ class Store:
         return tuple(sorted(names))
 
     def publish(self, run: str, target: Path) -> None:
-        """Copy one's own run, without its pairs, into the published folder `target`. Raises MissingRun or CorruptRun."""
+        """Copy the user's own run, without its pairs, into the published folder `target`. Raises MissingRun or CorruptRun."""
         if not self._own(run).exists():
             raise MissingRun(f"Run {run} is not in {self.root}; train it before publishing it.")
         self._checked(self._own(run))

@@ -6,9 +6,9 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.result import Status
+from core.spec.run import RunConfig
 
 if TYPE_CHECKING:
     from pandas import DataFrame

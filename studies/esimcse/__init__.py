@@ -2,7 +2,18 @@
 
 from core.spec.study import Study
 from studies.esimcse import (
-    table1, table2, table3, figure2, table4, table5, table6, table7, table8, table9, table10, table11,
+    figure2,
+    table1,
+    table2,
+    table3,
+    table4,
+    table5,
+    table6,
+    table7,
+    table8,
+    table9,
+    table10,
+    table11,
 )  # fmt: skip
 
 STUDIES: tuple[Study, ...] = tuple(

@@ -1,8 +1,8 @@
 """ESimCSE Table 10: ways of making a sentence longer."""
 
 from core.spec.claim import Claim, all_of, best, greater, of_metric
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # what is added: dup.unit, and the STS-B development score
     "stop-words": ("stopword", 81.72),
@@ -81,11 +81,11 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "none is SimCSE; every other row has the momentum queue too, so that they differ from it by more than the "
-        "lengthening.",
-        "The released code cannot insert stop-words or [MASK] (D72): where they go, and which stop-words, is a guess "
-        "from the paper's text.",
-        "The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
-        "D76); its sub-word row is the released run of seed 42.",
+        ("none is SimCSE; every other row has the momentum queue too, so that they differ from it by more than the "
+        "lengthening."),
+        ("The released code cannot insert stop-words or [MASK] (D72): where they go, and which stop-words, is a guess "
+        "from the paper's text."),
+        ("The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
+        "D76); its sub-word row is the released run of seed 42."),
     ),
 )

@@ -1,8 +1,8 @@
 """ESimCSE Table 2: how far small edits move a sentence, to unsupervised SimCSE."""
 
 from core.spec.claim import Claim, all_of, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # edit: metric of a run's row, and the cosine that the paper prints for its one example
     "none": ("cosine_itself", 1.0),
@@ -44,8 +44,8 @@ STUDY = Study(
     ),
     footnotes=(
         "Cosines, not Spearman. The paper shows one sentence; ours are means over sentences of the development set.",
-        "The paper's second example of a repetition stands in the row repetition 2, where ours repeats a sub-word; the "
-        "pairing is a guess.",
+        ("The paper's second example of a repetition stands in the row repetition 2, where ours repeats a sub-word; the "
+        "pairing is a guess."),
         "In the text at hand the paper's deletion row shows an unchanged sentence (D75).",
         "The paper used the published SimCSE checkpoint; here SimCSE is trained anew (D81).",
     ),

@@ -1,8 +1,8 @@
 """ESimCSE Table 3: how many pairs the evaluation sets have."""
 
-from core.spec.table import Axis, Cell, Metric
 from core.spec.scale import STS_TESTS
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, Metric
 
 PRINTED = {
     "train": (0, 0, 0, 0, 0, 5749, 4500),
@@ -34,7 +34,7 @@ STUDY = Study(
             copied=count == 0,  # there is no such split to be counted
         )
         for split, counts in PRINTED.items()
-        for task, count in zip(STS_TESTS, counts)
+        for task, count in zip(STS_TESTS, counts, strict=True)
     ),
     metric=Metric(task="dev", title="Pairs", quantity="pairs", checkpoint="data"),
     figure=None,

@@ -1,9 +1,9 @@
 """ESimCSE Table 7: repetition and momentum queue alone and together, seven test sets."""
 
 from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.scale import STS_TESTS
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 TASKS = (*STS_TESTS, "avg")
 BASELINE, REPETITION, QUEUE, BOTH = "unsup-SimCSE", "+word repetition", "+momentum contrast", "ESimCSE"
@@ -38,7 +38,7 @@ STUDY = Study(
             metric=Metric(task=task, title="Test sets"),
         )
         for components, scores in PRINTED.items()
-        for task, score in zip(TASKS, scores)
+        for task, score in zip(TASKS, scores, strict=True)
     ),
     metric=Metric(task="avg", title="Test sets"),
     figure=FigureSpec(kind="grouped", x="task", series="components", caption="Score by test set and component"),

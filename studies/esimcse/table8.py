@@ -1,8 +1,8 @@
 """ESimCSE Table 8: dropout rate."""
 
 from core.spec.claim import Claim, all_of, best, gains, greater, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {"0.1": 84.85, "0.15": 84.75, "0.2": 83.37}  # dropout: STS-B development score
 SIMCSE = ("SimCSE",)
@@ -71,7 +71,7 @@ STUDY = Study(
     footnotes=(
         "The column SimCSE, dropout 0.1, is from the paper's Table 4; its text compares with it.",
         "The rate is that of the encoder's hidden states and attention weights together.",
-        "The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
-        "D76); its 0.1 is the released run of seed 42.",
+        ("The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
+        "D76); its 0.1 is the released run of seed 42."),
     ),
 )

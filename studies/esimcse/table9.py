@@ -1,8 +1,8 @@
 """ESimCSE Table 9: share of a sentence's sub-words that may be repeated."""
 
 from core.spec.claim import Claim, all_of, at_least, best, greater, mean_above
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # dup_rate: STS-B development score
     "0.08": 83.5, "0.12": 83.62, "0.16": 82.01, "0.2": 83.01, "0.24": 84.24, "0.28": 82.96, "0.32": 84.85, "0.36": 83.84,
@@ -57,10 +57,10 @@ STUDY = Study(
     ),
     footnotes=(
         "The column SimCSE is from the paper's Table 4; its text compares with it.",
-        "The paper's eight rates have a standard deviation of 0.87 and no trend: single runs (D76), of which its 0.32 is "
-        "the released run of seed 42.",
-        "Nothing is repeated in short sentences under the released range, and 0.32 and 0.36 draw alike from the longest "
-        "(D61, D62).",
+        ("The paper's eight rates have a standard deviation of 0.87 and no trend: single runs (D76), of which its 0.32 is "
+        "the released run of seed 42."),
+        ("Nothing is repeated in short sentences under the released range, and 0.32 and 0.36 draw alike from the longest "
+        "(D61, D62)."),
         "The score is that of the best of many development checks on the set that is reported, as in the paper (D74).",
     ),
 )

@@ -2,8 +2,24 @@
 
 from core.spec.study import Study
 from studies.mocose import (
-    table1, table2, table3, table4, table5, table6a, table6b, table7, table8, table9, figure2, figure3, figure4,
-    figure5, figure7, figure12, figure13, kmeans,
+    figure2,
+    figure3,
+    figure4,
+    figure5,
+    figure7,
+    figure12,
+    figure13,
+    kmeans,
+    table1,
+    table2,
+    table3,
+    table4,
+    table5,
+    table6a,
+    table6b,
+    table7,
+    table8,
+    table9,
 )  # fmt: skip
 
 STUDIES: tuple[Study, ...] = tuple(

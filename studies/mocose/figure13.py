@@ -1,8 +1,8 @@
 """MoCoSE Figure 13 (12 in the preprint): the maximum traceable distance (MTD) on BERT-large."""
 
 from core.spec.claim import Claim, any_of, best, mean_above
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 MTD = {  # 1 / (1 - decay) + queue / 32: decay, queue
     "5": (0.75, 32),
@@ -55,10 +55,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "The figure's values are not available. Batch 32 and the learning rate are the paper's; the decays, queues and "
-        "128 initial vectors that make up its range of 5 to 45 are a guess.",
-        "Under repaired and released the schedule of the decay rises to 1 and falls again at batch 32 (D2), so that the MTD, "
-        "which takes its start, says little.",
+        ("The figure's values are not available. Batch 32 and the learning rate are the paper's; the decays, queues and "
+        "128 initial vectors that make up its range of 5 to 45 are a guess."),
+        ("Under repaired and released the schedule of the decay rises to 1 and falls again at batch 32 (D2), so that the MTD, "
+        "which takes its start, says little."),
         "The preprint numbers this figure 12 (D51).",
     ),
 )

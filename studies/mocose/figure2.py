@@ -1,8 +1,8 @@
 """MoCoSE Figure 2: the maximum traceable distance (MTD), averaged over batch sizes, with SimCSE beside it."""
 
 from core.spec.claim import Claim, all_of, best, greater, mean_above
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch
     "5": (0.75, 1), "6": (0.75, 2), "7.67": (0.85, 1), "8": (0.75, 4), "8.67": (0.85, 2), "10.67": (0.85, 4), "12": (0.75, 8),
@@ -46,7 +46,7 @@ STUDY = Study(
                 published=score,
             )
             for batch, scores in PRINTED.items()
-            for (mtd, (decay, batches)), score in zip(MTD.items(), scores)
+            for (mtd, (decay, batches)), score in zip(MTD.items(), scores, strict=True)
         ),
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
@@ -77,12 +77,12 @@ STUDY = Study(
     ),
     footnotes=(
         "The paper's line is the mean of the cells here, which are read off Figure 3 (± 0.02): three runs each.",
-        "Decay and queue are inferred from the MTD; 128 initial vectors are derived for batch 64 and a guess otherwise, "
-        "and never more than the queue holds.",
-        "The MTD is nominal: it takes the decay where it starts, which is constant under paper alone (D3), and its first term is a "
-        "mean age and no maximum (D4).",
-        "SimCSE has no queue and no target branch. The paper draws it at 0 by convention (D4); it is "
+        ("Decay and queue are inferred from the MTD; 128 initial vectors are derived for batch 64 and a guess otherwise, "
+        "and never more than the queue holds."),
+        ("The MTD is nominal: it takes the decay where it starts, which is constant under paper alone (D3), and its first term is a "
+        "mean age and no maximum (D4)."),
+        ("SimCSE has no queue and no target branch. The paper draws it at 0 by convention (D4); it is "
         "drawn first here, on no scale. The paper's number is of batch 64; 128 and 256, at the same learning rate, are what its "
-        "introduction speaks of.",
+        "introduction speaks of."),
     ),
 )

@@ -1,8 +1,8 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
 from core.spec.claim import Claim, all_of, mean_above, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch
     "5": (0.75, 1), "6": (0.75, 2), "7.67": (0.85, 1), "8": (0.75, 4), "8.67": (0.85, 2), "10.67": (0.85, 4), "12": (0.75, 8),
@@ -82,10 +82,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "All numbers are read off the figure (± 0.02). Decay and queue are inferred from the MTD; 128 initial vectors are "
-        "derived for batch 64 and a guess otherwise, and never more than the queue holds.",
-        "The MTD is nominal: it takes the decay where it starts (D3), and its first term is a "
-        "mean age and no maximum (D4).",
+        ("All numbers are read off the figure (± 0.02). Decay and queue are inferred from the MTD; 128 initial vectors are "
+        "derived for batch 64 and a guess otherwise, and never more than the queue holds."),
+        ("The MTD is nominal: it takes the decay where it starts (D3), and its first term is a "
+        "mean age and no maximum (D4)."),
         "One MTD is another schedule at another batch size: at 256 the decay hardly leaves its start (D2).",
     ),
 )

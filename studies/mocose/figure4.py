@@ -1,8 +1,8 @@
 """MoCoSE Figure 4: alignment and uniformity by maximum traceable distance (MTD)."""
 
 from core.spec.claim import Claim, all_of, mean_above, of_metric
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 BATCH = 256
 MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch
@@ -65,12 +65,12 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "The figure's values are not available. The printed numbers are the notebook's, for single runs at batch 256; "
-        "that the figure has that batch size is a guess, and so are 128 initial vectors.",
-        "Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs; uniformity is "
-        "of the distinct sentences.",
-        "By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity of first sentences only "
-        "(D43); it cuts sentences at 32 tokens, which is not done here.",
+        ("The figure's values are not available. The printed numbers are the notebook's, for single runs at batch 256; "
+        "that the figure has that batch size is a guess, and so are 128 initial vectors."),
+        ("Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs; uniformity is "
+        "of the distinct sentences."),
+        ("By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity of first sentences only "
+        "(D43); it cuts sentences at 32 tokens, which is not done here."),
         "Values are on their own scales, not times 100.",
     ),
 )

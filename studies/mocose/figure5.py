@@ -2,8 +2,8 @@
 
 from core.methods.mocose.settings import constant, wrapping
 from core.spec.claim import Claim, above, all_of, below, collapsed, greater, sound
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 CONSTANT, SCHEDULED = constant(0.0), wrapping(0.0)  # named, so the same under every profile
 MEASURES = {
@@ -40,7 +40,7 @@ STUDY = Study(
             metric=Metric(task="dev", title=title, quantity=quantity, checkpoint="curve"),
         )
         for setting, (changes, scores) in SETTINGS.items()
-        for (measure, (title, quantity)), score in zip(MEASURES.items(), scores)
+        for (measure, (title, quantity)), score in zip(MEASURES.items(), scores, strict=True)
     ),
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
     figure=FigureSpec(kind="curve", series="setting", caption="Figures 5 and 6: development score along training"),
@@ -100,13 +100,13 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "Batch 64, the queue and the rest of the standard setting are a guess; the paper's points are "
-        "300 steps apart, ours 100.",
-        "The paper's numbers are means over several runs of the test average, read off the figures (± 0.2; Figure 6 "
-        "starts at step 300); ours are of the development set.",
-        "The released code has neither a constant decay nor a model without predictor: there 0 starts a schedule that "
+        ("Batch 64, the queue and the rest of the standard setting are a guess; the paper's points are "
+        "300 steps apart, ours 100."),
+        ("The paper's numbers are means over several runs of the test average, read off the figures (± 0.2; Figure 6 "
+        "starts at step 300); ours are of the development set."),
+        ("The released code has neither a constant decay nor a model without predictor: there 0 starts a schedule that "
         "reaches 0.75 at step 10,000 and 1 at 15,000, and a depth of 0 leaves one layer (D12, D46). The rows with η "
-        "from 0 follow that schedule.",
+        "from 0 follow that schedule."),
         "The standard row, with a decay of 0.85 (the profile's), is ours for comparison.",
     ),
 )

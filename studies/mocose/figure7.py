@@ -1,10 +1,10 @@
 """MoCoSE Figure 7: singular values of the sentence vectors."""
 
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, all_of, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 MODELS = {  # method and changes
     "MoCoSE": ("mocose", {**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}),
@@ -46,7 +46,7 @@ STUDY = Study(
             metric=Metric(task="dev", title=title, quantity=quantity, checkpoint="untrained" if model == UNTRAINED else "selected"),
         )
         for model, (method, changes) in MODELS.items()
-        for (measure, (title, quantity)), printed in zip(MEASURES.items(), PRINTED[model])
+        for (measure, (title, quantity)), printed in zip(MEASURES.items(), PRINTED[model], strict=True)
     ),
     metric=Metric(task="dev", title="Index 50 / largest", quantity="spectrum_50"),
     figure=FigureSpec(kind="spectrum", series="model", caption="Figure 7: singular values by index"),
@@ -71,10 +71,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "Which sentences the paper took and whether it centred their vectors is not said; ours are those of the "
-        "development set, not centred: a guess. Levels do not compare between numbers of sentences.",
-        "The paper's numbers are read off by eye (± 5), which leaves the shares undecided between MoCoSE and SimCSE: 0.26 against 0.27 "
-        "at index 50 and 0.13 against 0.15 at 100, each ± 0.03; BERT has 0.03 and 0.02.",
+        ("Which sentences the paper took and whether it centred their vectors is not said; ours are those of the "
+        "development set, not centred: a guess. Levels do not compare between numbers of sentences."),
+        ("The paper's numbers are read off by eye (± 5), which leaves the shares undecided between MoCoSE and SimCSE: 0.26 against 0.27 "
+        "at index 50 and 0.13 against 0.15 at 100, each ± 0.03; BERT has 0.03 and 0.02."),
         "BERT is the encoder before training, its [CLS].",
         "Indices are of 768, and keep their ratio to the width of another encoder.",
         "The models are Table 1's.",

@@ -1,7 +1,7 @@
 """MoCoSE's slide deck: centres of the queue in the place of its entries."""
 
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # what stands for the queue: changes, and the score
     "normal": ({"queue.negatives": "entries", "queue.clusters": None}, 76.41),
@@ -27,8 +27,8 @@ STUDY = Study(
     figure=FigureSpec(kind="strip", x="negatives", caption="Score by what stands for the queue"),
     reference=("10 clusters",),
     footnotes=(
-        "In the slide deck only, without a claim. Decay, queue and batch are the slides'; initial vectors, number of runs "
-        "and how the centres are found are a guess.",
+        ("In the slide deck only, without a claim. Decay, queue and batch are the slides'; initial vectors, number of runs "
+        "and how the centres are found are a guess."),
         "Numbers of clusters are kept at every scale; the queue is scaled with the batch.",
         "Normal is the standard setting, for which Table 7 prints 77.30 (D48).",
     ),

@@ -1,10 +1,10 @@
 """MoCoSE Table 1: the seven STS tasks, beside SimCSE and what the paper copied from elsewhere."""
 
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, Contrast, Term, all_of, best, gains, greater, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 PRINTED = {
@@ -125,14 +125,14 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "Each MoCoSE row is the best checkpoint of one run. The decay starts at 0.75; the paper has it rise to "
-        "0.95, the code to 1, as repaired and released do (D2).",
-        "128 initial vectors are uncertain (D16); decay and initial vectors of the large model are a guess, "
-        "taken from the base model.",
-        "All rows are run with one rule of selection under paper and repaired; released selects MoCoSE on the test sets "
-        "and SimCSE not (D40, D83).",
+        ("Each MoCoSE row is the best checkpoint of one run. The decay starts at 0.75; the paper has it rise to "
+        "0.95, the code to 1, as repaired and released do (D2)."),
+        ("128 initial vectors are uncertain (D16); decay and initial vectors of the large model are a guess, "
+        "taken from the base model."),
+        ("All rows are run with one rule of selection under paper and repaired; released selects MoCoSE on the test sets "
+        "and SimCSE not (D40, D83)."),
         "SimCSE's printed rows are single published checkpoints; reruns of its 76.25 gave 73.5 to 76.0 (D81).",
-        "The first-last averages are of untrained encoders, over the first and the last transformer layer (D77); whitening is of "
-        "these averages. Neither needs training: any run of the encoder holds them.",
+        ("The first-last averages are of untrained encoders, over the first and the last transformer layer (D77); whitening is of "
+        "these averages. Neither needs training: any run of the encoder holds them."),
     ),
 )

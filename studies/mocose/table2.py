@@ -1,10 +1,10 @@
 """MoCoSE Table 2: seven transfer tasks; the paper prints development accuracies beside other papers' test accuracies."""
 
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, at_least, greater, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC", "avg")
 PRINTED = {
@@ -119,12 +119,12 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "The paper's MoCoSE rows are development accuracies, all other rows test accuracies: its TREC values are no "
-        "multiples of 1/500 (D42).",
-        "Each row is one run. 128 initial vectors are uncertain (D16); decay and initial vectors of "
-        "the large model are a guess.",
+        ("The paper's MoCoSE rows are development accuracies, all other rows test accuracies: its TREC values are no "
+        "multiples of 1/500 (D42)."),
+        ("Each row is one run. 128 initial vectors are uncertain (D16); decay and initial vectors of "
+        "the large model are a guess."),
         "The printed average of the averaged BERT embeddings is 84.94, that of its tasks 84.95 (D50).",
-        "The rows of the untrained encoder need no training: any run of bert-base holds them. Over which layers the printed average "
-        "goes is not said; ours is the first-last average. GloVe and Skip-thought are other papers' and are not run.",
+        ("The rows of the untrained encoder need no training: any run of bert-base holds them. Over which layers the printed average "
+        "goes is not said; ours is the first-last average. GloVe and Skip-thought are other papers' and are not run."),
     ),
 )

@@ -1,8 +1,8 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
 from core.spec.claim import Claim, all_of, best, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PREDICTOR = ("1", "2", "3")
 PRINTED = {  # projection layers: score by predictor layers
@@ -34,7 +34,7 @@ STUDY = Study(
             published=score,
         )
         for projection, scores in PRINTED.items()
-        for predictor, score in zip(PREDICTOR, scores)
+        for predictor, score in zip(PREDICTOR, scores, strict=True)
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
     figure=FigureSpec(
@@ -64,11 +64,11 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors, "
-        "decay from 0.85) is a guess.",
-        "The released code cannot build two or more projection layers, so half of the table was made with "
+        ("What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors, "
+        "decay from 0.85) is a guess."),
+        ("The released code cannot build two or more projection layers, so half of the table was made with "
         "other code. Here each further layer is Linear, LayerNorm and dropout of the encoder's width, in "
-        "front of the last one: a guess (D12).",
+        "front of the last one: a guess (D12)."),
         "Without projection layers the contrastive space has the width of the encoder.",
     ),
 )

@@ -1,9 +1,9 @@
 """MoCoSE Table 5 and Figure 9: what is added to dropout as augmentation."""
 
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, above, all_of, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.views import TextView
 
 VECTOR = {
@@ -122,16 +122,16 @@ STUDY = Study(
     ),
     footnotes=(
         "The settings of the vector-level rows are a guess: the standard ones, and each augmentation alone, without FGSM.",
-        "The paper mixes protocols: its text-level rows are single, partly unfinished runs at batch 256. "
-        "Here all rows have one (D29).",
-        "The printed vector-level rows but dropout and FGSM were scored, it seems, on augmented test sentences "
+        ("The paper mixes protocols: its text-level rows are single, partly unfinished runs at batch 256. "
+        "Here all rows have one (D29)."),
+        ("The printed vector-level rows but dropout and FGSM were scored, it seems, on augmented test sentences "
         "(D21): so under released alone. Under paper slots are drawn from a sentence's own tokens and each sentence "
-        "has its own permutation, as in ConSERT; under repaired and released both are the code's (D22, D24).",
-        "Under released text is rebuilt from word pieces (D26), and what is called synonym replacement inserts words "
-        "(D27); under paper and repaired the original text is rewritten, and words are replaced by a masked-word model's guesses.",
+        "has its own permutation, as in ConSERT; under repaired and released both are the code's (D22, D24)."),
+        ("Under released text is rebuilt from word pieces (D26), and what is called synonym replacement inserts words "
+        "(D27); under paper and repaired the original text is rewritten, and words are replaced by a masked-word model's guesses."),
         "What is called paraphrasing appends generated text under every profile (D28).",
-        "The single runs of FGSM are those of Table 6a's cell 768, which is the same setting "
-        "(read off Figure 10, ± 0.02).",
+        ("The single runs of FGSM are those of Table 6a's cell 768, which is the same setting "
+        "(read off Figure 10, ± 0.02)."),
         "The poster seems to have 78.00 for shuffled positions; every other source has 73.80 (D25).",
     ),
 )

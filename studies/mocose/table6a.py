@@ -1,8 +1,8 @@
 """MoCoSE Table 6a and Figure 10: width of the contrastive space."""
 
 from core.spec.claim import Claim, all_of, greater, within
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # width: the printed average, and the runs read off Figure 10 (± 0.02)
     "256": (73.91, (72.32, 74.50, 74.92)),
@@ -45,10 +45,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "Queue 512 is the slides'; the rest of the standard setting (batch 64, 128 initial vectors, "
-        "decay from 0.85) is a guess.",
-        "The dimension is that of projection, predictor and queue alike; the sentence vector keeps "
-        "the encoder's width (D13).",
+        ("Queue 512 is the slides'; the rest of the standard setting (batch 64, 128 initial vectors, "
+        "decay from 0.85) is a guess."),
+        ("The dimension is that of projection, predictor and queue alike; the sentence vector keeps "
+        "the encoder's width (D13)."),
         "Dimensions are for an encoder of width 768, and keep their ratio to the width of another.",
         "The caption's batch size of 512 is a slip for the queue's (D47).",
     ),

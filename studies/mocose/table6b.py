@@ -1,8 +1,8 @@
 """MoCoSE Table 6b: batch size at a fixed queue."""
 
 from core.spec.claim import Claim, best, mean_above
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 # Batch: the printed average, and the runs of Figure 3's equal cells (± 0.02; none for 32, and 77.30 for 64 there)
 PRINTED = {
@@ -44,11 +44,11 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "Queue 512 is the slides' and the poster's, the caption's batch size of 512 a slip for it (D47); decay "
+        ("Queue 512 is the slides' and the poster's, the caption's batch size of 512 a slip for it (D47); decay "
         "0.85 and 128 initial vectors are derived from cells that equal Figure 3's points; the rest is the "
-        "standard setting (a guess).",
-        "With the batch change the number of steps and the distance of the oldest negative, and under repaired and released "
-        "how far the schedule of the decay gets: at 32 it rises to 1 and falls again (D2), which alone may explain the weak cell.",
+        "standard setting (a guess)."),
+        ("With the batch change the number of steps and the distance of the oldest negative, and under repaired and released "
+        "how far the schedule of the decay gets: at 32 it rises to 1 and falls again (D2), which alone may explain the weak cell."),
         "The learning rate is the same in all cells.",
     ),
 )

@@ -1,8 +1,8 @@
 """MoCoSE Table 7 and Figures 11 and 12: size of the negative queue and how much of it is filled at the start."""
 
 from core.spec.claim import Claim, all_of, any_of, best, collapsed, differ, greater, mean_scatters_more, slope
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIZES = (128, 256, 512, 1024, 4096)
 FILLS = {  # initial vectors K_s of a queue of K
@@ -117,7 +117,7 @@ STUDY = Study(
         "The row none has one random vector, as in the legend of Figure 12; queue sizes are in sentences at batch 64.",
         "Decay 0.85 and batch 64 are derived from cells that equal Figure 3's points; the rest is the standard setting (a guess).",
         "The rows differ only until the random vectors have left the queue: K/64 steps of some 15,600 (D14).",
-        "The paper's single runs are read off Figure 12 (± 0.02; ± 0.3 at 4096), which also has a cell that the table lacks: "
-        "4096 with 128 initial vectors (39.0, 40.2, 68.0). That cell is in figure12.",
+        ("The paper's single runs are read off Figure 12 (± 0.02; ± 0.3 at 4096), which also has a cell that the table lacks: "
+        "4096 with 128 initial vectors (39.0, 40.2, 68.0). That cell is in figure12."),
     ),
 )

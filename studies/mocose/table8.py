@@ -1,9 +1,9 @@
 """MoCoSE Table 8: which part of the queue serves as negatives."""
 
-from core.spec.profiles import as_coded
 from core.spec.claim import Claim, Contrast, Term, all_of, differ, greater
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.profiles import as_coded
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {  # part of the queue, newest first: its columns, and the score
     "0~512": (((0, 512),), 76.10),
@@ -70,10 +70,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "One run each. Decay and FGSM are those of the notebook, whose code cell has FGSM off (D44); it has a check every "
-        "175 steps, as repaired and released do, the paper every 100.",
-        "Index 0 is the newest. At batch 256 the parts are ages of 1-2, 2-3, 3-4, and 1 and 4 steps; under repaired and released "
-        "255 negatives of the batch itself are there in every cell (D1).",
+        ("One run each. Decay and FGSM are those of the notebook, whose code cell has FGSM off (D44); it has a check every "
+        "175 steps, as repaired and released do, the paper every 100."),
+        ("Index 0 is the newest. At batch 256 the parts are ages of 1-2, 2-3, 3-4, and 1 and 4 steps; under repaired and released "
+        "255 negatives of the batch itself are there in every cell (D1)."),
         "While the queue fills, all of it is used.",
     ),
 )

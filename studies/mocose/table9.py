@@ -1,8 +1,8 @@
 """MoCoSE Table 9: strength of the FGSM perturbation, with strengths at which it could matter."""
 
 from core.spec.claim import Claim, best
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PRINTED = {"1e-9": 75.61, "5e-9": 76.64, "1e-8": 75.39, "5e-8": 76.62, "none": 76.26}
 CONTROLS = ("1e-4", "1e-3", "1e-2")  # not the paper's (D19)
@@ -39,10 +39,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors, "
-        "decay from 0.85) is a guess.",
-        "5e-9 moves a word vector's entries by about one unit in the last place, and by the sign of another "
-        "batch's gradient (D18, D19).",
+        ("What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors, "
+        "decay from 0.85) is a guess."),
+        ("5e-9 moves a word vector's entries by about one unit in the last place, and by the sign of another "
+        "batch's gradient (D18, D19)."),
         "1e-4, 1e-3 and 1e-2 are not the paper's: a perturbation of 1 % of an entry needs about 4e-4 (D19).",
         "None is the setting of Table 5's dropout only, for which the paper prints 76.76, not 76.26 (D48).",
     ),

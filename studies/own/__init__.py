@@ -2,7 +2,11 @@
 
 from core.spec.study import Study
 from studies.own import (
-    noise, updates, deviations, deviations_d21, deviations_esimcse,
+    deviations,
+    deviations_d21,
+    deviations_esimcse,
+    noise,
+    updates,
 )  # fmt: skip
 
 STUDIES: tuple[Study, ...] = tuple(

@@ -1,8 +1,8 @@
 """Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they draw."""
 
 from core.spec.profiles import deviating
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS = {
@@ -54,8 +54,8 @@ STUDY = Study(
     figure=FigureSpec(kind="bars", caption="Score by augmentation and evaluation"),
     reference=("none", "plain"),
     footnotes=(
-        "The released code applies these augmentations to the test sentences too, at random (D21); the paper does not "
-        "say so. That its four numbers were made this way is a guess.",
+        ("The released code applies these augmentations to the test sentences too, at random (D21); the paper does not "
+        "say so. That its four numbers were made this way is a guess."),
         "Augmented also means that the checkpoint is chosen on scores of corrupted sentences, of the development set.",
         "Embedding dropout is on in every row, FGSM at 5e-9 as well (D18, D19).",
     ),

@@ -1,7 +1,7 @@
 """Noise: one configuration of MoCoSE under many seeds, against which the spread of every table can be read."""
 
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 EIGHT = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.27, 77.30)  # slides, Tables 3, 9, 4, 5 and 6a, 6b, 1, 7 (D48)
 
@@ -24,9 +24,9 @@ STUDY = Study(
     least_seeds=24,  # the largest table has 20 cells: one seed for each of them can be drawn without drawing any twice
     footnotes=(
         "The configuration is MoCoSE's standard one: decay from 0.85, a queue of 512 with 128 initial vectors, batch 64.",
-        "MoCoSE's paper and slides print eight values for it: 77.30, 77.27, 77.25, 77.04, 76.89, 76.64, 76.49 and 76.41 (D48). "
+        ("MoCoSE's paper and slides print eight values for it: 77.30, 77.27, 77.25, 77.04, 76.89, 76.64, 76.49 and 76.41 (D48). "
         "That all eight are of one configuration is a guess, and most are means of about three runs, so that single runs "
-        "would spread wider.",
+        "would spread wider."),
         "Under released the seed moves heads and queue alone: data order and dropout are the same in every run (D35).",
     ),
 )

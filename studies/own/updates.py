@@ -1,7 +1,7 @@
 """Batch size with equal numbers of updates: Table 6b beside what it cannot separate, since the paper's cells have equal epochs."""
 
-from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIZES = ("32", "64", "128", "256")
 
@@ -21,8 +21,8 @@ STUDY = Study(
     reference=("64",),
     equal_updates=True,
     footnotes=(
-        "MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter of the updates of one of 64. Here all have "
-        "as many updates; larger batches therefore read the text more than once, in a new order each time.",
+        ("MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter of the updates of one of 64. Here all have "
+        "as many updates; larger batches therefore read the text more than once, in a new order each time."),
         "The learning rate is the same in all cells.",
     ),
 )

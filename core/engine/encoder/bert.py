@@ -15,8 +15,8 @@ from transformers.activations import ACT2FN
 
 from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.grid import Layout, layout
-from core.engine.encoder.packing import Packed
 from core.engine.encoder.linear import linear
+from core.engine.encoder.packing import Packed
 
 
 class Embeddings(nn.Module):

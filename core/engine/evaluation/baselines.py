@@ -15,17 +15,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.engine.evaluation.directions import direction_rows, spectrum_rows
+from core.data.sts import StsSet
 from core.engine.encoder.bert import Encoder
-from core.engine.evaluation.evaluation import Evaluation, evaluate
 from core.engine.encoder.packing import Packed
+from core.engine.evaluation.directions import direction_rows, spectrum_rows
+from core.engine.evaluation.evaluation import Evaluation, evaluate
 from core.engine.evaluation.metrics import mean_of_7
 from core.engine.evaluation.scorer import Scorer
-from core.data.sts import StsSet
-from core.store.files import content, write_whole
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.result import Row
+from core.spec.run import RunConfig
+from core.store.files import content, write_whole
 
 NAMES = ("untrained", "bag_of_words", "untrained_first_last", "untrained_first_last_0", "whitening")  # in the order of their rows
 VERSION = 2  # of what is kept on disk: raised when a row comes, goes or means something else
@@ -145,8 +145,8 @@ def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:
     sentences = list(dict.fromkeys(text for pairs in sets.values() for side in (pairs.a, pairs.b) for text in side))
     index = {text: place for place, text in enumerate(sentences)}
     averages = np.split(scorer.vectors(FirstLast(encoder), sentences), 2, axis=1)  # (sentences, hidden) each
-    for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages):
-        found[name] = _scores(evaluate(sets, lambda texts: vectors[[index[text] for text in texts]]))
+    for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages, strict=True):
+        found[name] = _scores(evaluate(sets, lambda texts, vectors=vectors: vectors[[index[text] for text in texts]]))
     found["whitening"] = {
         name: whitened_score(pairs, lambda texts: averages[0][[index[text] for text in texts]]) for name, pairs in sets.items()
     }

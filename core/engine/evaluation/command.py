@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
-from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.data.transfer import TransferTask, load_probes, load_transfer
+from core.engine.evaluation.evaluation import Evaluation, average, evaluate
+from core.engine.sentence_folder import SentenceLayout, read_layout
 from core.runner.cli import Parser
-from core.store.console import say
+from core.spec import numbers as numerals
 from core.spec.errors import UserError
-from core.spec.numbers import whole
 from core.spec.scale import DEMO, STS_TESTS
+from core.store.console import say
 
 MOST_THREADS = 4096
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
@@ -48,13 +52,23 @@ def _run(options: argparse.Namespace) -> int:
         torch.set_num_threads(options.threads)
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UserError("There is no CUDA device here; leave --device out.")
-    checkpoint = load_checkpoint(
-        options.model, pooling=options.pooling, device=options.device, allow_pickle=options.allow_pickle
-    )
+    layout, why = chosen_layout(options)
+    checkpoint = load_checkpoint(options.model, pooling=layout.pooling, device=options.device, allow_pickle=options.allow_pickle)
+    if layout.max_length is not None:
+        checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, layout.max_length))
+    for line in read_lines(options, checkpoint, sets, tests, layout, why):
+        print(line, flush=True)
 
     def encode(sentences):
-        return sentence_vectors(checkpoint, sentences, options.pooling, options.first_layer)
+        if layout.lower_case:
+            sentences = [sentence.lower() for sentence in sentences]
+        with Counted(len(sentences)) as told:
+            vectors = sentence_vectors(checkpoint, sentences, layout.pooling, options.first_layer, told)
+        for layer in layout.layers:
+            vectors = layer(vectors)
+        return vectors
 
+    options.pooling = layout.words
     evaluation = evaluate(sets, encode, geometry_of)
     for line in lines(evaluation, tests, dev, geometry_of[-1].name if len(geometry_of) == 1 else "STS-B, all splits"):
         print(line)
@@ -69,6 +83,53 @@ def _run(options: argparse.Namespace) -> int:
     if options.csv is not None:
         _write_csv(options, evaluation, tests, geometry_of[-1].name, accuracies)
     return 0
+
+
+def chosen_layout(options: argparse.Namespace) -> tuple[SentenceLayout, str]:
+    """How tokens become a vector, and why: as asked, as the folder itself says, or [CLS]."""
+    if options.pooling is not None:
+        return SentenceLayout(options.pooling), "as asked"
+    found = read_layout(options.model)
+    if found is not None:
+        return found, "as the folder says"
+    return SentenceLayout("cls"), "since the folder names none; choose another with --pooling"
+
+
+def read_lines(options: argparse.Namespace, checkpoint, sets, tests: Sequence[str], layout: SentenceLayout, why: str) -> list[str]:
+    """What was read: the model, how its vectors are made, and the sets."""
+    config = checkpoint.model.config
+    weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
+    shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}, {weights / 1e6:.1f} million weights"
+    where = "the generated pairs" if options.scale == "demo" else str(options.data_dir)
+    pairs = sum(len(one) for one in sets.values())
+    return [
+        f"Read {options.model}: {shape}; sentences are cut at {checkpoint.max_length} tokens.",
+        f"Pooling {layout.words}, {why}.",
+        f"Read {where}: {len(tests)} test sets and a development set, {pairs} pairs.",
+    ]
+
+
+class Counted:
+    """Says on standard error how many of the sentences are encoded: a line that is overwritten on a terminal, else one each half minute."""
+
+    def __init__(self, total: int):
+        self.total, self.done, self.spoke = total, 0, time.monotonic()
+        self.lock, self.terminal = threading.Lock(), sys.stderr is not None and sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, count: int) -> None:
+        with self.lock:
+            self.done += count
+            if time.monotonic() - self.spoke >= (0.2 if self.terminal else 30.0):
+                self.spoke = time.monotonic()
+                text = f"{self.done} of {self.total} sentences encoded"
+                print(f"\r{text}" if self.terminal else text, end="" if self.terminal else "\n", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_) -> None:
+        if self.terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def lines(evaluation: Evaluation, tests: Sequence[str], dev: str, geometry_name: str) -> list[str]:
@@ -140,7 +201,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         prog="run_study.py evaluate", description="Score a checkpoint folder on the STS tests (Spearman x 100, SentEval's 'all')."
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="folder with config.json, model.safetensors and a tokenizer")
-    parser.add_argument("--pooling", choices=POOLINGS, default="cls", help="how tokens become one vector (cls)")
+    parser.add_argument("--pooling", choices=POOLINGS, help="how tokens become one vector (default: as the folder says, else cls)")
     parser.add_argument("--first-layer", type=int, choices=(0, 1), default=1,
                         help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)")
     parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
@@ -154,7 +215,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    value = whole(text)
+    value = numerals.whole(text)
     if value is None or not 1 <= value <= MOST_THREADS:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_THREADS}")
     return value

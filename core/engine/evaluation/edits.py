@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from core.data.sts import StsSet
 from core.engine.evaluation.metrics import cosines
 from core.engine.evaluation.scorer import table_vectors
 from core.engine.streams import python_stream
-from core.data.sts import StsSet
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.result import Row
 
@@ -26,7 +26,7 @@ EDITS = ("itself", "insertion", "deletion", "repetition", "repetition_subword")
 
 def edited_sentences(dev: StsSet) -> list[str]:
     """The first 100 distinct sentences of at least 6 words, first sentence before second, in file order."""
-    texts = dict.fromkeys(text for pair in zip(dev.a, dev.b) for text in pair if len(text.split()) >= FEWEST_WORDS)
+    texts = dict.fromkeys(text for pair in zip(dev.a, dev.b, strict=True) for text in pair if len(text.split()) >= FEWEST_WORDS)
     return list(texts)[:SENTENCES]
 
 
@@ -83,5 +83,5 @@ def edit_rows(model: torch.nn.Module, copies: TokenTable, device: torch.device, 
         return []
     vectors = table_vectors(model, copies, np.arange(len(copies)), device)  # (6 n, dim)
     plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
-    means = {edit: float(cosines(plain, copy).mean(dtype=np.float64)) for edit, copy in zip(EDITS, edited)}
+    means = {edit: float(cosines(plain, copy).mean(dtype=np.float64)) for edit, copy in zip(EDITS, edited, strict=True)}
     return [Row("selected", "edits", f"cosine_{edit}", step, mean) for edit, mean in means.items() if np.isfinite(mean)]

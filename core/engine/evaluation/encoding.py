@@ -6,7 +6,7 @@ once, sorted by length and encoded in batches of near-equal length, so that almo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -83,12 +83,15 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
     return Checkpoint(model.eval().to(device), tokenizer, _max_length(config, tokenizer), device)
 
 
-def sentence_vectors(checkpoint: Checkpoint, sentences: Sequence[str], pooling: Pooling, first_layer: int = 1) -> np.ndarray:
+def sentence_vectors(
+    checkpoint: Checkpoint, sentences: Sequence[str], pooling: Pooling, first_layer: int = 1, told: Callable[[int], None] = lambda done: None
+) -> np.ndarray:
     """The sentences' vectors, (sentences, hidden) float32, in the order given.
 
     cls: last layer's first token, before any pooler. pooler: the model's own pooler on it (dense and tanh in BERT). mean:
     mean of the last layer over real tokens, special ones included. first_last_avg: the same mean of the average of layer
-    `first_layer` and the last one; 1 is the first transformer layer, 0 the embedding output (D77).
+    `first_layer` and the last one; 1 is the first transformer layer, 0 the embedding output (D77). `told` hears, from any thread, how
+    many sentences each batch had.
     """
     if not len(sentences):
         return np.zeros((0, checkpoint.model.config.hidden_size), dtype=np.float32)
@@ -103,6 +106,7 @@ def sentence_vectors(checkpoint: Checkpoint, sentences: Sequence[str], pooling: 
         ids, mask = padded(table, places, pad)  # (B, L) both
         with torch.inference_mode():
             vectors[places] = _pooled(checkpoint, ids, mask, pooling, first_layer).float().cpu().numpy()
+        told(len(places))
 
     was_training = checkpoint.model.training
     checkpoint.model.eval()  # D53: with dropout the scores would be others

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from core.engine.evaluation import metrics
 from core.data.sts import StsSet
+from core.engine.evaluation import metrics
 from core.spec.result import PairBlock, Row
 
 Encode = Callable[[Sequence[str]], np.ndarray]  # n sentences -> (n, dim)

@@ -57,7 +57,7 @@ def transfer_accuracies(tasks: Sequence[TransferTask], encode: Callable[[Sequenc
     vectors = np.asarray(encode(sentences), dtype=np.float64)  # (sentences, dim)
     index = {text: place for place, text in enumerate(sentences)}
     found = {task.name: _accuracy(task, vectors, index) for task in tasks}
-    found["avg_transfer"] = Accuracy(*(float(np.mean(column)) for column in zip(*found.values())))
+    found["avg_transfer"] = Accuracy(*(float(np.mean(column)) for column in zip(*found.values(), strict=True)))
     return found
 
 
@@ -117,7 +117,7 @@ def developed_on_folds(x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y:
 
 def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
     """C by the development part. x (n, features), y (n,)."""
-    scores, tests = zip(*((model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE)))
+    scores, tests = zip(*((model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE)), strict=True)
     best = int(np.argmax(scores))
     return Accuracy(100.0 * scores[best], 100.0 * tests[best])
 

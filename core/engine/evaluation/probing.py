@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from core.engine.evaluation.baselines import FirstLast, Untrained, kept_path, kept_rows
+from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.encoder.bert import Encoder
+from core.engine.evaluation.baselines import FirstLast, Untrained, kept_path, kept_rows
 from core.engine.evaluation.scorer import table_vectors
 from core.engine.tokens import cached_table, tokenise
-from core.data.transfer import TransferTask, load_probes, load_transfer
-from core.spec.run import RunConfig
 from core.spec.execution import Execution
 from core.spec.result import Row
+from core.spec.run import RunConfig
 
 UNTRAINED = ("untrained", "untrained_first_last")
 

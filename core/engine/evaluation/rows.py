@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from core.data.sts import load_sick
 from core.engine.evaluation.directions import direction_rows, mean_cosine_rows, spectrum_rows, spread
 from core.engine.evaluation.evaluation import Evaluation
 from core.engine.evaluation.evaluation import rows as evaluation_rows
 from core.engine.evaluation.metrics import mean_of_7, mean_of_8_rounded
 from core.engine.evaluation.scorer import Scorer
-from core.data.sts import load_sick
 from core.engine.trainer import Training
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.result import PairBlock, Row, Status
+from core.spec.run import RunConfig
 
 COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 

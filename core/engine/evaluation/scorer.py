@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from core.engine.evaluation.evaluation import Evaluation, evaluate
-from core.engine.encoder.packing import pack
 from core.data.sts import StsSet
+from core.engine.encoder.packing import pack
+from core.engine.evaluation.evaluation import Evaluation, evaluate
 from core.engine.threads import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable
 

@@ -51,7 +51,7 @@ def proposed(model: nn.Module, tokenizer, texts: Sequence[str], text: TextView, 
         if not wanted:
             continue
         words = fill(model, tokenizer, [blanks[i] for i in wanted], choice, noise)
-        for i, found in zip(wanted, words):
+        for i, found in zip(wanted, words, strict=True):
             result[i] = _completed(blanks[i], found)
     return result
 
@@ -79,7 +79,7 @@ def fill(model: nn.Module, tokenizer, blanks: Sequence[Blank], choice: Choice, n
     asked = encoded["input_ids"] == tokenizer.mask_token_id  # (B, L)
     logits = model(**encoded).logits[asked].float()  # (masks, vocabulary)
     counts = asked.sum(1).tolist()
-    originals = [word for blank, count in zip(blanks, counts) for word in blank.replaced[:count]]
+    originals = [word for blank, count in zip(blanks, counts, strict=True) for word in blank.replaced[:count]]
     drawn = iter(choice.draw(logits, originals, noise))
     return [[next(drawn) for _ in range(count)] for count in counts]
 
@@ -110,7 +110,7 @@ class Choice:
 
 def _completed(blank: Blank, words: Sequence[str]) -> str:
     kept = blank.replaced[len(words) :]
-    inserted = [word if old else f"{word} " for word, old in zip(words, blank.replaced)]
+    inserted = [word if old else f"{word} " for word, old in zip(words, blank.replaced, strict=False)]
     return blank.filled([*inserted, *kept])
 
 

@@ -30,7 +30,7 @@ def continued(model: nn.Module, tokenizer, texts: Sequence[str], seed: int) -> l
                     input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=True, top_k=TOP, top_p=NUCLEUS,
                     max_new_tokens=APPENDED, pad_token_id=tokenizer.pad_token_id,
                 )  # (B, length + at most 30)
-                for i, more in zip(places, tokenizer.batch_decode(generated[:, length:], skip_special_tokens=True)):
+                for i, more in zip(places, tokenizer.batch_decode(generated[:, length:], skip_special_tokens=True), strict=True):
                     result[i] = f"{texts[i]} {' '.join(more.split())}".strip()
     return result
 
@@ -42,7 +42,7 @@ def translated(model: nn.Module, tokenizer, texts: Sequence[str]) -> list[str]:
         for places in _slices(sorted((i for i, text in enumerate(texts) if text.strip()), key=lambda i: len(texts[i]))):
             encoded = tokenizer([texts[i] for i in places], padding=True, truncation=True, return_tensors="pt").to(model.device)
             ids = model.generate(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"], do_sample=False)
-            for i, text in zip(places, tokenizer.batch_decode(ids, skip_special_tokens=True)):
+            for i, text in zip(places, tokenizer.batch_decode(ids, skip_special_tokens=True), strict=True):
                 result[i] = text.strip()
     return result
 

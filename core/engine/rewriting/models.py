@@ -32,5 +32,5 @@ def load_model(folder: Path, task: Task, device: torch.device) -> tuple[nn.Modul
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
         raise UserError(f"The model for {task} in {folder} cannot be loaded ({reason}); give or fetch it again.") from error
     if info["missing_keys"]:
-        raise UserError(f"{folder} has no head for {task} (missing: {sorted(info['missing_keys'])[0]}); give another model.")
+        raise UserError(f"{folder} has no head for {task} (missing: {min(info['missing_keys'])}); give another model.")
     return model.eval().to(device), tokenizer

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import torch
 
-from core.engine.rewriting.contextual import proposed
 from core.data.hub import model_folders
+from core.data.sources import DEMO_ENCODER
+from core.engine.rewriting.contextual import proposed
 from core.engine.rewriting.generation import continued, translated
+from core.engine.rewriting.models import load_model
+from core.engine.rewriting.typos import misspelt
 from core.engine.streams import stream_seed
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
-from core.engine.rewriting.typos import misspelt
-from core.engine.rewriting.models import load_model
-from core.store import locks
-from core.data.sources import DEMO_ENCODER
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.run import RunConfig
 from core.spec.views import CONTEXTUAL, OWN_ENCODER
+from core.store import locks
 
 VERSION = 1  # raised when a change of code is meant to change what is written
 TARGET, ONLINE = "target", "online"

@@ -1,4 +1,4 @@
-"""ESimCSE: SimCSE with repetition in the second view and a momentum queue (ESimCSE dossier, sections 1 and 2)."""
+"""ESimCSE: SimCSE with repetition in the second view and a momentum queue (studies/reference/methods.md)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ESimCSE(SimCSE):
         super().replay()
         self.kept_vectors = Replayed(self._kept_vectors, self, self.dropping)
 
-    def train(self, mode: bool = True) -> "ESimCSE":
+    def train(self, mode: bool = True) -> ESimCSE:
         """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
         super().train(mode)
         if self.config.momentum is not None and self.config.momentum.dropout == "off":
@@ -62,7 +62,7 @@ class ESimCSE(SimCSE):
         """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences; `kept` is what
         goes through the momentum encoder (queue.view), B sentences, or None without a queue.
 
-        Order (dossier 2.2): encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
+        Order: encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
         momentum.when=after_optimizer the last two wait for `after_step`, so what is pushed lags one step less (D69).
         """
         if self.queue is None:
@@ -125,7 +125,7 @@ class Views(contrastive.Views):
             return first
         if dup.unit == "subword":
             return [
-                repeat_tokens(tokens, dup, longest, stream_for(dup, self.drawing, int(i))) for tokens, i in zip(first, indices)
+                repeat_tokens(tokens, dup, longest, stream_for(dup, self.drawing, int(i))) for tokens, i in zip(first, indices, strict=True)
             ]
         encoded = self.text.tokenizer(self._repeated(indices), truncation=True, max_length=longest)["input_ids"]
         return [np.array(ids, dtype=np.int32) for ids in encoded]

@@ -7,7 +7,7 @@ Each field that stands for a known difference between the paper and its code car
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from core.spec.errors import UserError
 from core.spec.run import Switch
@@ -18,9 +18,9 @@ from core.spec.section import Section
 class MomentumQueue(Section):
     """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
 
-    size: int = 160  # in sentences: 2.5 x 64
-    view: Literal["original", "repeated"] = "original"  # D70
-    cut_first_batch: bool = True  # D70: the released code keeps the first batch whole even if size < batch
+    size: Annotated[int, "sentences in ESimCSE's queue, oldest first"] = 160
+    view: Annotated[Literal["original", "repeated"], "which view of a sentence enters the queue (D70)"] = "original"
+    cut_first_batch: Annotated[bool, "cut the first batch to the queue's size; the release keeps it whole (D70)"] = True
 
     @classmethod
     def label(cls):
@@ -33,18 +33,21 @@ class MomentumQueue(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(Section):
-    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (dossier 2.1).
+    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (studies/reference/methods.md).
 
     `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table 10, D72).
     """
 
-    rate: float = 0.32  # D67
-    unit: Literal["subword", "word", "stopword", "mask"] = "subword"
-    range: Literal["paper", "released"] = "paper"  # D61
-    cap: int | None = 10  # D62
-    recut: bool = False  # D62: cut the repeated sequence at data.max_length again (word mode always is)
-    protect_special: bool = True  # D63
-    resample: Literal["per_epoch", "static"] = "per_epoch"  # D64
+    rate: Annotated[float, "largest share of a sentence's tokens that is written twice (D67)"] = 0.32
+    unit: Annotated[
+        Literal["subword", "word", "stopword", "mask"],
+        "what is repeated, or put in instead: a stop-word or a mask (D72)",
+    ] = "subword"
+    range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or as released (D61)"] = "paper"
+    cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)"] = 10
+    recut: Annotated[bool, "cut the repeated sentence at data.max_length again; word mode always does (D62)"] = False
+    protect_special: Annotated[bool, "special tokens are never repeated (D63)"] = True
+    resample: Annotated[Literal["per_epoch", "static"], "draw anew in each epoch, or once (D64)"] = "per_epoch"
 
     @classmethod
     def label(cls):
@@ -73,13 +76,13 @@ class Repetition(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Section):
-    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (dossier 2.2)."""
+    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (studies/reference/methods.md)."""
 
-    lambda_: float = 0.995  # D73
-    init: Literal["pretrained_copy", "random"] = "pretrained_copy"  # D60
-    head: Literal["online", "ema"] = "online"  # D68
-    dropout: Switch = "off"  # D68
-    when: Literal["after_forward", "after_optimizer"] = "after_forward"  # D69
+    lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)"] = 0.995
+    init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = "pretrained_copy"
+    head: Annotated[Literal["online", "ema"], "the momentum encoder's head: the online one, or an average of its own (D68)"] = "online"
+    dropout: Annotated[Switch, "dropout in the momentum encoder (D68)"] = "off"
+    when: Annotated[Literal["after_forward", "after_optimizer"], "when in a step the momentum encoder is moved (D69)"] = "after_forward"
 
     def check(self):
         if not 0.0 < self.lambda_ < 1.0:

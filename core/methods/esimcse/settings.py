@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.methods.esimcse.sections import Momentum, MomentumQueue, Repetition
-from core.methods.simcse.settings import PAPER as SIMCSE, check_two_views
+from core.methods.simcse.settings import PAPER as SIMCSE
+from core.methods.simcse.settings import check_two_views
 from core.spec.errors import UserError
 from core.spec.method import Method
 from core.spec.run import Measure, RunConfig, scaled_count

@@ -1,4 +1,4 @@
-"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (dossier 1.2 - 1.9)."""
+"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (studies/reference/methods.md)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.methods import ema
+from core.engine.encoder.bert import Embeddings, Encoder
+from core.engine.encoder.dropout import DropoutStream, give
+from core.engine.encoder.packing import Packed, pack
+from core.engine.evaluation.view_difference import view_differences
+from core.engine.replay import Replayed, spread
+from core.engine.streams import torch_stream
+from core.methods import contrastive, ema
 from core.methods.augmentation import cutoff_mask, shuffled_positions
 from core.methods.clusters import summarised
-from core.engine.encoder.dropout import DropoutStream, give
-from core.engine.encoder.bert import Embeddings, Encoder
+from core.methods.contrastive import Contrastive
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
-from core.engine.encoder.packing import Packed, pack
+from core.methods.mocose.settings import MoCoSERun
 from core.methods.perturbation import StaleGradient, changed_share
 from core.methods.queue import KeyQueue
-from core.engine.replay import Replayed, spread
-from core.methods import contrastive
-from core.methods.contrastive import Contrastive
 from core.methods.schedules import ema_decay, traceable_distance
-from core.engine.streams import torch_stream
-from core.engine.evaluation.view_difference import view_differences
-from core.methods.mocose.settings import MoCoSERun
 from core.spec.result import Row
 
 
@@ -71,7 +70,7 @@ class MoCoSE(Contrastive):
         self.keyed, self.compared = Replayed(self._keyed, self, self.dropping), Replayed(self._compared, self, self.dropping)
         self.slots = self.config.longest
 
-    def train(self, mode: bool = True) -> "MoCoSE":
+    def train(self, mode: bool = True) -> MoCoSE:
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
         super().train(mode)
         if self.config.target.dropout == "off":
@@ -141,6 +140,12 @@ class MoCoSE(Contrastive):
     def scored_parts(self) -> nn.ModuleDict:
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
+
+    def layers_behind(self) -> list[tuple[nn.Linear, str]]:
+        if self.config.eval.vector == "cls_before_pooler":
+            return []
+        projection = list(self.projection) if self.config.eval.vector == "projection" else []
+        return [(layer, "Identity") for layer in (self.pooler, *projection)]
 
     def new_layers(self) -> list[nn.Module]:
         """What is trained and starts at random: train.new_layer_factor is for these. A checkpoint's own pooler is not new."""

@@ -7,7 +7,7 @@ Each field that stands for a known difference between the paper and its code car
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from core.spec.errors import UserError
 from core.spec.run import Switch
@@ -16,14 +16,17 @@ from core.spec.section import Section
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heads(Section):
-    """MoCoSE's pooler, projection and predictor (dossier 1.2). `out_size` is the width of the contrastive space (D13)."""
+    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of the contrastive space (D13)."""
 
-    projection_layers: int = 1  # D12: 0 is the identity
-    predictor_layers: int = 2  # D12: 0 is the identity
-    out_size: int = 768  # D13
-    predictor_hidden: int | None = None  # D13: None = out_size
-    projection_tail: Literal["linear_ln_dropout", "linear_ln", "linear"] = "linear_ln_dropout"  # D11
-    dropout: float = 0.1
+    projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)"] = 1
+    predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)"] = 2
+    out_size: Annotated[int, "width of the space in which vectors are contrasted (D13)"] = 768
+    predictor_hidden: Annotated[int | None, "width inside the predictor; none is out_size (D13)"] = None
+    projection_tail: Annotated[
+        Literal["linear_ln_dropout", "linear_ln", "linear"],
+        "what the projection ends in (D11)",
+    ] = "linear_ln_dropout"
+    dropout: Annotated[float, "dropout between the heads' layers"] = 0.1
 
     def check(self):
         for name in ("projection_layers", "predictor_layers"):
@@ -41,13 +44,25 @@ class Heads(Section):
 class NegativeQueue(Section):
     """MoCoSE's queue of past keys, newest first (D17)."""
 
-    size: int = 512
-    init: Literal["paper_grow", "released_2022"] = "paper_grow"  # D14, D15
-    init_size: int = 128  # D14: random vectors at the start
-    slice: tuple[tuple[int, int], ...] | None = None  # D44: columns that enter the loss once the queue is full
+    size: Annotated[int, "keys that MoCoSE's queue holds, newest first (D17)"] = 512
+    init: Annotated[
+        Literal["paper_grow", "released_2022"],
+        "how the queue starts: grows from random vectors, or as released in 2022 (D14, D15)",
+    ] = "paper_grow"
+    init_size: Annotated[int, "random vectors in the queue at the start (D14, D16)"] = 128
+    slice: Annotated[
+        tuple[tuple[int, int], ...] | None,
+        "places of the full queue that enter the loss, such as 0-128 or 0-128,384-512; none is all (D44)",
+    ] = None
     # Slide deck only: what stands for the visible entries in the loss. `clusters` counts centres, not sentences: no scale changes it.
-    negatives: Literal["entries", "mean", "kmeans"] = field(default="entries", metadata={"neutral": "entries"})
-    clusters: int | None = field(default=None, metadata={"neutral": None})  # with kmeans: 5, 10, 15 or 20 in the slides
+    negatives: Annotated[
+        Literal["entries", "mean", "kmeans"],
+        "what stands for the visible entries in the loss; only the slides have another than entries",
+    ] = field(default="entries", metadata={"neutral": "entries"})
+    clusters: Annotated[
+        int | None,
+        "k-means centres, whatever the scale; with negatives kmeans alone",
+    ] = field(default=None, metadata={"neutral": None})
 
     @classmethod
     def label(cls):
@@ -75,10 +90,13 @@ class NegativeQueue(Section):
 class Target(Section):
     """MoCoSE's target branch."""
 
-    stop_gradient: bool = True  # D6
-    freeze_projection: bool = True  # D7
-    embeddings: Literal["shared", "ema"] = "shared"  # D8
-    dropout: Switch = "on"  # D9
+    stop_gradient: Annotated[bool, "no gradient flows into the target branch (D6)"] = True
+    freeze_projection: Annotated[bool, "the target's projection is not trained (D7)"] = True
+    embeddings: Annotated[
+        Literal["shared", "ema"],
+        "word embeddings of the target branch: those of the online one, or an average of their own (D8)",
+    ] = "shared"
+    dropout: Annotated[Switch, "dropout in the target branch (D9)"] = "on"
 
     def check(self):
         if not self.freeze_projection and self.stop_gradient:
@@ -91,11 +109,14 @@ class Target(Section):
 class EMA(Section):
     """Decay eta of MoCoSE's target branch: target <- eta * target + (1 - eta) * online."""
 
-    schedule: Literal["constant", "cosine_to_end", "released_cosine"] = "released_cosine"  # D2
-    start: float = 0.85
-    end: float | None = 1.0  # D2: None with a constant decay
-    total_updates: int | None = 15000  # D2: period of released_cosine; None = over the run
-    when: Literal["after_optimizer_step", "before_forward"] = "after_optimizer_step"  # D5
+    schedule: Annotated[
+        Literal["constant", "cosine_to_end", "released_cosine"],
+        "how the decay of the target's moving average goes along the run (D2)",
+    ] = "released_cosine"
+    start: Annotated[float, "decay at the start: target <- decay * target + (1 - decay) * online (D3)"] = 0.85
+    end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)"] = 1.0
+    total_updates: Annotated[int | None, "updates in which released_cosine rises and comes down; none is the whole run (D2)"] = 15000
+    when: Annotated[Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"] = "after_optimizer_step"
 
     def check(self):
         if not 0.0 <= self.start <= 1.0:
@@ -117,10 +138,13 @@ class EMA(Section):
 class FGSM(Section):
     """x' = x + epsilon * sign(gradient) on the looked-up word embeddings (D18 - D20)."""
 
-    epsilon: float = 5e-9  # D19
-    gradient: Literal["none", "stale_online", "current"] = "stale_online"  # D18
-    views: Literal["both_same", "online_only"] = "both_same"  # D18
-    at_eval: bool = False  # D20
+    epsilon: Annotated[float, "length of the step along the gradient's sign, on word embeddings (D19)"] = 5e-9
+    gradient: Annotated[
+        Literal["none", "stale_online", "current"],
+        "whose gradient: of this input, of the previous step's batch, or none (D18)",
+    ] = "stale_online"
+    views: Annotated[Literal["both_same", "online_only"], "which views are moved (D18)"] = "both_same"
+    at_eval: Annotated[bool, "move sentences in evaluation, too, by the last stored gradient (D20)"] = False
 
     def check(self):
         if self.epsilon < 0:
@@ -133,13 +157,19 @@ class FGSM(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation(Section):
-    """MoCoSE's embedding-level augmentations (dossier 1.9); the two views draw separately."""
+    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw separately."""
 
-    position_shuffle: Literal["off", "per_batch", "per_sentence"] = "off"  # D24 scope
-    position_shuffle_range: Literal["padded", "real_tokens"] | None = None  # D24 range
-    token_cutoff: float = 0.0
-    token_cutoff_pool: Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None = None  # D22
-    feature_cutoff: float = 0.0  # D23
+    position_shuffle: Annotated[
+        Literal["off", "per_batch", "per_sentence"],
+        "shuffle positions, one order a batch or one a sentence (D24)",
+    ] = "off"
+    position_shuffle_range: Annotated[Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"] = None
+    token_cutoff: Annotated[float, "share of tokens whose embeddings become 0"] = 0.0
+    token_cutoff_pool: Annotated[
+        Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
+        "of which tokens that share is taken (D22)",
+    ] = None
+    feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)"] = 0.0
 
     @classmethod
     def label(cls):

@@ -87,6 +87,15 @@ class MoCoSERun(RunConfig):
         return math.prod(ema_decay(self.ema, update, self.train.steps) for update in range(1, step + 1))
 
     @property
+    def keepable(self) -> bool:
+        plain = self.heads.projection_layers == 0 or self.heads.projection_layers == 1 and self.heads.projection_tail == "linear"
+        return self.eval.vector != "projection" or plain
+
+    @property
+    def disturbed(self) -> bool:
+        return self.eval.apply_augmentation or self.fgsm.at_eval
+
+    @property
     def rewriting(self) -> TextView | None:
         return self.text
 

@@ -1,8 +1,8 @@
 """Runs on the workers of a dask scheduler: each worker claims, takes a slot and supervises a child, just as one machine does.
 
-dask only says which worker takes a run. What is done is decided by the store, which all machines share, and what is
-under way by the claims there; so a lost worker, driver or scheduler costs at most the runs that it was at. Imported only
-when `--cluster` asks for it.
+dask says which worker takes a run, and nothing else. The store, which all machines share, says which runs are done; the claims in
+it say which are being trained. So a lost worker, driver or scheduler costs at most the runs that it was training. Imported only when
+`--cluster` asks for it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dataclasses import replace
 
 from distributed import Client, Future, KilledWorker, rpc
 
-from core.store import files
 from core.runner.cluster import worker
+from core.runner.cluster.worker import Errand
 from core.runner.launch import PATIENCE, POLL, Outcome, Stop, failed
 from core.runner.plan import PlannedRun, cost
 from core.runner.progress import Display
-from core.store.store import Failure, Store
-from core.runner.cluster.worker import Errand
 from core.spec.errors import UserError
+from core.store import files
+from core.store.store import Failure, Store
 
 ANSWER = 8.0  # seconds that a scheduler is given to answer
 LONELY = 15.0  # seconds without a worker after which that is said

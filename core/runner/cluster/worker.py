@@ -14,9 +14,9 @@ from core.runner.launch import Launcher, Outcome
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.store.store import Store
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.store.store import Store
 
 TELL = 2.0  # least seconds between two reports of one run
 
@@ -40,7 +40,7 @@ class Errand:
 
     @property
     def sign_path(self) -> Path:
-        """A file that is there while the command is, if this is its results folder."""
+        """The file that exists in the command's results folder for as long as the command runs."""
         return Path(self.execution.results_dir) / ".locks" / f"{self.key}.cluster"
 
     @property
@@ -132,7 +132,7 @@ def _launcher(errand: Errand) -> Launcher:
     store = Store(Path(errand.execution.results_dir), errand.published)
     return Launcher(
         store=store, execution=replace(errand.execution, device=resources.device, threads=resources.threads),
-        slots=devices.Slots(resources), display=Telling(get_worker(), errand.key), job=errand.job, warm=errand.warm,
+        slots=devices.Slots(resources, "a worker of a cluster"), display=Telling(get_worker(), errand.key), job=errand.job, warm=errand.warm,
         time_limit=errand.time_limit, provenance=errand.provenance, use_published=errand.use_published, force=errand.force,
     )  # fmt: skip
 

@@ -16,12 +16,12 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from core.store.store import Store
-from core.spec.run import RunConfig
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.result import Result
+from core.spec.run import RunConfig
+from core.store.store import Store
 
 Job = Callable[[RunConfig, Execution, Callable[[dict], None]], Result]
 

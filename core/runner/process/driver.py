@@ -10,9 +10,9 @@ import sys
 import threading
 from pathlib import Path
 
-from core.store import files
 from core.runner.process import wire
 from core.spec.errors import UserError
+from core.store import files
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -144,6 +144,7 @@ def environment(threads: int) -> dict[str, str]:
     return {
         **os.environ,
         **{name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")},
+        "OMP_WAIT_POLICY": "passive",  # threads that spin for one another stand still where another process wants their core
         "OPENBLAS_NUM_THREADS": "1",  # numpy's library starts its threads on import, and a fork copies none
         "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does the allocator that pyarrow brings
         # Training frees and takes the same large blocks at every step: kept by the allocator they need no new pages.

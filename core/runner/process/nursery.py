@@ -19,11 +19,9 @@ import socket
 import sys
 from collections.abc import Callable
 
-import pandas  # noqa: F401  (pyarrow imports it at the first array, which would be once a child)
-
+from core.runner.process import wire
 from core.runner.process.child import live
 from core.store import files
-from core.runner.process import wire
 
 WATCH = 0.25  # seconds between looks at the length of the children's logs
 

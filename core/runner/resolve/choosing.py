@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from core.runner.estimate import History
-from core.runner.resolve.judging import Judge, Wish
 from core.runner.plan import Plan, PlannedRun, cost
+from core.runner.resolve.judging import Judge, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,20 +7,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.runner import devices
 from core.data import sources as finding
-from core.runner.resolve.choosing import Choice, batch, choices, missing, wall
+from core.runner import devices
 from core.runner.cli import Options
 from core.runner.estimate import history
-from core.runner.resolve.judging import Judge, Wish
-from core.runner.resolve.ledger import Batch, Ledger, Ledgers
 from core.runner.pace import spoken
 from core.runner.plan import sound
+from core.runner.resolve.choosing import Choice, batch, choices, missing, wall
+from core.runner.resolve.judging import Judge, Wish
+from core.runner.resolve.ledger import Batch, Ledger, Ledgers
 from core.runner.resolve.prospects import next_words, table
-from core.store.store import Store
 from core.runner.train import Training
 from core.spec.scale import Scale
 from core.spec.study import Study
+from core.store.store import Store
 
 SHOWN = 5  # of what would come next, with --plan
 

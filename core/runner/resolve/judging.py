@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.runner.resolve.ledger import Entry, registration
-from core.store.store import Store
 from core.spec.claim import Claim, Contrast, Predicate
-from core.spec.run import RunConfig
 from core.spec.identity import run_id
-from core.spec.table import Cell
+from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
+from core.spec.table import Cell
+from core.store.store import Store
 
 DIGITS = 6  # of a stored p
 Leaning = Literal["first look", "begun", "supported", "contradicted", "equivalent"]

@@ -17,12 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from core.store import files
-from core.store import locks
 from core.spec.claim import Contrast, Predicate
 from core.spec.errors import UserError
-from core.spec.table import Metric
 from core.spec.study import Study
+from core.spec.table import Metric
+from core.store import files, locks
 
 VERSION = 1
 MOST_BYTES = 64 << 20  # of a ledger, which has some thousands

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from core.runner.pace import spoken
 from core.runner.resolve.choosing import Choice
 from core.runner.resolve.judging import Judge, Standing
 from core.runner.resolve.ledger import Ledger
-from core.runner.pace import spoken
 
 
 def next_words(choice: Choice, seconds: float) -> str:

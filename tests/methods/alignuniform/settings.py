@@ -6,7 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from core.methods.simcse.settings import PAPER as SIMCSE, SimCSERun
+from core.methods.simcse.settings import PAPER as SIMCSE
+from core.methods.simcse.settings import SimCSERun
 from core.spec.errors import UserError
 from core.spec.method import Method
 from core.spec.run import RunConfig

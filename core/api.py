@@ -1,0 +1,133 @@
+"""Results as pandas DataFrames, for notebooks and scripts:
+
+    from core.api import load
+    results = load()              # this checkout's results, published runs among them
+    results.runs(); results.scores(); results.curves(); results.pairs(); results.table("table5", scale="demo")
+
+Nothing is trained, drawn or written, and torch is not loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from core.data import sources as finding
+from core.spec.errors import UserError
+from core.spec.profiles import PROFILES
+from core.spec.scale import SCALES
+from core.spec.vary import paths, read
+from core.store.store import Store
+from core.store.stored import CorruptRun, OtherVersion, StoredRun
+
+if TYPE_CHECKING:
+    from core.report.cells import StudyResult
+
+HOME = Path(__file__).resolve().parents[1]
+
+
+def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
+    """The results of a folder (this checkout's `results`), beside them the project's published runs unless told not to.
+
+    Raises UserError if the folder is not there.
+    """
+    folder = HOME / "results" if results_dir is None else Path(results_dir).expanduser()
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no results folder; give the one that --results-dir named.")
+    return Results(Store(folder, HOME / "results" / "published" if published else None))
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of one store. Every frame has the run's id in the column `run`."""
+
+    store: Store
+
+    def runs(self) -> pd.DataFrame:
+        """One row a run: status, source (own or published), average test score x 100, seconds, host, and every field of its
+        configuration by path (`loss.temperature`, …)."""
+        rows = []
+        for run in self._each():
+            config, seconds = run.config, run.provenance.get("seconds")
+            row = {
+                "run": run.run_id, "scale": config.scale, "method": config.method, "status": run.status, "source": run.source,
+                "score": _score(run), "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
+                "host": run.provenance.get("host"), "encoder": run.provenance.get("encoder"),
+            }  # fmt: skip
+            rows.append(row | {path: read(config, path) for path in paths(config) if "." in path})
+        return pd.DataFrame(rows)
+
+    def scores(self) -> pd.DataFrame:
+        """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are x 100."""
+        return _joined(self._each(), lambda run: run.rows)
+
+    def curves(self) -> pd.DataFrame:
+        """One row a check: run, step, dev (Spearman x 100 on the development set), loss (mean training loss since the last check)."""
+        return _joined(self._each(), _curve)
+
+    def pairs(self) -> pd.DataFrame:
+        """One row a test pair of one's own runs: run, task, subset, gold, cosine, words_a, words_b. Published runs keep none."""
+        found = ((run, self.store.load_pairs(run.run_id)) for run in self._each() if run.source == "own")
+        parts = [frame.assign(run=run.run_id) for run, frame in found if frame is not None]
+        return _run_first(pd.concat(parts, ignore_index=True)) if parts else pd.DataFrame(columns=["run", "task", "subset", "gold", "cosine", "words_a", "words_b"])
+
+    def table(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
+        """A study's table, one row a cell, with the columns of its CSV file. Raises UserError for names that are not there."""
+        return importlib.import_module("core.report.frames").cell_frame(self.study(study, scale, profile, seeds))
+
+    def claims(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
+        """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds, chances."""
+        return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds)])
+
+    def study(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> StudyResult:
+        """What tables, figures and verdicts of a study are made of."""
+        if scale not in SCALES or profile not in PROFILES:
+            raise UserError(f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}.")
+        at = SCALES[scale]
+        found = finding.demo_sources() if scale == "demo" else finding.recorded_sources(at, self.store)
+        if found is None:
+            raise UserError(f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read.")
+        chosen = importlib.import_module("studies").find(study)
+        cells, judging = importlib.import_module("core.report.cells"), importlib.import_module("core.report.comparability")
+        return judging.judged(
+            cells.gather(chosen, profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds, store=self.store)
+        )
+
+    def _each(self) -> Iterator[StoredRun]:
+        """Every run that can be believed; damaged ones, and those of another version of the code, are passed over."""
+        for identity in self.store.runs():
+            try:
+                yield self.store.load(identity)
+            except (CorruptRun, OtherVersion):
+                continue
+
+
+def _score(run: StoredRun) -> float | None:
+    """The average of the test sets at the selected checkpoint, in the run's own aggregation."""
+    rows = run.rows
+    chosen = rows[(rows["checkpoint"] == "selected") & (rows["task"] == "avg") & (rows["metric"] == f"spearman_{run.config.sts.aggregate}")]
+    return float(chosen["value"].iloc[0]) if len(chosen) else None
+
+
+def _curve(run: StoredRun) -> pd.DataFrame:
+    rows = run.rows[run.rows["checkpoint"] == "curve"]
+    kept = {
+        "dev": rows[(rows["task"] == "dev") & (rows["metric"] == f"spearman_{run.config.sts.aggregate}")],
+        "loss": rows[(rows["task"] == "train") & (rows["metric"] == "loss")],
+    }
+    columns = [frame.set_index("step")["value"].rename(name) for name, frame in kept.items()]
+    return pd.concat(columns, axis=1).rename_axis("step").sort_index().reset_index()
+
+
+def _joined(runs: Iterator[StoredRun], frame_of) -> pd.DataFrame:
+    parts = [frame_of(run).assign(run=run.run_id) for run in runs]
+    return _run_first(pd.concat(parts, ignore_index=True)) if parts else pd.DataFrame(columns=["run"])
+
+
+def _run_first(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[["run", *(name for name in frame.columns if name != "run")]]

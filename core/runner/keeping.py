@@ -1,0 +1,27 @@
+"""Which runs have still to be trained so that each leaves its model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.runner.plan import Plan, PlannedRun, cost
+from core.store.models import kept
+from core.store.store import Store
+
+
+def lacking(store: Store, run: PlannedRun) -> bool:
+    """Whether a run could have left a model and has not: of one that diverged there is nothing to keep."""
+    if not run.config.keepable or kept(store.root, run.run_id):
+        return False
+    return not store.has(run.run_id, use_published=True) or store.load(run.run_id).status != "diverged"
+
+
+def with_models(plan: Plan, store: Store) -> Plan:
+    """The plan with those runs missing, too, that are stored without their model; said in a sentence."""
+    missing = {run.run_id for run in plan.missing}
+    again = [run for run in plan.runs if run.run_id not in missing and lacking(store, run)]
+    if again:
+        print(f"{len(again)} runs are stored without their model, and are trained again to keep it.")
+    if unfit := sum(not run.config.keepable for run in plan.runs):
+        print(f"{unfit} runs score what stands behind a LayerNorm, which the folders' layout cannot hold; their models are not kept.")
+    return replace(plan, missing=tuple(sorted((*plan.missing, *again), key=lambda run: -cost(run.config))))

@@ -1,0 +1,57 @@
+"""Models that runs leave with --keep-models: <results>/models/<run id>/, each a whole folder or none. No torch here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.spec.errors import UserError
+from core.store import files
+
+MARK = "modules.json"  # without it a folder is no kept model
+
+
+def model_folder(results: Path, run: str) -> Path:
+    """Where a run's model is kept."""
+    return Path(results) / "models" / run
+
+
+def kept(results: Path, run: str) -> bool:
+    """Whether the run's model is there."""
+    return (model_folder(results, run) / MARK).is_file()
+
+
+@contextlib.contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder beside `folder` to write to; on leaving it is synced and takes the place of `folder`. What killed writers left is
+    removed, so the caller has to hold the run's claim.
+
+    Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
+    """
+    temporary = folder.with_name(files.temporary_name(folder.name))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        files.sweep(folder.parent, folder.name)
+        temporary.mkdir()
+        yield temporary
+        for path in (*temporary.rglob("*"), temporary):
+            _sync(path)
+        if folder.exists():  # a folder cannot be renamed over another: between the two steps there is none, and the run counts as missing
+            os.replace(folder, folder.with_name(files.temporary_name(folder.name)))
+        os.replace(temporary, folder)
+        files.sweep(folder.parent, folder.name)
+    except OSError as error:
+        raise UserError(files.trouble(folder, error)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)  # only there if something went wrong
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,122 @@
+"""`--fields`, short names and options that are passed over."""
+
+import dataclasses
+import typing
+
+import pytest
+
+import run_study
+import studies
+from core import methods
+from core.methods.esimcse.sections import MomentumQueue
+from core.methods.mocose.sections import NegativeQueue
+from core.spec import vary
+from core.spec.errors import UserError
+from core.spec.fields import fields
+from core.spec.profiles import PROFILES, base
+from core.spec.run import RunConfig
+from core.spec.section import meanings
+from core.spec.study import Study
+from core.spec.views import TextView
+
+BASES = [base(method, "paper") for method in methods.names()]
+
+
+def printed(capsys, *arguments: str) -> str:
+    assert run_study.main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_every_field_of_every_run_is_listed_and_nothing_else():
+    listed = {field.path for field in fields()}
+    runs = {path for run in BASES for path in vary.paths(run)} - {f.name for f in dataclasses.fields(RunConfig)}
+    text = {f"text.{f.name}" for f in dataclasses.fields(TextView)}
+    assert listed == runs | text | {"scale", "method"}
+
+
+def test_every_field_says_what_it_means_beside_its_type_and_only_there():
+    sections = [type(value) for run in BASES for f in dataclasses.fields(run) if dataclasses.is_dataclass(value := getattr(run, f.name))]
+    for section in {*sections, TextView}:
+        assert set(meanings(section)) == {f.name.rstrip("_") for f in dataclasses.fields(section)}, section
+        assert all(len(text) > 10 and not text.endswith(".") for text in meanings(section).values())
+        assert not any(typing.get_origin(hint) is typing.Annotated for hint in typing.get_type_hints(section).values())
+
+
+def test_defaults_are_what_each_profile_s_base_has():
+    for field in fields():
+        for method, by_profile in field.defaults.items():
+            for profile in PROFILES:
+                assert by_profile[profile] == vary.read(base(method, profile), field.path)
+    queues = [field for field in fields("queue") if field.path == "queue.size"]
+    assert [list(field.defaults) for field in queues] == [["esimcse"], ["mocose"]]
+    assert [field.defaults[m]["paper"] for field, m in zip(queues, ("esimcse", "mocose"), strict=True)] == [MomentumQueue().size, NegativeQueue().size]
+
+
+def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
+    out = printed(capsys, "--fields", "loss")
+    assert "loss.in_batch_negatives" in out and "true or false  D1\n" in out and "queue." not in out
+    assert "Default: true (esimcse, simcse); false under paper, true under repaired and released (mocose)." in out
+    assert "Settled by --seeds." in printed(capsys, "--fields", "seed") and "momentum.lambda " in printed(capsys, "--fields")
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["--fields", "lost"], "did you mean loss?"), (["--fields", "xyzzy"], "there are data, encoder"),
+        (["table3", "--fields"], "--fields lists what --set can change"), (["--list", "--fields"], "--fields lists"),
+        (["table3", "--plan", "--scale", "demo", "--set", "temperature=0.1"], "did you mean loss.temperature?"),
+        (["table3", "--plan", "--scale", "demo", "--set", "temprature=0.1"], "did you mean loss.temperature?"),
+        (["table3", "--plan", "--scale", "demo", "--set", "dropout=off"], "heads.dropout or target.dropout?"),
+        (["table3", "--plan", "--scale", "demo", "--set", "queue.slice=half"], "ranges such as 0-128"),
+        (["table3", "--plan", "--scale", "demo", "--set", "encoder.digest=0"], "--encoder settles it"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_answered_with_what_is(arguments, sentence, capsys):
+    assert run_study.main(arguments) == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("written, value", [("0-128", ((0, 128),)), ("0-128,384-512", ((0, 128), (384, 512))), ("none", None)])
+def test_a_slice_of_the_queue_is_written_as_ranges(written, value):
+    study = studies.find("table6b")
+    run = base("mocose", "paper")
+    assert vary.parse_setting(run, f"queue.slice={written}") == ("queue.slice", value)
+    assert study.with_settings((f"queue.slice={written}",), run).name == f"mocose-table6b@queue.slice={written}"
+    assert vary.parse_setting(run, "select.score=0-128") == ("select.score", "0-128")  # ranges are for fields that hold ranges
+
+
+def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
+    assert studies.find("table11").name == "esimcse-table11"
+    assert studies.find("table4").name == "mocose-table4"
+    assert "table4 is mocose-table4; esimcse-table4 has to be named in full." in printed(capsys, "table4", "--plan", "--scale", "demo")
+    assert "has to be named" not in printed(capsys, "table11", "--plan", "--scale", "demo")
+    with pytest.raises(UserError, match="did you mean mocose"):
+        studies.find("mocsoe")
+
+
+def test_a_paper_s_name_is_all_its_studies(capsys):
+    lines = printed(capsys, "esimcse", "--list").splitlines()
+    assert len(lines) == len(studies.GROUPS["esimcse"]) and all(line.startswith("esimcse-") for line in lines)
+    assert sum(map(len, studies.GROUPS.values())) == len(studies.STUDIES)
+    assert all(isinstance(study, Study) for study in studies.GROUPS["own"])
+
+
+def test_options_that_change_nothing_are_said(capsys):
+    least = studies.find("noise").least_seeds
+    out = printed(capsys, "noise", "table4", "--seeds", "2", "--plan", "--scale", "demo")
+    assert f"noise takes at least {least} seeds, so --seeds 2 is passed over for it." in out and "mocose-table4 takes" not in out
+    out = printed(capsys, "table4", "--status", "--jobs", "2", "--grace", "5", "--scale", "demo")
+    assert "--status trains nothing, so --jobs and --grace are passed over." in out
+    assert "passed over" not in printed(capsys, "table4", "--plan", "--jobs", "2", "--scale", "demo")
+
+
+@pytest.mark.parametrize("scale", ["mini", "paper"])
+def test_a_plan_needs_no_download(scale, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("core.data.fetch._ask", lambda *_: pytest.fail("something was asked for"))
+    arguments = ["esimcse-table4", "--plan", "--scale", scale, "--results-dir", str(tmp_path), "--device", "cpu"]
+    out = printed(capsys, *arguments)
+    cells = studies.find("esimcse-table4").cells
+    runs = int(out.split(" cells x seeds, ")[1].split()[0])
+    assert "Nothing is fetched for a plan." in out and f"0 done, {runs} missing." in out and not list(tmp_path.iterdir())
+    encoders = {cell.encoder for cell in cells if not cell.copied} if scale == "paper" else {"bert-base"}
+    assert runs == len([c for c in cells if not c.copied and c.encoder in encoders]) * (5 if scale == "paper" else 3)

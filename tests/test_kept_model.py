@@ -1,0 +1,178 @@
+"""Models that runs leave: loaded by transformers and sentence-transformers they give the vectors that the run scored."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_checkpoint
+import torch
+from test_job import run, small, thin, thinned  # noqa: F401  (thin is a fixture)
+from transformers import AutoModel, AutoTokenizer
+
+from core.engine.evaluation.command import main
+from core.engine.sentence_folder import read_layout
+from core.runner import keeping
+from core.runner.plan import Plan, PlannedRun
+from core.spec.errors import UserError
+from core.spec.execution import Execution
+from core.spec.identity import from_canonical_json, run_id
+from core.spec.vary import vary
+from core.store.models import kept, model_folder, whole_folder
+
+CASES = {
+    "mocose": lambda: small(),
+    "mocose pooler": lambda: small(eval__vector="pooler"),
+    "simcse head": lambda: small("simcse", eval__head="on"),
+}
+
+
+@pytest.fixture(scope="module")
+def execution(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    return Execution(results_dir=str(folder), cache_dir=str(folder / "cache"), encoder_name="demo encoder", keep_models=True)
+
+
+@pytest.fixture(params=CASES)
+def left(request, execution, thin):  # noqa: F811
+    """A run that kept its model: its folder and its result."""
+    result = run(CASES[request.param](), execution)
+    (folder,) = [path for path in (Path(execution.results_dir) / "models").iterdir() if _asked(path) == request.param]
+    return folder, result
+
+
+def _asked(folder: Path) -> str:
+    config, _ = from_canonical_json((folder / "run.json").read_text())
+    assert run_id(config) == folder.name
+    return {"mocose": "mocose" if config.eval.vector == "cls_before_pooler" else "mocose pooler", "simcse": "simcse head"}[config.method]
+
+
+def compared(vectors_of, result) -> None:
+    """The cosines of a test set by these vectors are those that the run stored."""
+    pairs = thinned()["Para"]
+    stored = np.concatenate([block.cosine for block in result.pairs if block.task == "Para"])
+    a, b = vectors_of(list(pairs.a)), vectors_of(list(pairs.b))
+    cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    np.testing.assert_allclose(cosine, stored, atol=2e-5)
+    assert np.ptp(stored) > 0.01
+
+
+def test_transformers_loads_it_and_it_gives_the_run_s_cosines(left):
+    folder, result = left
+    model, tokenizer, layout = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder), read_layout(folder)
+
+    def vectors(sentences):
+        with torch.inference_mode():
+            found = model(**tokenizer(sentences, padding=True, return_tensors="pt")).last_hidden_state[:, 0].numpy()
+        for layer in layout.layers:
+            found = layer(found)
+        return found
+
+    assert layout.pooling == "cls" and json.loads((folder / "1_Pooling/config.json").read_text())["pooling_mode_cls_token"] is True
+    compared(vectors, result)
+
+
+def test_sentence_transformers_loads_it_and_it_gives_the_run_s_cosines(left):
+    sentence_transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    folder, result = left
+    model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
+    compared(lambda sentences: model.encode(sentences, show_progress_bar=False), result)
+
+
+def test_evaluate_reads_the_folder_and_scores_as_the_run_did(execution, thin, monkeypatch, capsys):  # noqa: F811
+    config = CASES["simcse head"]()
+    result = run(config, execution)
+    (folder,) = [path for path in (Path(execution.results_dir) / "models").iterdir() if _asked(path) == "simcse head"]
+    monkeypatch.setattr("core.engine.evaluation.command.load_demo", thinned)
+    assert main([str(folder), "--scale", "demo", "--threads", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "Pooling cls and 1 dense layer, as the folder says." in out and "bert, 2 layers x 128" in out
+    scored = {row.task: row.value for row in result.rows if (row.checkpoint, row.metric) == ("selected", "spearman_all")}
+    shown = {line.split()[0]: float(line.split()[2]) for line in out.splitlines() if line.split()[0] in scored}
+    assert set(shown) >= {"Para", "Length", "Roles", "Mixed"}
+    assert all(abs(shown[name] - scored[name]) < 0.02 for name in shown if name != "DEV")
+
+
+def test_a_folder_s_own_pooling_decides_and_is_said(tmp_path, capsys):
+    folder = tiny_checkpoint.bert(tmp_path)
+    assert main([str(folder), "--scale", "demo"]) == 0
+    plain = capsys.readouterr().out
+    assert "Pooling cls, since the folder names none" in plain
+    modules = [{"idx": i, "name": str(i), "path": p, "type": f"sentence_transformers.models.{t}"}
+               for i, (p, t) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")])]  # fmt: skip
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text('{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true}')
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 9, "do_lower_case": true}')
+    assert main([str(folder), "--scale", "demo"]) == 0
+    own = capsys.readouterr().out
+    assert "Pooling mean, as the folder says." in own and "cut at 9 tokens" in own
+    assert main([str(folder), "--scale", "demo", "--pooling", "cls"]) == 0
+    asked = capsys.readouterr().out
+    assert "Pooling cls, as asked." in asked and asked.splitlines()[3:-1] == plain.splitlines()[3:-1] != own.splitlines()[3:-1]
+
+
+@pytest.mark.parametrize(
+    "files, sentence",
+    [
+        ({"modules.json": "[]"}, "names no pooling"),
+        ({"modules.json": "{"}, "cannot be read"),
+        ({"modules.json": '[{"type": 3, "path": ""}]'}, "lists no modules"),
+        ({"modules.json": '[{"type": "x.CNN", "path": ""}]'}, "a module 'CNN'"),
+        ({"modules.json": '[{"type": "x.Pooling", "path": "../elsewhere"}]'}, "leads out of its folder"),
+        ({"1_Pooling/config.json": '{"pooling_mode_max_tokens": true}'}, "the pooling pooling_mode_max_tokens"),
+        ({"1_Pooling/config.json": '{"pooling_mode": ["cls", "mean"]}'}, "the pooling cls and mean"),
+        ({"1_Pooling/config.json": "3"}, "describes no pooling"),
+        ({"1_Pooling/config.json": '{"pooling_mode": "cls"}', "sentence_bert_config.json": '{"max_seq_length": -1}'}, "max_seq_length"),
+    ],
+)
+def test_a_layout_that_is_not_understood_is_one_sentence(files, sentence, tmp_path):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        read_layout(tmp_path)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from core.store.models import whole_folder
+with whole_folder(Path(sys.argv[1])) as folder:
+    (folder / "modules.json").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
+    target = model_folder(tmp_path, "0123456789abcdef")
+    for before in (None, "old"):
+        if before is not None:
+            with whole_folder(target) as folder:
+                (folder / "modules.json").write_text(before)
+        killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+        assert killed.returncode == -signal.SIGKILL and kept(tmp_path, target.name) == (before is not None)
+    assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 2
+    with whole_folder(target) as folder:
+        (folder / "modules.json").write_text("new")
+    assert [path.name for path in target.parent.iterdir()] == [target.name] and (target / "modules.json").read_text() == "new"
+    with pytest.raises(ZeroDivisionError), whole_folder(target) as folder:
+        (folder / "modules.json").write_text(str(1 / 0))
+    assert (target / "modules.json").read_text() == "new" and len(list(target.parent.iterdir())) == 1
+
+
+def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
+    from test_launch import planned  # a run of the fake job
+
+    run_ = planned(1)
+    plan = Plan(runs=(run_,), missing=(), entries=1)
+    assert keeping.with_models(plan, desk.store).missing == (run_,) and "stored without their model" in capsys.readouterr().out
+    with whole_folder(model_folder(desk.results, run_.run_id)) as folder:
+        (folder / "modules.json").write_text("[]")
+    assert keeping.with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""
+    unfit = PlannedRun(run_id="0" * 16, config=vary(run_.config, {"eval.vector": "projection"}), cells=("x",), seed=0)
+    assert not vary(unfit.config, {"heads.projection_tail": "linear_ln"}).keepable and vary(unfit.config, {"heads.projection_tail": "linear"}).keepable

@@ -1,0 +1,66 @@
+"""Packaging: one place for the pins, every import pinned, and nothing pinned that nothing uses."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+
+from places import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WITH_ANOTHER = {"httpx": "huggingface_hub's own client", "threadpoolctl": "scikit-learn's"}  # theirs to choose a release of
+NOT_IMPORTED = {"dask": "its command starts the workers", "sacremoses": "the back-translation models' tokenizer asks for it", "pytest-timeout": "a plugin of pytest"}
+
+
+def pins(name: str) -> dict[str, str]:
+    """The distributions of a requirements file with their releases, as every line says."""
+    lines = [line for line in (ROOT / name).read_text().splitlines() if line and not line.startswith("#")]
+    return dict(re.fullmatch(r"([a-z0-9_-]+)==([0-9.]+)", line).groups() for line in lines)
+
+
+def imported(*places: str) -> set[str]:
+    """Top-level names that the files under these places import, at any depth."""
+    names = set()
+    for place in places:
+        for path in sorted((ROOT / place).rglob("*.py")) if (ROOT / place).is_dir() else [ROOT / place]:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom):
+                    names.add(node.module.partition(".")[0])
+    here = {"core", "studies", "tests", "benchmarks", "run_study"} | {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    return names - here - set(sys.stdlib_module_names)
+
+
+def test_pins_stand_in_the_requirements_alone():
+    assert {"dependencies", "optional-dependencies"} <= set(PROJECT["project"]["dynamic"])
+    read = PROJECT["tool"]["setuptools"]["dynamic"]
+    assert read == {"dependencies": {"file": ["requirements.txt"]}, "optional-dependencies": {"dev": {"file": ["requirements-dev.txt"]}}}
+    assert not set(pins("requirements.txt")) & set(pins("requirements-dev.txt"))
+    for named, version in re.findall(r"install --quiet ([a-z]+)==([0-9.]+)", (ROOT / ".ci" / "run").read_text()):
+        assert pins("requirements.txt")[named] == version
+
+
+def test_every_import_is_pinned_and_every_pin_imported():
+    of = {name: found[0].lower() for name, found in packages_distributions().items()}
+    used = {of.get(name, name).replace("_", "-") for name in imported("core", "studies", "tests", "run_study.py")}
+    pinned = {name.replace("_", "-") for name in pins("requirements.txt")}
+    assert used - pinned <= set(WITH_ANOTHER)
+    assert pinned - used == set(NOT_IMPORTED)
+
+
+def test_the_project_names_its_licence_its_python_and_its_tests():
+    project = PROJECT["project"]
+    assert (ROOT / project["license"]["file"]).read_text().startswith("MIT License") and project["authors"] == [
+        {"name": "the maintainers of this project"}
+    ]
+    assert project["requires-python"] == ">=3.11" and sys.version_info >= (3, 11)
+    assert PROJECT["tool"]["ruff"]["target-version"] == "py311" and PROJECT["tool"]["mypy"]["python_version"] == "3.11"
+    assert not (ROOT / "pytest.ini").exists() and (ROOT / PROJECT["tool"]["pytest"]["ini_options"]["testpaths"][0]).is_dir()
+
+
+def test_files_that_are_named_in_contributing_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:core|tests|studies|benchmarks)/[\w/.-]+|[\w-]+\.(?:toml|txt|md))`", text))
+    assert len(named) > 10 and not [name for name in named if not (ROOT / name).exists()]
