@@ -12,7 +12,9 @@ class Hub:
 
     `files` maps (repository, file) to content. Large files (`lfs`) are declared by SHA-256 and reached by a redirect, small
     ones by their git object id. `fault` bends the answers: `429`, `503`, `truncated`, `corrupt`, `no commit`, `page` (a login page
-    in the hub's place), `slow` (nothing for as long as `patience`), `stalled` and `reset` (half a body, then nothing or the end).
+    in the hub's place), `slow` (nothing for as long as `patience`), `stalled` and `reset` (half a body, then nothing or the end), `endless` (more than was
+    declared), `drip` (a byte at a time), `circle` (a redirect to itself), `packed` (in an encoding), `huge` (a size that no file has),
+    `wait` and `fails late` (429 for an hour, or 500, in the content's place).
     """
 
     def __init__(self, files: dict[tuple[str, str], bytes], lfs: set[str], commit: str = COMMIT):
@@ -64,6 +66,10 @@ def handler(hub: Hub):
                 hub.patience.wait(5.0)
             if self.path.startswith("/cdn/"):
                 owner, repository, name = self.path.removeprefix("/cdn/").split("/", 2)
+                if hub.fault == "circle":
+                    return self.empty(302, {"Location": f"{hub.cdn}{self.path}"})
+                if hub.fault in ("wait", "fails late"):
+                    return self.empty(429 if hub.fault == "wait" else 500, {"Retry-After": "3600"})
                 return self.content(hub.files[f"{owner}/{repository}", name], with_body)
             place, _, tail = self.path.removeprefix("/datasets").lstrip("/").partition("/resolve/")
             revision, _, name = tail.partition("/")
@@ -73,7 +79,7 @@ def handler(hub: Hub):
             headers = {} if hub.fault == "no commit" else {"X-Repo-Commit": hub.commit}
             if name not in hub.lfs:
                 return self.content(content, with_body, {**headers, "ETag": f'"{git_id(content)}"'})
-            headers |= {"X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Linked-Size": str(len(content))}
+            headers |= {"X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Linked-Size": str(len(content)) if hub.fault != "huge" else "9000000000000"}
             return self.empty(302, {**headers, "Location": f"{hub.cdn}/cdn/{place}/{name}"})
 
         def content(self, content: bytes, with_body: bool, headers: dict[str, str] | None = None):
@@ -90,6 +96,10 @@ def handler(hub: Hub):
                 self.send_header(name, value)
             if start:
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+            if with_body and hub.fault in ("endless", "drip"):
+                return self.without_end(sent)
+            if with_body and hub.fault == "packed":
+                self.send_header("Content-Encoding", "gzip")
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
             if with_body and hub.fault in ("stalled", "reset"):
@@ -100,6 +110,22 @@ def handler(hub: Hub):
                 self.close_connection = True
             elif with_body:
                 self.wfile.write(sent)
+
+        def without_end(self, sent: bytes):
+            """A body that nobody says the length of."""
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.close_connection = True
+            try:
+                if hub.fault == "endless":
+                    while not hub.patience.is_set():
+                        self.wfile.write(sent)
+                for byte in sent:
+                    self.wfile.write(bytes([byte]))
+                    if hub.patience.wait(0.05):
+                        return
+            except OSError:
+                pass  # it has hung up
 
         def empty(self, status: int, headers: dict[str, str] | None = None):
             self.send_response(status)

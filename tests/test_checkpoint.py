@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 
 import numpy as np
@@ -13,10 +14,9 @@ import torch
 from torch import nn
 
 from core import methods
-from core.engine import tensor_file
+from core.engine import job, tensor_file
 from core.engine.batches import training_batches
-from core.engine.checkpoint import BESIDE_WEIGHTS, Keeper
-from core.engine.encoder.dropout import DropoutStream
+from core.engine.checkpoint import Keeper
 from core.engine.tokens import TokenTable
 from core.engine.trainer import Standing, train
 from core.methods.contrastive import TrainingText
@@ -93,6 +93,14 @@ def attempt(config, folder, steps=None, every=None, notes=None):
     return rows, training, model, keeper
 
 
+def flat(state):
+    """Every tensor and number of a state dict, those of extra states too, by name."""
+    found = {name: value for name, value in state.items() if not isinstance(value, dict)}
+    for name in state.keys() - found.keys():
+        found |= {f"{name}/{key}": torch.as_tensor(value) for key, value in state[name].items() if value is not None}
+    return found
+
+
 def same(ours, theirs):
     """Rows, losses, selection and every tensor of two attempts that ran to their end agree to the last bit."""
     (rows, training, model, _), (other_rows, other, other_model, _) = ours, theirs
@@ -100,9 +108,8 @@ def same(ours, theirs):
     assert training.losses == other.losses and training.selected[:2] == other.selected[:2]
     states = [(model.state_dict(), other_model.state_dict()), (training.selected.state, other.selected.state)]
     for mine, its in states:
+        mine, its = flat(mine), flat(its)
         assert mine.keys() == its.keys() and all(torch.equal(mine[name], its[name]) for name in mine)
-    if getattr(model, "queue", None) is not None:
-        assert torch.equal(model.queue.entries, other_model.queue.entries)
 
 
 @pytest.mark.parametrize("method, profile, changes", VARIANTS)
@@ -113,43 +120,42 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
     draw = random.Random(f"{method}/{profile}")
     begun = []
     while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 9), every=3)) is None:
-        begun.append(tensor_file.read(Store(tmp_path, None).checkpoint(run_id(config)))[1]["step"])
+        begun.append(tensor_file.read(Store(tmp_path, None).checkpoint(run_id(config)))["step"])
     assert len(begun) >= 2 and resumed[3].resumed_at == begun
     same(resumed, undisturbed)
 
 
-def test_the_comparison_sees_a_lost_stream(tmp_path, monkeypatch):
+def test_the_comparison_sees_a_lost_stream(tmp_path):
     config = configured("mocose", "repaired", {})
     undisturbed = attempt(config, tmp_path)
     assert attempt(config, tmp_path, steps=9, every=3) is None
-    forgetful = tuple(path for path in BESIDE_WEIGHTS["mocose"] if path != "dropping.position")
-    monkeypatch.setitem(BESIDE_WEIGHTS, "mocose", forgetful)
+    path = Store(tmp_path, None).checkpoint(run_id(config))
+    content = tensor_file.read(path)
+    content["model"]["dropping.position"].zero_()
+    tensor_file.write(path, content)
     with pytest.raises(AssertionError):
         same(attempt(config, tmp_path, every=3), undisturbed)
 
 
 @pytest.mark.parametrize("method, profile", [("mocose", "repaired"), ("mocose", "released"), ("esimcse", "repaired"), ("simcse", "repaired")])
 def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
-    """Whatever changes during training is a weight, in BESIDE_WEIGHTS, or empty between two steps."""
+    """Whatever changes during training is in the state dict, or empty between two steps."""
     config = configured(method, profile, {"train__precision": "fp32"})
     model = attempt(config, tmp_path)[2]
-    functions = {"compared", "keyed", "kept_vectors"}  # of weights and batches
-    known = set(nn.Module().__dict__) | functions | {"config", "averaged", "trained", "_waiting"} | {path.partition(".")[0] for path in BESIDE_WEIGHTS[method]}
-    assert {name for name, value in vars(model).items() if value is not None} <= known and getattr(model, "_waiting", None) is None
-    for name in ("queue", "stale", "dropping"):
-        part = getattr(model, name, None)
-        kept = {path.partition(".")[2] for path in BESIDE_WEIGHTS[method] if path.startswith(f"{name}.")}
-        assert part is None or set(vars(part)) <= kept | {"config", "epsilon", "_watched", "key", "_kept", "_keeps"}
-        assert getattr(part, "_watched", None) is None and not getattr(part, "_kept", None)
-    persistent = set(model.state_dict())
-    assert {name for name, _ in model.named_buffers()} <= persistent
+    fixed = {"config", "averaged", "trained", "compared", "keyed", "kept_vectors", "epsilon", "key", "streams"}  # or functions of weights and batches
+    parts = [model, *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping"))]
+    assert len(parts) > 1
+    for part in parts:
+        kept = part.get_extra_state().keys() if type(part).get_extra_state is not nn.Module.get_extra_state else set()
+        changing = {name for name, value in vars(part).items() if isinstance(value, torch.Tensor) or value} - set(vars(nn.Module()))
+        assert changing <= kept | fixed, type(part)
+    assert {name for name, _ in model.named_buffers()} <= set(model.state_dict())
 
 
 def test_a_gradient_scaler_goes_on(tmp_path):
     config = configured("esimcse", "repaired", {"train__precision": "bf16"})
     keeper = Keeper(config, Execution(results_dir=str(tmp_path), cache_dir="", checkpoint_minutes=1.0), print)
     model, scaler = nn.Linear(2, 2), torch.amp.GradScaler("cpu", init_scale=1234.5, enabled=True)
-    model.queue, model.dropping = None, DropoutStream(0)
     optimiser = torch.optim.AdamW(model.parameters())
     keeper.write(Standing(3), model, optimiser, scaler)
     again = Keeper(config, Execution(results_dir=str(tmp_path), cache_dir="", checkpoint_minutes=1.0), print)
@@ -195,3 +201,74 @@ def test_a_full_disk_costs_the_checkpoint_alone(tmp_path, monkeypatch):
     same(attempt(config, tmp_path, every=8, notes=notes), undisturbed)
     assert len(notes) == 2 and "step 8" in notes[0] and "disk is full" in notes[0]
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def without(content, *path):
+    """The content of a checkpoint with one entry taken out."""
+    *parts, last = path
+    for part in parts:
+        content = content[part]
+    del content[last]
+
+
+MISFITS = {
+    "no rows": lambda content: without(content, "rows"),
+    "rows of another form": lambda content: content.update(rows=[["curve", 1.0]]),
+    "a step beyond the run": lambda content: content.update(step=23),
+    "a step that is no number": lambda content: content.update(step="6"),
+    "no step": lambda content: without(content, "step"),
+    "no model": lambda content: without(content, "model"),
+    "a weight less": lambda content: without(content, "model", "encoder.embeddings.word.weight"),
+    "a weight of another shape": lambda content: content["model"].update({"encoder.embeddings.word.weight": torch.zeros(2, 2)}),
+    "a part that the model has not": lambda content: content["model"].update(other=torch.zeros(2)),
+    "a queue without entries": lambda content: without(content, "model", "queue._extra_state", "entries"),
+    "no place in the dropout": lambda content: without(content, "model", "dropping.position"),
+    "no optimiser": lambda content: without(content, "optimiser"),
+    "an optimiser of more weights": lambda content: content["optimiser"].update({"999": {"step": torch.zeros(())}}),
+    "moments of another shape": lambda content: content["optimiser"]["0"].update(exp_avg=torch.zeros(3)),
+    "no selected state": lambda content: without(content, "selected", "state"),
+    "losses of another form": lambda content: content.update(losses=[1.0]),
+}
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """A run in one go."""
+    return attempt(configured("mocose", "repaired", {}), tmp_path_factory.mktemp("calm"))
+
+
+@pytest.mark.parametrize("harm", MISFITS.values(), ids=MISFITS)
+def test_a_sound_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(harm, calm, tmp_path, monkeypatch):
+    config, notes = configured("mocose", "repaired", {}), []
+    assert attempt(config, tmp_path, steps=7, every=3) is None
+    path = Store(tmp_path, None).checkpoint(run_id(config))
+    content = tensor_file.read(path)
+    harm(content)
+    tensor_file.write(path, content)
+    monkeypatch.setattr(job, "attempt", lambda *_: attempt(config, tmp_path, every=50, notes=notes))
+    same(job.run(config, None, None), calm)
+    assert len(notes) == 1 and str(path) in notes[0] and "starts from nothing" in notes[0] and "\n" not in notes[0]
+    assert len(notes[0]) < 700 and len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
+
+
+def test_a_device_in_trouble_costs_no_checkpoint(tmp_path, monkeypatch):
+    config = configured("simcse", "repaired", {})
+    assert attempt(config, tmp_path, steps=7, every=3) is None
+
+    def full(*_):
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp] can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr(torch.optim.AdamW, "load_state_dict", full)
+    with pytest.raises(RuntimeError, match="allocate memory"):
+        attempt(config, tmp_path, every=3)
+    assert Store(tmp_path, None).checkpoint(run_id(config)).exists()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder"])
+def test_what_is_no_file_is_set_aside_unread(kind, tmp_path):
+    config, notes = configured("simcse", "repaired", {}), []
+    path = Store(tmp_path, None).checkpoint(run_id(config))
+    path.parent.mkdir()
+    {"fifo": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](path)
+    assert attempt(config, tmp_path, steps=2, every=3, notes=notes) is None
+    assert len(notes) == 1 and "is of no use: it is no file" in notes[0] and not os.path.lexists(path)

@@ -57,8 +57,8 @@ def test_a_table_is_trained_and_drawn_from_folders_whose_names_are_markup(tmp_pa
         done = desk.do(*command, REAL_REPORT="1", MPLBACKEND="nonsense")
         assert done.returncode == 0 and "Traceback" not in done.stderr, done.stdout + done.stderr
         assert not set(done.stdout + done.stderr) & set("\x1b\r") and printable(NAMED) not in done.stderr
-    page = (desk.results / "mini" / "paper" / "report.html").read_text()
-    assert f"encoder {printable(NAMED)} · text {printable(NAMED)}.txt" in Tags(page).text and "\x1b" not in page
+    page = (desk.results / "index.html").read_text()
+    assert f"{printable(NAMED)}, {printable(NAMED)}.txt" in Tags(page).text and "\x1b" not in page
     drawn = desk.folder / "home" / "figures" / "mini" / "paper" / f"{STUDY}.pdf"
     assert drawn.read_bytes()[:5] == b"%PDF-"
 

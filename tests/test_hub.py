@@ -5,7 +5,10 @@ import hashlib
 import io
 import json
 import socket
+import subprocess
+import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -15,8 +18,8 @@ import torch
 from hub_server import COMMIT, Hub
 from safetensors.torch import load_file
 
-from core.data import hub, hub_pins
-from core.data.hub_pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
+from core.data import hub, pins, traffic
+from core.data.pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.views import MODELS, OWN_ENCODER
@@ -54,8 +57,22 @@ def text(tmp_path, **changes):
     return hub.fetch(dataclasses.replace(DATA, **changes), CORPUS_FILE, tmp_path)
 
 
-def locked(tmp_path):
-    return json.loads((tmp_path / "hub" / "lock.json").read_text())
+PLACE = "hub/datasets--princeton-nlp--datasets-for-simcse"
+
+
+def accepted(tmp_path):
+    """The revision that was written down, and what is kept of the made-up data's repository."""
+    return (tmp_path / PLACE / "refs" / "main").read_text(), {p.name for p in (tmp_path / PLACE / "blobs").iterdir()}
+
+
+def damage(path):
+    """Other bytes in a kept file."""
+    path.resolve().write_bytes(b"damaged")
+
+
+def nothing_kept(tmp_path):
+    """Neither a file by its name nor its bytes, whole or in part."""
+    return not [path for path in tmp_path.rglob("*") if path.name == CORPUS_FILE or (path.parent.name == "blobs" and path.suffix != ".lock")]
 
 
 def tiny(weights, digest=None):
@@ -65,13 +82,12 @@ def tiny(weights, digest=None):
 
 
 def test_everything_once_then_offline(served, tmp_path, monkeypatch):
-    monkeypatch.setitem(hub_pins.ENCODERS, "tiny", tiny("model.safetensors"))
+    monkeypatch.setitem(pins.ENCODERS, "tiny", tiny("model.safetensors"))
     found = hub.prefetch(tmp_path, "tiny")
     assert Path(found["corpus_path"]).read_bytes() == TEXT
     assert len(load_sts(found["evaluation_path"])) == 8
-    assert found["encoder_name"] == "tiny" and found["encoder_path"].endswith("hub/bert")
-    entry = locked(tmp_path)[f"datasets/{DATA.name}"]
-    assert entry["revision"] == COMMIT and entry["files"][CORPUS_FILE] == SHA
+    assert found["encoder_name"] == "tiny" and found["encoder_path"].endswith(f"hub/models--tiny--bert/snapshots/{COMMIT}")
+    assert accepted(tmp_path)[0] == COMMIT and SHA in accepted(tmp_path)[1]
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
     assert hub.prefetch(tmp_path, "tiny") == found and len(served.asked) == asked  # nothing is asked again
@@ -80,7 +96,7 @@ def test_everything_once_then_offline(served, tmp_path, monkeypatch):
 
 
 def test_only_the_wanted_part_is_fetched(served, tmp_path, monkeypatch):
-    monkeypatch.setitem(hub_pins.ENCODERS, "tiny", tiny("model.safetensors"))
+    monkeypatch.setitem(pins.ENCODERS, "tiny", tiny("model.safetensors"))
     assert set(hub.prefetch(tmp_path, "tiny", parts=["encoder"])) == {"encoder_path", "encoder_name"}
     assert not any(DATA.name in path for _, path in served.asked)
     assert set(hub.prefetch(tmp_path, "tiny", parts=["data"])) == {f"{p}_{k}" for p in ("corpus", "evaluation") for k in ("path", "name")}
@@ -117,7 +133,7 @@ def test_a_wrong_digest_is_refused_and_not_kept(served, tmp_path):
     wrong = {**DATA.files, CORPUS_FILE: "0" * 64}
     with pytest.raises(UserError, match=f"has SHA-256 {SHA[:12]}… instead of 000000000000….*--scale demo runs without"):
         text(tmp_path, files=wrong)
-    assert not (tmp_path / "hub" / "datasets-for-simcse" / CORPUS_FILE).exists() and not (tmp_path / "hub" / "lock.json").exists()
+    assert nothing_kept(tmp_path)
 
 
 @pytest.mark.parametrize("name, kind", [(CORPUS_FILE, "SHA-256"), ("config.json", "git id")])
@@ -152,21 +168,61 @@ def test_another_revision_than_pinned(served, tmp_path):
 
 
 def test_another_revision_than_accepted_before(served, tmp_path):
-    path = text(tmp_path)
-    path.write_bytes(b"damaged")
+    damage(text(tmp_path))
     served.commit, served.aliases = "d" * 40, (COMMIT,)
     with pytest.raises(UserError, match="is at revision dddddddddddd instead of cccccccccccc"):
         text(tmp_path)
 
 
 def test_other_content_than_accepted_before(served, tmp_path):
-    text(tmp_path).write_bytes(b"damaged")
+    damage(text(tmp_path))
     served.files[DATA.name, CORPUS_FILE] = TEXT.replace(b"7", b"8")
     with pytest.raises(UserError, match=f"instead of {SHA[:12]}"):
         text(tmp_path)
-    assert locked(tmp_path)[f"datasets/{DATA.name}"]["files"][CORPUS_FILE] == SHA
+    with pytest.raises(UserError, match=f"instead of {SHA[:12]}"):  # it is not forgotten at the second attempt
+        text(tmp_path)
     served.files[DATA.name, CORPUS_FILE] = TEXT
     assert text(tmp_path).read_bytes() == TEXT  # mended
+
+
+@pytest.mark.parametrize(
+    "fault, sentence",
+    [
+        ("endless", "sends more for wiki1m.* than the [0-9,]+ bytes that it may"),
+        ("drip", r"sends wiki1m.* too slowly \(below 10,000 bytes a second\)"),
+        ("circle", "does not answer like a model hub about wiki1m"),
+        ("packed", "sends wiki1m.* in an encoding that was not asked for"),
+        ("huge", "declares 9,000,000,000,000 bytes for wiki1m.*, which no such file has"),
+        ("wait", r"too many requests \(429\); wait some minutes"),
+        ("fails late", "answered wiki1m.* with status 500; try again later"),
+    ],
+)
+def test_what_a_hub_sends_is_bounded(served, tmp_path, monkeypatch, fault, sentence):
+    monkeypatch.setattr(traffic, "GRACE", 0.5 if fault == "drip" else 60.0)
+    served.fault = fault
+    began = time.monotonic()
+    with pytest.raises(UserError, match=f"{sentence}.*--scale demo runs without"):
+        text(tmp_path)
+    assert nothing_kept(tmp_path) and time.monotonic() - began < 60 and len(served.asked) < 20
+    served.fault = None
+    served.patience.set()
+    assert text(tmp_path).read_bytes() == TEXT
+
+
+def test_offline_by_the_client_s_own_switch_is_a_sentence(served, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(UserError, match="is not at hand and HF_HUB_OFFLINE is set"):
+        text(tmp_path)
+    assert not served.asked
+
+
+def test_two_at_once_fetch_the_same(served, tmp_path):
+    script = "import sys, core.data.hub as hub, core.data.pins as pins; print(hub.fetch(pins.DATA, pins.CORPUS_FILE, sys.argv[1]))"
+    both = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=60)[0].strip() for process in both]
+    assert said[0] == said[1] and Path(said[0]).read_bytes() == TEXT
 
 
 def test_unreachable(tmp_path, monkeypatch):
@@ -185,7 +241,7 @@ def hurried(monkeypatch):
 
     from huggingface_hub import constants
 
-    monkeypatch.setattr(hub, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(traffic, "TIMEOUT", 0.2)
     monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 0.2)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
 
@@ -202,7 +258,7 @@ def test_a_hub_in_trouble(served, hurried, tmp_path, fault, sentence):
     served.fault = fault
     with pytest.raises(UserError, match=f"{sentence}.*--scale demo runs without"):
         text(tmp_path)
-    assert not list(tmp_path.rglob(CORPUS_FILE)) and not (tmp_path / "hub" / "lock.json").exists()
+    assert nothing_kept(tmp_path)
     served.fault = None
     served.patience.set()
     assert text(tmp_path).read_bytes() == TEXT
@@ -215,17 +271,17 @@ def test_a_download_that_breaks_off_is_taken_up_again_and_checked(served, hurrie
         assert text(tmp_path).read_bytes() == TEXT  # half of what is left at each attempt, until all is there
     except UserError as error:
         assert "give the same command again" in str(error) or "cannot be reached" in str(error)
-        assert not (tmp_path / "hub" / "datasets-for-simcse" / CORPUS_FILE).exists()
+        assert nothing_kept(tmp_path)
     served.fault = None
     served.patience.set()
     assert text(tmp_path).read_bytes() == TEXT
 
 
-@pytest.mark.parametrize("content", ["[]", "3", '{"datasets/princeton-nlp/datasets-for-simcse": []}', '{"datasets/x/y": {"files": 3}}', "["  * 100_000])
-def test_a_lock_of_another_shape(served, tmp_path, content):
-    (tmp_path / "hub").mkdir()
-    (tmp_path / "hub" / "lock.json").write_text(content)
-    with pytest.raises(UserError, match="lock.json cannot be read; delete the folder"):
+@pytest.mark.parametrize("content", ["", "main", "../" * 20, "c" * 41, "[" * 100_000])
+def test_a_revision_of_another_shape(served, tmp_path, content):
+    text(tmp_path)
+    (tmp_path / PLACE / "refs" / "main").write_text(content)
+    with pytest.raises(UserError, match="refs/main names no revision; delete the folder"):
         text(tmp_path)
 
 
@@ -287,15 +343,8 @@ def test_a_torn_archive(tmp_path):
         hub.unpack(archive)
 
 
-def test_a_damaged_lock(served, tmp_path):
-    text(tmp_path)
-    (tmp_path / "hub" / "lock.json").write_text("{")
-    with pytest.raises(UserError, match="lock.json cannot be read; delete the folder"):
-        text(tmp_path)
-
-
 def test_the_command(served, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(hub_pins.ENCODERS, "tiny", tiny("model.safetensors"))
+    monkeypatch.setitem(pins.ENCODERS, "tiny", tiny("model.safetensors"))
     command = ["prefetch", "--scale", "mini", "--cache-dir", str(tmp_path), "--encoder"]
     assert hub.main([*command, "tiny"]) == 0
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -305,7 +354,7 @@ def test_the_command(served, tmp_path, monkeypatch, capsys):
 
 
 def test_models_that_rewrite_text_are_fetched_alone_and_found_again(served, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(hub_pins.TEXT_MODELS, "tiny", (tiny("pytorch_model.bin"),))
+    monkeypatch.setitem(pins.TEXT_MODELS, "tiny", (tiny("pytorch_model.bin"),))
     with pytest.raises(UserError, match="does not hold the model tiny; give the command again with a network"):
         hub.model_folders("tiny", tmp_path)
     assert hub.main(["prefetch", "--scale", "paper", "--cache-dir", str(tmp_path), "--text-models", "tiny"]) == 0
@@ -316,9 +365,9 @@ def test_models_that_rewrite_text_are_fetched_alone_and_found_again(served, tmp_
 
 def test_pins_are_well_formed():
     models = {model for known in MODELS.values() for model in known} - {OWN_ENCODER}
-    assert models == set(hub_pins.TEXT_MODELS)
-    rewriting = [repository for repositories in hub_pins.TEXT_MODELS.values() for repository in repositories]
-    for repository in (DATA, *hub_pins.ENCODERS.values(), *rewriting):
+    assert models == set(pins.TEXT_MODELS)
+    rewriting = [repository for repositories in pins.TEXT_MODELS.values() for repository in repositories]
+    for repository in (DATA, *pins.ENCODERS.values(), *rewriting):
         assert repository.revision is None or len(repository.revision) == 40
         assert all(digest is None or len(bytes.fromhex(digest)) == 32 for digest in repository.files.values())
-    assert set(hub_pins.DEFAULT_ENCODER.values()) <= set(hub_pins.ENCODERS)
+    assert set(pins.DEFAULT_ENCODER.values()) <= set(pins.ENCODERS)

@@ -7,6 +7,7 @@ import re
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from fake_store import SOURCES, FakeStore, config_of, filled
@@ -14,13 +15,14 @@ from markdown_it import MarkdownIt
 from matplotlib.text import Text
 from small_study import result, small
 
-from core.report.dialects import escape, md, tex
+from core.report.dialects import md, tex
 from core.report.figures import figure
 from core.report.notes import footnotes, setting
-from core.report.page import Section, page, summary_markdown
+from core.report.page import Section, gathered_page, page_files
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes
 from core.report.tables import latex, markdown
-from core.spec.printable import printable
+from core.spec.printable import printable, shown
+from core.spec.scale import DEMO, MINI
 from studies import find
 
 EVIL = (
@@ -31,15 +33,16 @@ EVIL = (
 STUDY = small()
 
 
-def named(name: str):
+def named(name: str, scale=DEMO):
     """A study's result whose encoder, text and evaluation have this name."""
-    return result(STUDY, filled(STUDY), sources=replace(SOURCES, encoder_name=name, corpus_name=name, evaluation_name=name))
+    sources = replace(SOURCES, encoder_name=name, corpus_name=name, evaluation_name=name)
+    return result(STUDY, filled(STUDY, scale=scale), scale=scale, sources=sources)
 
 
-def shown(name: str) -> str:
-    """What a reader is to see of it."""
-    one_line = printable(name)
-    return one_line if len(one_line) <= 60 else f"{one_line[:60]}…"
+def pages(found) -> dict[str, str]:
+    """The texts of the page over one result."""
+    page = gathered_page((STUDY,), {(found.scale.name, found.profile): [Section(result=found, picture=None)]})
+    return page_files(page, Path("results"), Path("figures"), lambda run: None, {})
 
 
 ids = [ascii(name[:14]) for name in EVIL]
@@ -50,11 +53,11 @@ DRAWN = (r"$\frac{", "_x_^y^", r"\undefined{\x}", "a\nb | c", "\x00", "模型", 
 def test_a_figure_shows_the_name_as_it_is(name):
     with drawing(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # the figures' letters have no dice
-        made = figure(named(name))
+        made = figure(named(name, MINI))
         assert png_bytes(pixels(made))[:4] == b"\x89PNG" and pdf_bytes(made)[:5] == b"%PDF-"
         texts = [text for text in made.findobj(Text) if text.get_text()]
         wide = [text.get_window_extent().x1 for text in texts if shown(name) in text.get_text()]
-    assert any(f"encoder {shown(name)} · text {shown(name)} · evaluation {shown(name)}" in text.get_text() for text in texts)
+    assert any(f"scale mini ({shown(name)})" in text.get_text() for text in texts)
     assert wide and max(wide) <= made.bbox.x1, "the name leaves the sheet"
     assert not any(text.get_parse_math() for text in texts)
 
@@ -86,8 +89,8 @@ class Seen(HTMLParser):
 
 @pytest.mark.parametrize("name", EVIL, ids=ids)
 def test_the_page_shows_the_name_and_has_the_same_tags(name):
-    plain, seen = Seen(page([Section(result=named("plain"), picture=None)])), Seen(page([Section(result=named(name), picture=None)]))
-    assert seen.tags == plain.tags and f"encoder {shown(name)} · text" in seen.text
+    plain, seen = (Seen(pages(named(one))["index.html"]) for one in ("plain", name))
+    assert seen.tags == plain.tags and f"{shown(name)}, {shown(name)}" in seen.text
 
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -101,11 +104,10 @@ def words(text: str) -> tuple[list[str], str]:
     return [token.type for token in tokens], "".join(child.content if child.type != "softbreak" else "\n" for child in inline)
 
 
-@pytest.mark.parametrize("write", [markdown, lambda one: summary_markdown([Section(result=one, picture=None)])], ids=["table", "summary"])
 @pytest.mark.parametrize("name", EVIL, ids=ids)
-def test_markdown_shows_the_name_and_has_the_same_blocks(name, write):
-    blocks, text = words(write(named(name)))
-    assert blocks == words(write(named("plain")))[0]
+def test_markdown_shows_the_name_and_has_the_same_blocks(name):
+    blocks, text = words(markdown(named(name)))
+    assert blocks == words(markdown(named("plain")))[0]
     assert f"encoder {shown(name)} · text {shown(name)} · evaluation {shown(name)}" in text
 
 
@@ -152,7 +154,8 @@ def test_a_stored_provenance_is_shown_as_it_is(name):
             store.add(config_of(STUDY, (label,), seed), 50.0 + seed, provenance={"versions": {"torch": version}})
     found = result(STUDY, store)
     note = next(note for note in footnotes(found) if "differ in torch" in note)
-    assert escape(note) in page([Section(result=found, picture=None)]) and words(markdown(found))
+    assert note in Seen(pages(found)["index.html"]).text and words(markdown(found))
+    assert shown(name) in Seen(pages(found)["index.html"]).text and "\x1b" not in pages(found)["environment.csv"]
     assert SYNTAX.sub("", tex(note)) == "" and tex(note) in latex(found)
 
 

@@ -3,10 +3,11 @@
     python -m core.data.hub prefetch --scale mini|paper --cache-dir DIR [--encoder NAME] [--text-models NAME...]
 
 prints, as its last line, JSON with corpus_path, evaluation_path, encoder_path and their names; with --text-models it fetches
-just those models, which lie where `model_folders` looks for them. Everything fetched is checked:
-against the digest in `hub_pins` where one is known, otherwise against what the hub declares for the file (a large file's ETag
-is its SHA-256, a small one's its git object id). What was found goes into DIR/hub/lock.json, and from then on nothing else is
-accepted. With HF_ENDPOINT set, that mirror is asked instead of huggingface.co.
+just those models, which lie where `model_folders` looks for them. The hub's own client keeps them in DIR/hub, where the revision
+that was first accepted is written down and each file bears the digest that the hub declares for it (a large file's SHA-256, a
+small one's git object id). Everything is checked: against the digest in `pins` where one is known, otherwise against that name,
+when it comes and whenever it is asked for again. Another revision is not accepted later. With HF_ENDPOINT set, that mirror is
+asked instead of huggingface.co.
 """
 
 from __future__ import annotations
@@ -25,15 +26,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.data.digests import file_digest
-from core.data.hub_lock import Lock
-from core.data.hub_pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, TEXT_MODELS, Repository
+from core.data.pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCODERS, EVALUATION_FILE, TEXT_MODELS, WITHOUT, Repository
 from core.data.senteval import senteval_root
 from core.spec.errors import UserError
 from core.store.files import write_whole
 
-WITHOUT = "--scale demo runs without"
 PARTS = ("data", "encoder")
-_TIMEOUT = 10.0  # seconds for the hub's first answer about a file
 
 
 def prefetch(
@@ -59,10 +57,10 @@ def prefetch(
 
 def model_folders(name: str, cache_dir: Path) -> list[Path]:
     """The folders of a model that rewrites text, fetched before. Raises UserError if one is not there."""
-    folders = [Path(cache_dir) / "hub" / repository.name.split("/")[-1] for repository in TEXT_MODELS[name]]
+    folders = [kept(repository, cache_dir) for repository in TEXT_MODELS[name]]
     for folder in folders:
-        if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
-            raise UserError(f"{folder} does not hold the model {name}; give the command again with a network, or take --scale demo.")
+        if folder is None or not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
+            raise UserError(f"{cache_dir} does not hold the model {name}; give the command again with a network, or take --scale demo.")
     return folders
 
 
@@ -75,21 +73,34 @@ def fetch_encoder(repository: Repository, cache_dir: Path) -> Path:
     return folder
 
 
+def kept(repository: Repository, cache_dir: Path) -> Path | None:
+    """The folder of a repository's files, of the pinned revision or the one that was first accepted; None before the first.
+
+    Raises UserError if that cannot be read."""
+    place = Path(cache_dir) / "hub" / f"{repository.kind}s--{repository.name.replace('/', '--')}"  # as the client documents it
+    accepted = place / "refs" / "main"
+    if repository.revision is None and not accepted.is_file():
+        return None
+    revision = repository.revision or accepted.read_bytes()[:99].decode(errors="replace")
+    if not re.fullmatch("[0-9a-f]{40}", revision):
+        raise UserError(f"{accepted} names no revision; delete the folder {place} to fetch all again.")
+    return place / "snapshots" / revision
+
+
 def fetch(repository: Repository, name: str, cache_dir: Path) -> Path:
     """One file's path below `cache_dir`/hub, checked; no network is touched if it is there already and right."""
-    folder = Path(cache_dir) / "hub" / repository.name.split("/")[-1]
-    lock = Lock(Path(cache_dir) / "hub" / "lock.json", repository)
-    path, expected = folder / name, repository.files[name] or lock.digest(name)
-    if expected is not None and path.is_file() and file_digest(path) == expected:
-        return path
-    commit, etag = _declared(repository, name, repository.revision or lock.revision)
-    _download(repository, name, commit, folder)
-    problem = _mismatch(path, expected, etag)
+    folder, pinned, accepted = kept(repository, cache_dir), repository.files[name], None
+    if folder is not None:
+        path = folder / name
+        if path.is_file() and _mismatch(path, pinned) is None:
+            return path
+        accepted = os.path.basename(os.readlink(path)) if path.is_symlink() else None
+    path = _download(repository, name, cache_dir, folder.name if folder is not None else None, accepted)
+    problem = _mismatch(path, pinned)
     if problem:
+        path.resolve().unlink()
         path.unlink(missing_ok=True)
-        shutil.rmtree(folder / ".cache", ignore_errors=True)  # the hub client would believe the file to be there
         raise UserError(f"{name} from {repository.name} {problem}; try again, and if it stays so do not use it ({WITHOUT}).")
-    lock.record(commit, name, expected or file_digest(path))
     return path
 
 
@@ -123,84 +134,51 @@ def unpack(archive: Path) -> Path:
     return senteval_root(target)
 
 
-def _declared(repository: Repository, name: str, wanted: str | None) -> tuple[str, str]:
-    """Commit and ETag that the hub declares for a file. Raises UserError if it cannot, or if the commit is not the wanted one."""
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+def _download(repository: Repository, name: str, cache_dir: Path, wanted: str | None, accepted: str | None) -> Path:
+    """The file as the hub's client brings it, of the wanted commit and under the accepted name if there are such. Raises UserError."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+
+    from core.data.traffic import TIMEOUT, bounded, endpoint, host
 
     revision = wanted or "main"
-    url = hf_hub_url(repository.name, name, repo_type=repository.kind, revision=revision, endpoint=_endpoint())
-    with _sentences(repository, name, revision):
-        declared = get_hf_file_metadata(url, token=False, timeout=_TIMEOUT, endpoint=_endpoint())
-    commit = declared.commit_hash
-    if not commit or not declared.etag:
+    what = f"{name} from {repository.name} (revision {revision[:12]})"
+    url = hf_hub_url(repository.name, name, repo_type=repository.kind, revision=revision, endpoint=endpoint())
+    with bounded(what):
+        declared = get_hf_file_metadata(url, token=False, timeout=TIMEOUT, endpoint=endpoint())
+    if not declared.commit_hash or not declared.etag:
+        raise UserError(f"{host()} does not answer like a model hub (no commit or ETag for {name}); check HF_ENDPOINT ({WITHOUT}).")
+    if wanted is not None and declared.commit_hash != wanted:
         raise UserError(
-            f"{_host()} does not answer like a model hub (no commit or ETag for {name}); check HF_ENDPOINT ({WITHOUT})."
-        )
-    if wanted is not None and commit != wanted:
-        raise UserError(
-            f"{repository.name} is at revision {commit[:12]} instead of {wanted[:12]}, so its content may have changed; "
+            f"{repository.name} is at revision {declared.commit_hash[:12]} instead of {wanted[:12]}, so its content may have changed; "
             f"use the files you have with --data-dir and --encoder, or another mirror ({WITHOUT})."
         )
-    return commit, declared.etag
+    if accepted is not None and declared.etag != accepted:
+        raise UserError(
+            f"{name} from {repository.name} is declared as {declared.etag[:12]}… instead of {accepted[:12]}…, as it was at first; "
+            f"use the files you have with --data-dir and --encoder, or another mirror ({WITHOUT})."
+        )
+    with bounded(what, declared.size):
+        return Path(hf_hub_download(
+            repository.name, name, repo_type=repository.kind, revision=revision, cache_dir=Path(cache_dir) / "hub",
+            endpoint=endpoint(), token=False, etag_timeout=TIMEOUT, force_download=True,
+        ))  # fmt: skip
 
 
-def _download(repository: Repository, name: str, commit: str, folder: Path) -> None:
-    from huggingface_hub import hf_hub_download
-
-    with _sentences(repository, name, commit):
-        (folder / name).unlink(missing_ok=True)  # there only if it is not what was accepted
-        hf_hub_download(
-            repository.name, name, repo_type=repository.kind, revision=commit, local_dir=folder, endpoint=_endpoint(),
-            token=False, etag_timeout=_TIMEOUT,
-        )  # fmt: skip
-
-
-def _mismatch(path: Path, expected: str | None, etag: str) -> str | None:
-    """What is wrong with a fetched file, or None. `expected` is its SHA-256 if known; the ETag is a SHA-256 or a git object id."""
-    digest = file_digest(path)
-    if expected is not None:
-        return None if digest == expected else f"has SHA-256 {digest[:12]}… instead of {expected[:12]}…"
-    if re.fullmatch("[0-9a-f]{64}", etag):
-        return None if digest == etag else f"has SHA-256 {digest[:12]}… but the hub declares {etag[:12]}…"
-    if re.fullmatch("[0-9a-f]{40}", etag):
+def _mismatch(path: Path, pinned: str | None) -> str | None:
+    """What is wrong with a file, or None. `pinned` is its SHA-256 if known. The hub's client names the file, to which `path` is a
+    link, by the digest that the hub declared."""
+    name = path.resolve().name
+    if pinned is not None:
+        digest = file_digest(path)
+        return None if digest == pinned else f"has SHA-256 {digest[:12]}… instead of {pinned[:12]}…"
+    if re.fullmatch("[0-9a-f]{64}", name):
+        digest = file_digest(path)
+        return None if digest == name else f"has SHA-256 {digest[:12]}… but the hub declares {name[:12]}…"
+    if re.fullmatch("[0-9a-f]{40}", name):
         content = path.read_bytes()
         identity = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-        return None if identity == etag else f"has git id {identity[:12]}… but the hub declares {etag[:12]}…"
+        return None if identity == name else f"has git id {identity[:12]}… but the hub declares {name[:12]}…"
     return "comes without a digest to check it by"
-
-
-class _sentences:
-    """Turns what the hub client raises into one sentence."""
-
-    def __init__(self, repository: Repository, name: str, revision: str):
-        self.what = f"{name} from {repository.name} (revision {revision[:12]})"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        import httpx
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
-
-        if error is None or isinstance(error, (UserError, KeyboardInterrupt)):
-            return False
-        cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and error.__cause__ else error
-        status = cause.response.status_code if isinstance(cause, HfHubHTTPError) and cause.response is not None else None
-        if status == 429:
-            said = f"{_host()} answers that there were too many requests (429); wait some minutes and give the same command again"
-        elif status in (401, 403, 404):
-            said = f"{_host()} has no {self.what} for us (status {status}); check HF_ENDPOINT, or use --data-dir and --encoder"
-        elif status is not None:
-            said = f"{_host()} answered {self.what} with status {status}; try again later"
-        elif isinstance(cause, (httpx.TransportError, LocalEntryNotFoundError, OfflineModeIsEnabled)):
-            said = f"{_host()} cannot be reached for {self.what}; connect, or bring data and encoder with --data-dir and --encoder"
-        elif isinstance(cause, OSError) and "Consistency check" in str(cause):
-            said = f"{self.what} arrived truncated; give the same command again"
-        elif isinstance(cause, OSError):
-            said = f"{self.what} could not be saved ({cause.strerror or cause}); make space, or choose another --cache-dir"
-        else:
-            return False
-        raise UserError(f"{said} ({WITHOUT}).") from error
 
 
 def _convert(pickle: Path, target: Path) -> None:
@@ -214,14 +192,6 @@ def _convert(pickle: Path, target: Path) -> None:
     except Exception as error:
         raise UserError(f"The weights {pickle} cannot be read; delete the file and fetch it again ({WITHOUT}).") from error
     write_whole(target, save(tensors, metadata={"format": "pt"}))
-
-
-def _endpoint() -> str | None:
-    return os.environ.get("HF_ENDPOINT") or None
-
-
-def _host() -> str:
-    return _endpoint() or "huggingface.co"
 
 
 def main(argv: Sequence[str]) -> int:

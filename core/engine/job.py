@@ -18,7 +18,7 @@ from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.data.transfer import load_probes, probes_digest
 from core.engine import provenance
 from core.engine.batches import training_batches
-from core.engine.checkpoint import Keeper
+from core.engine.checkpoint import Keeper, Unfit
 from core.engine.curve_file import CurveFile
 from core.engine.encoder.bert import Encoder, from_pretrained
 from core.engine.encoder.packing import pack
@@ -47,6 +47,14 @@ TRAINABLE = ("bert", "roberta")
 
 def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
     """Train and evaluate one run. Raises UserError for data or an encoder that is not what the configuration names."""
+    try:
+        return attempt(config, execution, progress)
+    except Unfit:
+        return attempt(config, execution, progress)
+
+
+def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
+    """One attempt at a run, from its checkpoint or from nothing. Raises Unfit if the checkpoint turns out not to fit the model."""
     started = time.monotonic()
     device = torch.device(execution.device)
     check_precision(config, device)

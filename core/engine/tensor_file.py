@@ -1,4 +1,4 @@
-"""A safetensors file that can be believed: tensors and a JSON document under one digest, written whole or not at all."""
+"""A safetensors file that can be believed: one nested document, its tensors beside it, under one digest, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from torch import Tensor
 
 from core.store.files import temporary_name, whole
 
+TENSOR = "tensor"  # an object of this one key stands in the JSON where a tensor was
+
 
 class Damaged(Exception):
-    """The file's content is not what `write` wrote; the message says why in a few words."""
+    """A file that is not what `write` left there, or that does not fit its reader; the text says in a few words why."""
 
 
-def write(path: Path, tensors: dict[str, Tensor], document: dict) -> None:
-    """Put tensors and document at `path`. Raises UserError if there is no space or no permission; the old file stays then."""
-    ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    text = json.dumps(document)  # NaN and infinities in Python's own spelling; floats come back to the last bit
+def write(path: Path, content: dict) -> None:
+    """Put dicts and lists of tensors and of what JSON can hold at `path`. Tuples come back as lists, and keys as text.
+
+    Raises UserError if there is no space or no permission; the old file stays then.
+    """
+    tensors: dict[str, Tensor] = {}
+    text = json.dumps(_taken_out(content, "", tensors))  # NaN and infinities in Python's own spelling; floats come back to the last bit
     with whole(path) as temporary:
         # The library writes under a name of its own in the same folder, so it gets a folder whose name is swept after a kill.
         folder = temporary.with_name(temporary_name(path.name))
         folder.mkdir()
         try:
-            save_file(ready, folder / path.name, metadata={"document": text, "sha256": _digest(ready, text)})
+            save_file(tensors, folder / path.name, metadata={"document": text, "sha256": _digest(tensors, text)})
             os.chmod(folder / path.name, path.parent.stat().st_mode & 0o666)  # the library's file is for its owner alone
             os.replace(folder / path.name, temporary)
         except SafetensorError as error:  # it wraps what the system says
@@ -40,10 +45,12 @@ def write(path: Path, tensors: dict[str, Tensor], document: dict) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def read(path: Path) -> tuple[dict[str, Tensor], dict]:
-    """Tensors, on the CPU, and document. Raises Damaged if either is not as it was written, FileNotFoundError."""
-    if not path.exists():
+def read(path: Path) -> dict:
+    """What was written, tensors on the CPU as views of the file. Raises Damaged if it is not as it was, FileNotFoundError."""
+    if not os.path.lexists(path):
         raise FileNotFoundError(path)
+    if not path.is_file():
+        raise Damaged("it is no file")  # reading a pipe or a device might never end
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
@@ -51,9 +58,30 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict]:
             tensors = {name: file.get_tensor(name) for name in names}
         if _digest(tensors, metadata["document"]) != metadata["sha256"]:
             raise Damaged("its digest does not fit its content")
-        return tensors, json.loads(metadata["document"])
+        return _put_in(json.loads(metadata["document"]), tensors)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise Damaged(f"it cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _taken_out(value: object, place: str, tensors: dict[str, Tensor]) -> object:
+    """The value as JSON can hold it; its tensors go into `tensors`, each by its place, which stands where it was."""
+    if isinstance(value, Tensor):
+        tensors[place] = value.detach().cpu().contiguous()
+        return {TENSOR: place}
+    if isinstance(value, dict):
+        return {str(key): _taken_out(part, f"{place}/{key}", tensors) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_taken_out(part, f"{place}/{i}", tensors) for i, part in enumerate(value)]
+    return value
+
+
+def _put_in(value: object, tensors: dict[str, Tensor]) -> object:
+    """What `_taken_out` was given."""
+    if isinstance(value, dict):
+        if value.keys() == {TENSOR}:
+            return tensors[value[TENSOR]]
+        return {key: _put_in(part, tensors) for key, part in value.items()}
+    return [_put_in(part, tensors) for part in value] if isinstance(value, list) else value
 
 
 def _digest(tensors: dict[str, Tensor], text: str) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from core.engine.encoder.packing import Packed
 
 
-class StaleGradient:
+class StaleGradient(nn.Module):
     """The online view's gradient of the loss with respect to its word embeddings, kept by batch slot and token slot.
 
     Padding slots have no gradient, so a token that stands where the previous batch had padding is not changed.
     """
 
     def __init__(self):
+        super().__init__()
         self.signs: Tensor | None = None  # (B, L, hidden)
         self._watched: tuple[Tensor, Packed] | None = None
 
@@ -38,6 +39,14 @@ class StaleGradient:
         grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
         grid[batch.cells] = words.grad.sign()
         self.signs = grid.view(batch.batch, batch.width, -1)
+
+    def get_extra_state(self) -> dict[str, Tensor | None]:
+        """What the next step reads of the last one."""
+        return {"signs": self.signs}
+
+    def set_extra_state(self, state: dict[str, Tensor | None]) -> None:
+        """Put back what `get_extra_state` gave."""
+        self.signs = state["signs"]
 
 
 @torch.no_grad()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from core.methods.esimcse.sections import MomentumQueue
 from core.methods.mocose.sections import NegativeQueue
 
 
-class KeyQueue:
+class KeyQueue(nn.Module):
     """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (D14, D15, D17).
 
     `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in, first out.
@@ -19,6 +19,7 @@ class KeyQueue:
     """
 
     def __init__(self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device):
+        super().__init__()
         self.config = config
         allocated = config.size if config.init == "released_2022" else config.init_size
         random = torch.randn(allocated, dim, generator=generator)  # (allocated, dim), on the unit sphere after scaling
@@ -46,11 +47,20 @@ class KeyQueue:
         if self.config.init == "paper_grow" or self.counter > self.config.size:
             self.entries = self.entries[: self.config.size]
 
+    def get_extra_state(self) -> dict[str, Tensor | int]:
+        """What the queue holds; no buffer, since its length changes."""
+        return {"entries": self.entries, "counter": self.counter}
 
-class VectorQueue:
+    def set_extra_state(self, state: dict[str, Tensor | int]) -> None:
+        """Put back what `get_extra_state` gave. Raises KeyError."""
+        self.entries, self.counter = state["entries"], state["counter"]
+
+
+class VectorQueue(nn.Module):
     """ESimCSE's queue of momentum-encoder vectors: empty at the start, newest last, the newest `size` are kept (D70)."""
 
     def __init__(self, config: MomentumQueue):
+        super().__init__()
         self.config = config
         self.entries: Tensor | None = None
 
@@ -65,3 +75,11 @@ class VectorQueue:
             self.entries = (vectors[-self.config.size :] if self.config.cut_first_batch else vectors).clone()
         else:
             self.entries = torch.cat([self.entries, vectors])[-self.config.size :]
+
+    def get_extra_state(self) -> dict[str, Tensor | None]:
+        """What the queue holds; no buffer, since its length changes."""
+        return {"entries": self.entries}
+
+    def set_extra_state(self, state: dict[str, Tensor | None]) -> None:
+        """Put back what `get_extra_state` gave. Raises KeyError."""
+        self.entries = state["entries"]

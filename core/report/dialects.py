@@ -1,8 +1,7 @@
-"""Plain text in Markdown, LaTeX and HTML: whatever a name holds, it is shown and never read as markup."""
+"""Plain text in Markdown and LaTeX (HTML has its templates, which escape by themselves): whatever a name holds, it is shown and never read as markup."""
 
 from __future__ import annotations
 
-import html
 import unicodedata
 
 from core.spec.printable import printable
@@ -43,8 +42,3 @@ def _letter(c: str) -> str:
     if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in ACCENTS:
         return rf"\{ACCENTS[accents[0]]}{{{base}}}"
     return f"U+{ord(c):04X}"
-
-
-def escape(text: str, quote: bool = True) -> str:
-    """The text in HTML, between tags or, with `quote`, in an attribute."""
-    return html.escape(printable(text), quote)

@@ -7,35 +7,28 @@ from collections.abc import Iterator, Mapping
 
 from core.report.cells import StudyResult
 from core.report.comparability import comparability
+from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.deviations import explained
-from core.spec.printable import printable
+from core.spec.printable import shown
 from core.spec.table import Metric
 
-PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
-LONGEST = 60  # characters of a name
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
 
 
 def title(result: StudyResult) -> str:
     """Paper, table and caption."""
-    return f"{PAPERS[result.study.paper]} {result.study.title}: {result.study.caption}"
+    return f"{result.study.paper_name} {result.study.title}: {text_here(result.study.caption, result)}"
 
 
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
     sources = result.sources
-    encoder, text, evaluation = map(_name, (sources.encoder_name, sources.corpus_name, sources.evaluation_name))
-    parts = [f"scale {result.scale.name}", f"profile {result.profile}", f"encoder {encoder}", f"text {text}", f"evaluation {evaluation}"]
+    parts = [f"scale {result.scale.name}", f"profile {result.profile}", f"encoder {sources.encoder_name}",
+             f"text {sources.corpus_name}", f"evaluation {sources.evaluation_name}"]
     return " · ".join(parts)
-
-
-def _name(name: str) -> str:
-    """The name of a folder or a file in one line, and cut where it would leave a figure."""
-    shown = printable(name)
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
 
 
 def reading(result: StudyResult) -> str:
@@ -72,12 +65,26 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
     return any(cell.metric.task == metric.task for cell in result.cells)
 
 
+def of_runs(result: StudyResult) -> tuple[str, ...]:
+    """What is to be known of these runs: baselines, comparability, missing, diverged and collapsed ones, mixed environments and origins."""
+    named = [said for said in (stand_in(result),) if said]
+    return (*named, *_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result))
+
+
+def of_paper(result: StudyResult) -> tuple[str, ...]:
+    """What is to be known of the paper's table and its code, at their own scale: the study's own reservations."""
+    return result.study.footnotes
+
+
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """Baselines, comparability, missing, diverged and collapsed runs, mixed environments and origins, the study's own reservations, and
-    what the D-numbers stand for that these, the table's labels and the claims' notes name."""
-    notes = (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+    """First what is of these runs, then what is of the paper, then what the D-numbers of both stand for."""
+    return (*of_runs(result), *of_paper(result), *meanings(result))
+
+
+def meanings(result: StudyResult) -> tuple[str, ...]:
+    """What the D-numbers stand for that the notes, the table's labels and the claims' notes name."""
     labels = [label for axis in result.study.axes for label in axis.labels]
-    return (*notes, *explained(*notes, *labels, *(claim.note for claim in result.study.claims)))
+    return explained(*of_runs(result), *of_paper(result), *labels, *(claim.note for claim in result.study.claims))
 
 
 def _about_scale(result: StudyResult) -> Iterator[str]:
@@ -153,7 +160,7 @@ def _about_origin(result: StudyResult) -> Iterator[str]:
         yield f"{result.published} of the runs shown come from the project's published results{rest}"
     flat = [flattened(run.provenance) for run in found]
     for name in ENVIRONMENT:
-        versions = Counter(str(one[name]) for one in flat if name in one)
+        versions = Counter(shown(str(one[name])) for one in flat if name in one)
         if len(versions) > 1:
             listed = ", ".join(f"{version} ({count})" for version, count in sorted(versions.items()))
             yield f"The runs differ in {name}: {listed}."

@@ -12,3 +12,12 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+LONGEST = 60  # characters of a name that tables and figures have room for
+
+
+def shown(name: str) -> str:
+    """A name as tables, figures and pages show it: in one line, and cut where it would leave them."""
+    whole = printable(name)
+    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}…"

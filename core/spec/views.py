@@ -10,7 +10,7 @@ from core.spec.section import Section
 
 CONTEXTUAL = ("contextual_insert", "contextual_substitute")
 OWN_ENCODER = "encoder"  # the run's own encoder with its masked-word head, which the encoder's digest covers
-# Models by kind, the paper's first. Names are those of `core.data.hub_pins`.
+# Models by kind, the paper's first. Names are those of `core.data.pins`.
 MODELS: dict[str, tuple[str, ...]] = {
     "typos": (),
     "contextual_insert": ("roberta-base", OWN_ENCODER),

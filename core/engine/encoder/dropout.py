@@ -31,15 +31,16 @@ def dropped_of_65536(rate: float) -> int:
     return min(round(rate * DRAWS), DRAWS - 1)
 
 
-class DropoutStream:
-    """The stream of one run. `position` is the number of words used so far, a whole number () on the run's device.
+class DropoutStream(nn.Module):
+    """The stream of one run, a part of its model. `position`, a buffer, is the number of words used so far, a whole number () on the run's device.
 
     It stays on its device, so that a GPU need not be waited for and a replayed CUDA graph moves on by itself.
     """
 
     def __init__(self, seed: int, device: torch.device | str = "cpu"):
+        super().__init__()
         self.key = stream_seed(seed, "dropout")
-        self.position = torch.zeros((), dtype=torch.int64, device=device)
+        self.register_buffer("position", torch.zeros((), dtype=torch.int64, device=device))
         self._kept: dict[int, Tensor] = {}  # masks from `mark` to `rewind`, by position, on a CPU
         self._keeps = False
 
@@ -125,7 +126,7 @@ class Dropout(nn.Module):
     def __init__(self, rate: float):
         super().__init__()
         self.rate = rate
-        self.stream: DropoutStream | None = None
+        self.streams: tuple[DropoutStream, ...] = ()  # the run's one; not as an attribute, which would make it a part of every dropout
 
     @property
     def active(self) -> bool:
@@ -136,7 +137,7 @@ class Dropout(nn.Module):
         """x with elements dropped, and the others over the share kept."""
         if not self.active:
             return x
-        mask = self.stream.mask(x.shape, self.rate, x.dtype)
+        mask = self.streams[0].mask(x.shape, self.rate, x.dtype)
         return x * mask if x.dtype.itemsize > 2 else x * mask * scale(self.rate)
 
     def added(self, x: Tensor, y: Tensor) -> Tensor:
@@ -145,7 +146,7 @@ class Dropout(nn.Module):
             return x + y
         if x.dtype != y.dtype or y.dtype.itemsize == 2:
             return x + self(y)
-        return _Added.apply(x, y, self.stream.mask(y.shape, self.rate, y.dtype))
+        return _Added.apply(x, y, self.streams[0].mask(y.shape, self.rate, y.dtype))
 
 
 class _Added(torch.autograd.Function):
@@ -166,4 +167,4 @@ def give(model: nn.Module, stream: DropoutStream) -> None:
     """Let every dropout of the model draw from this stream. Copies of a module, made before, then draw for themselves."""
     for module in model.modules():
         if isinstance(module, Dropout):
-            module.stream = stream
+            module.streams = (stream,)

@@ -28,6 +28,8 @@ from core.methods.queue import KeyQueue
 from core.methods.schedules import ema_decay, traceable_distance
 from core.spec.result import Row
 
+GENERATORS = ("clustering", "augmenting", "augmenting_tests")
+
 
 class MoCoSE(Contrastive):
     """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
@@ -271,6 +273,16 @@ class MoCoSE(Contrastive):
             self.augmenting.set_state(augmented)
         return sign, self._keys(other, sign) if both else keys
 
+    def get_extra_state(self) -> dict[str, object]:
+        """What the next step depends on beside weights, queue, dropout and the last gradient."""
+        drawing = {name: getattr(self, name).get_state() for name in GENERATORS}
+        return {**drawing, "updates": self.updates, "changed_share": self.changed_share}
+
+    def set_extra_state(self, state: dict[str, object]) -> None:
+        """Put back what `get_extra_state` gave. Raises KeyError."""
+        for name in GENERATORS:
+            getattr(self, name).set_state(state[name].cpu())
+        self.updates, self.changed_share = state["updates"], state["changed_share"]
 
 class Views(contrastive.Views):
     """Each batch once, for the model makes its views itself, and beside it what the target branch reads where it has a text of its own."""
