@@ -138,7 +138,7 @@ class Drawing:
         try:
             summary = drawn()
         except OSError as error:
-            place = Path(error.filename or self.tables)
+            place = Path(error.filename2 or error.filename or self.tables)  # of a rename the second is what it would have become
             if error.errno not in files.FORBIDDEN or self.tables != self.results:
                 raise UserError(files.trouble(place, error)) from error
             self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
