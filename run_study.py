@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from core.store import console
+
+console.open_closed()  # before any import can open a file in a standard stream's place
 
 from core.data import fetch, hf
 from core.data import sources as finding
@@ -54,15 +57,19 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.engine.evaluation.command").main(argv[1:]) or 0
         options = cli.parse(argv)
-        return Command(options, argv, surroundings or _shipped()).do()
+        status = Command(options, argv, surroundings or _shipped()).do()
+        sys.stdout.flush()  # while a full disk can still be told
+        return status
     except UserError as error:
-        print(error, file=sys.stderr)
+        console.say(str(error), out=sys.stderr)
         return 2
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has had enough
+        console.let_go(1)  # whoever read our output has had enough
         return 141
     except OSError as error:
-        print(files.trouble(Path(error.filename or "The output"), error), file=sys.stderr)
+        console.say(files.trouble(Path(error.filename or "The output"), error), out=sys.stderr)
+        if error.filename is None:
+            console.let_go(1)
         return 2
     except KeyboardInterrupt:
         print("Stopped before any training; the same command starts again.", file=sys.stderr)
@@ -198,9 +205,9 @@ class Command:
             return finding.planned_sources(scale, self.store, places, others)
         found = finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder())
         if places.own_text:
-            print(f"Training text {places.corpus_name}: {found.sources.corpus_rows} sentences.")
+            console.say(f"Training text {places.corpus_name}: {found.sources.corpus_rows} sentences.")
         for name, path in places.pairs:
-            print(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
+            console.say(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
         return found
 
     def on_data(self, scale: Scale, studies: list[Study], found: finding.Found) -> tuple[Scale, list[Study]]:
@@ -215,7 +222,7 @@ class Command:
                 "give another --results-dir, since a page and a ledger are for one."
             )
         if other:
-            print(f"{self.results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
+            console.say(f"{self.results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
         return scale, [study.on(other, own=False) if other else study for study in studies]
 
     def own_data(self) -> tuple[Path | None, list[tuple[str, Path]]]:
@@ -266,7 +273,7 @@ class Command:
         for identity in running:
             print(f"running {identity} {labels[identity]}")
         for identity, failure in failed.items():
-            print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
+            console.say(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
         return 0
 
     def publishing(self) -> Publishing:

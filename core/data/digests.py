@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from core.data.senteval import senteval_root, used_files
-from core.data.text import measure
+from core.data.text import MOST_BYTES, measure
 from core.spec.errors import UserError
-from core.store.files import write_whole
+from core.store import files
 
+MOST_CACHE = 64 << 20  # bytes of what is remembered about texts
 _CHUNK = 1 << 20
 _PROBES = "logistic regression by Newton's method in float64, by conjugate gradients above two classes"  # another fit would be another number, and so another run
 
@@ -70,17 +71,17 @@ class DigestCache:
             key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
             known = self._read()
             if key not in known:
-                digest, rows = measure(file.read_bytes(), str(file))
+                digest, rows = measure(files.content(file, MOST_BYTES), str(file))
                 known[key] = [digest, rows["lines"], rows["csv_quoted"]]
         except OSError as error:
             raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
         with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-            write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
+            files.write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
         return tuple(known[key])
 
     def _read(self) -> dict[str, list]:
         try:
-            known = json.loads(self._path.read_text())
+            known = json.loads(files.content(self._path, MOST_CACHE))
             return {k: v for k, v in known.items() if [type(x) for x in v] == [str, int, int]}
-        except (OSError, ValueError, AttributeError, TypeError):
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
             return {}

@@ -10,9 +10,11 @@ import struct
 from pathlib import Path
 
 from core.spec.errors import UserError
+from core.store import files
 
 TRAINABLE = ("bert", "roberta")
 _WANTED = "give a folder with config.json, model.safetensors and a tokenizer"
+MOST_CONFIG, MOST_TOKENIZER = 16 << 20, 512 << 20  # bytes
 _HEADER = 100 << 20  # bytes that a safetensors header may have
 
 
@@ -37,7 +39,7 @@ def configuration(folder: Path) -> dict:
     """The encoder's config.json, with a width. Raises UserError if it is missing or is none."""
     path = Path(folder) / "config.json"
     try:
-        config = json.loads(path.read_text())
+        config = json.loads(files.content(path, MOST_CONFIG).decode())
         width = config["hidden_size"]
     except FileNotFoundError as error:
         raise UserError(f"{folder} holds no encoder: config.json is missing; give another --encoder or mend the checkout.") from error
@@ -82,16 +84,18 @@ def _check_tokenizer(folder: Path) -> None:
         raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
     if (folder / "tokenizer.json").is_file():
         try:
-            json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+            json.loads(files.content(folder / "tokenizer.json", MOST_TOKENIZER).decode())["model"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise UserError(f"The tokenizer {folder}/tokenizer.json cannot be read; copy it there again.") from error
 
 
 def _check_shapes(folder: Path, config: dict, found: dict[str, list[int]]) -> None:
     """Embeddings and every layer's queries, under whatever prefix the checkpoint has."""
-    width, layers = config["hidden_size"], config.get("num_hidden_layers", 0)
-    if type(layers) is not int or not 0 <= layers <= 1000:
+    width, layers, heads = config["hidden_size"], config.get("num_hidden_layers", 0), config.get("num_attention_heads", 1)
+    if type(layers) is not int or not ("num_hidden_layers" not in config or 1 <= layers <= 1000):
         raise UserError(f"{folder}/config.json has num_hidden_layers {layers!r}; give a BERT or RoBERTa encoder.")
+    if type(heads) is not int or heads < 1 or width % heads:
+        raise UserError(f"{folder}/config.json has num_attention_heads {heads!r}, which does not divide its hidden_size {width}; give a whole checkpoint.")
     wanted = {f"encoder.layer.{i}.attention.self.query.weight": [width, width] for i in range(layers)}
     for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
         if size in config:

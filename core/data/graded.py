@@ -10,7 +10,10 @@ from pathlib import Path
 
 from core.data.senteval import SICK_SPLITS, STS_YEARS, STSB_SPLITS, senteval_root, year_files
 from core.spec.errors import UserError
+from core.spec.numbers import decimal
+from core.store import files
 
+MOST_BYTES = 1 << 30  # of a set, which has a few million
 AGAIN = "fetch SentEval's data again"
 Pair = tuple[str, str, float]
 
@@ -81,7 +84,7 @@ def sick_pairs(root: Path, split: str) -> list[Pair]:
 def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]:
     """Numbered lines of a text file, counted from 1, without their ends. Only a newline ends a line, whatever Unicode says."""
     try:
-        content = path.read_bytes()
+        content = files.content(path, MOST_BYTES)
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing; {AGAIN} or correct --data-dir.") from error
     except OSError as error:
@@ -91,7 +94,7 @@ def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}, line {number} is not {encoding.upper()}; {AGAIN}, unconverted.") from error
-    lines = text.split("\n")
+    lines = text.replace("\ufeff", "").split("\n")  # a byte-order mark is no part of a sentence
     if not lines[-1]:
         lines.pop()
     return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
@@ -106,11 +109,10 @@ def sentence(path: Path, number: int, text: str) -> str:
 
 
 def _gold(path: Path, number: int, text: str) -> float:
-    try:
-        gold = float(text)
-    except ValueError as error:
-        raise malformed(path, number, f"a gold score, found {text.strip()[:40]!r}") from error
-    if not 0.0 <= gold <= 5.0:  # also refuses NaN
+    gold = decimal(text)
+    if gold is None:
+        raise malformed(path, number, f"a gold score, found {text.strip()[:40]!r}")
+    if not 0.0 <= gold <= 5.0:
         raise UserError(f"{path}, line {number}: the gold score {text.strip()} lies outside 0 to 5; {AGAIN}.")
     return gold
 

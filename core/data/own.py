@@ -6,7 +6,6 @@ Scores may lie on any scale, since only their order is compared. What the files 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ import numpy as np
 from core.data.graded import Pair, numbered_lines
 from core.data.sts import StsSet, sets_digest
 from core.spec.errors import UserError
+from core.spec.numbers import decimal
 from core.spec.scale import Scale
 
 DEV = "dev"  # the name that makes a file the development set
@@ -42,7 +42,7 @@ def named(text: str) -> tuple[str, str]:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file: two sentences and a score a line, separated by tabs; a first line whose score is no number is a header.
+    """The pairs of a file: two sentences and a score a line, separated by tabs; a first line without a digit in its score is a header.
 
     Raises UserError, naming file and line, for anything else.
     """
@@ -54,9 +54,9 @@ def read_pairs(path: Path) -> list[Pair]:
         if len(fields) != 3:
             raise _malformed(path, number, f"two sentences and a score, separated by tabs, but found {len(fields)} columns")
         a, b = (" ".join(field.split()) for field in fields[:2])
-        score = _number(fields[2])
+        score = decimal(fields[2])
         if score is None:
-            if number == 1:
+            if number == 1 and not any(c.isdigit() for c in fields[2]):
                 continue
             raise _malformed(path, number, f"a score, but found {fields[2].strip()[:40]!r}")
         if not a or not b or max(len(a), len(b)) > LONGEST:
@@ -90,14 +90,6 @@ def on_own(scale: Scale, names: Sequence[str]) -> Scale:
 def needs_the_scale_s(names: Sequence[str]) -> bool:
     """Whether sets of the scale itself are scored beside those of one's own: its tests or its development set."""
     return DEV not in names or not any(name != DEV for name in names)
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text) if text.isascii() and "_" not in text else math.nan
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _malformed(path: Path, number: int, expected: str) -> UserError:

@@ -8,16 +8,23 @@ import io
 
 from core.spec.errors import UserError
 
+MOST_BYTES = 8 << 30  # of a text, which is read whole
 LONGEST = 100_000  # characters; no sentence has so many
 
 
 def sentences(content: bytes, reader: str, name: str) -> list[str]:
-    """The sentences of a text file's content under data.reader (D36). Raises UserError if it is not UTF-8 or has none."""
+    """The sentences of a text file's content under data.reader (D36), without byte-order marks.
+
+    Raises UserError if it is not UTF-8, holds a NUL (which no sentence has, and UTF-16 has in every letter) or has no sentence.
+    """
     try:
-        text = content.decode()
+        text = content.decode().replace("\ufeff", "")  # also those within, of files that were put together
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise UserError(f"{name}, line {line}: not UTF-8; convert the file.") from error
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise UserError(f"{name}, line {line} holds a NUL, as other encodings than UTF-8 do; convert the file.")
     if reader == "lines" and len(text) > LONGEST:
         for number, row in enumerate(text.split("\n"), start=1):
             if len(row) > LONGEST:

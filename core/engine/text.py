@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from core.data.text import sentences
+from core.data.text import MOST_BYTES, sentences
 from core.spec.errors import UserError
 from core.spec.run import Data
+from core.store import files
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:
@@ -21,7 +22,7 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
         content = "\n".join(training_sentences(data.rows)).encode()
     else:
         try:
-            content = Path(corpus_path).read_bytes()
+            content = files.content(Path(corpus_path), MOST_BYTES)
         except OSError as error:
             raise UserError(f"The training text {corpus_path} cannot be read ({error.strerror}); check --data-dir.") from error
     if hashlib.sha256(content).hexdigest() != data.digest:

@@ -65,15 +65,25 @@ def cached_table(cache_dir: Path, key: Sequence[str | int], build: Callable[[], 
 
 
 def _load(folder: Path) -> TokenTable | None:
-    try:
-        checksums = json.loads((folder / "checksums.json").read_text())
-        ids = np.load(folder / "ids.npy", mmap_mode="r", allow_pickle=False)
-        offsets = np.load(folder / "offsets.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    places = [folder / name for name in ("checksums.json", "ids.npy", "offsets.npy")]
+    if not all(place.is_file() for place in places):  # nor a FIFO, which would keep us waiting
         return None
-    if checksums != _checksums(ids, offsets):
+    try:
+        checksums = json.loads(places[0].read_text())
+        ids = np.load(places[1], mmap_mode="r", allow_pickle=False)
+        offsets = np.load(places[2], mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, RecursionError):
+        return None
+    if not _is_table(ids, offsets) or checksums != _checksums(ids, offsets):
         return None
     return TokenTable(ids, offsets)
+
+
+def _is_table(ids: np.ndarray, offsets: np.ndarray) -> bool:
+    """Whether two arrays can be a token table: sentences one behind the other, from the first id to the last, and no id below 0."""
+    shaped = ids.ndim == offsets.ndim == 1 and len(offsets) > 0 and (ids.dtype, offsets.dtype) == (np.int32, np.int64)
+    ordered = shaped and offsets[0] == 0 and offsets[-1] == len(ids) and bool((np.diff(offsets) >= 0).all())
+    return ordered and not (len(ids) and int(ids.min()) < 0)
 
 
 def _save(folder: Path, table: TokenTable) -> None:

@@ -24,6 +24,7 @@ from core.report.statistics import (
 from core.report.worst import counted
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.printable import shown
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell, Metric
@@ -147,7 +148,7 @@ def gather(
 
     `loaded` keeps what was read, by run id, for studies that share runs; `noise` is the SD of one run in the noise study.
     """
-    study = study.at(scale)
+    study, sources = study.at(scale), _named_for_readers(sources)
     seeds = max(seeds, study.least_seeds)
     by_cell: dict[tuple[str, ...], tuple[RunResult, ...]] = {}
     reasons = {cell.labels: study.unavailable(cell, scale, sources) or "" for cell in study.cells}
@@ -193,6 +194,13 @@ def gather(
         study=study, profile=profile, scale=scale, sources=sources, seeds=seeds, aggregate=aggregate, cells=tuple(results),
         noise=noise,
     )  # fmt: skip
+
+
+def _named_for_readers(sources: Sources) -> Sources:
+    """The same sources; their names, which are for labels alone, as a reader is shown them."""
+    others = tuple(replace(one, name=shown(one.name)) for one in sources.others)
+    return replace(sources, corpus_name=shown(sources.corpus_name), evaluation_name=shown(sources.evaluation_name),
+                   encoder_name=shown(sources.encoder_name), others=others)  # fmt: skip
 
 
 def stored_seeds(study: Study, cell: Cell, *, profile: str, scale: Scale, sources: Sources, least: int, store) -> int:

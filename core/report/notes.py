@@ -11,6 +11,7 @@ from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.deviations import explained
+from core.spec.printable import shown
 from core.spec.table import Metric
 
 # What a different value of can move a number without being part of the run's identity.
@@ -167,7 +168,7 @@ def _about_origin(result: StudyResult) -> Iterator[str]:
         yield f"{result.published} of the runs shown come from the project's published results{rest}"
     flat = [flattened(run.provenance) for run in found]
     for name in ENVIRONMENT:
-        versions = Counter(str(one[name]) for one in flat if name in one)
+        versions = Counter(shown(str(one[name])) for one in flat if name in one)
         if len(versions) > 1:
             listed = ", ".join(f"{version} ({count})" for version, count in sorted(versions.items()))
             yield f"The runs differ in {name}: {listed}."

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from core.report.cells import CellResult, RunResult, StudyResult
 from core.report.findings import of_curves, of_noise, of_spectra
@@ -128,6 +129,8 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
                   marker=look.marker, markersize=3.0, markerfacecolor="white", markevery=max(1, len(papers) // 16))
     if log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="y", color=PALE, linewidth=0.6)
     axes.set_xlabel(x_name, loc="left")
     axes.set_ylabel(y_name)

@@ -7,7 +7,8 @@ import functools
 import multiprocessing
 import os
 import signal
-import tempfile
+import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -179,7 +180,8 @@ def _table_files(result: StudyResult) -> dict[str, bytes]:
 
 def _picture(result: StudyResult) -> Picture:
     name = result.study.name
-    with drawing():
+    with drawing(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name may have letters that no font of ours has
         drawn = figure(result)
         files = {f"{name}.png": png_bytes(pixels(drawn)), f"{name}.pdf": pdf_bytes(drawn)}
         words = f"{title(result)}. {finding(drawn)}. The numbers are in the table below."
@@ -192,16 +194,18 @@ def _write_all(folder: Path, files: dict[str, bytes]) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put a file in place at once: whoever reads it sees the old or the new one. Unchanged files keep their time stamp."""
+    """Put a file in place at once: whoever reads it sees the old or the new one, after a crash of the machine, too. Unchanged
+    files keep their time stamp. What a killed command leaves ends in .tmp, and the next drawing sweeps it."""
     if path.is_file() and path.read_bytes() == content:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
-            os.fchmod(file.fileno(), 0o644)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -44,6 +44,7 @@ RC = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "axes.unicode_minus": True,
+    "text.parse_math": False,  # a $ in a name is a letter
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
     "xtick.major.width": 0.7,

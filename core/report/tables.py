@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from core.report import claims
 from core.report.cells import CellResult, StudyResult
+from core.report.dialects import md, tex
 from core.report.naming import label_here, text_here
 from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
 from core.report.quantities import decimals
@@ -27,17 +28,6 @@ MARKS = {
 BOLD = "bold: the best, told from every other cell (the same rule, simultaneous over all pairs)"
 OF_PAPER = "On the paper and its code, at their own scale"
 PLAIN_MARKS = {"†": "the reference: the others are compared with it, and no difference can be told from zero"}
-
-# One character at a time, so that nothing is escaped twice.
-LATEX = str.maketrans({
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", '"': "''",
-    "±": r"$\pm$", "−": "$-$", "—": "---", "–": "--", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
-    "…": r"\ldots{}", "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "“": "``", "”": "''", "’": "'",
-    "≈": r"$\approx$", "τ": r"$\tau$", "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$",
-    "‡": r"$^{\ddagger}$", "§": r"$^{\S}$", "[": "{[}", "]": "{]}",  # behind a row's end a bare bracket is its option
-})
-MARKDOWN = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "<": r"\<", "`": r"\`"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +86,14 @@ def _lines(result: StudyResult, axis: str | None, group: str | None, lines: tupl
 def markdown(result: StudyResult) -> str:
     """The whole Markdown page of a study: title, setting, table, marks, footnotes."""
     table = grid(result)
-    rows = [[f"**{_md(e.text)}**" if e.bold else _md(e.text) for e in row] for row in table.rows]
+    rows = [[f"**{md(e.text)}**" if e.bold else md(e.text) for e in row] for row in table.rows]
     align = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
-    body = tabulate(rows, [_md(h) for h in table.headers], tablefmt="pipe", colalign=align, disable_numparse=True)
-    watermark = [f"**{_md(result.scale.watermark)}**", ""] if result.scale.watermark else []
-    notes = [f"- {_md(note)}" for note in (*marks(result, table), *of_runs(result))]
+    body = tabulate(rows, [md(h) for h in table.headers], tablefmt="pipe", colalign=align, disable_numparse=True)
+    watermark = [f"**{md(result.scale.watermark)}**", ""] if result.scale.watermark else []
+    notes = [f"- {md(note)}" for note in (*marks(result, table), *of_runs(result))]
     if of_paper(result):
-        notes += ["", f"{OF_PAPER}:", "", *(f"- {_md(note)}" for note in (*of_paper(result), *meanings(result)))]
-    text = [f"# {_md(title(result))}", "", _md(setting(result)), "", *watermark, _md(reading(result)), "", body, "", *notes, *_claims(result)]
+        notes += ["", f"{OF_PAPER}:", "", *(f"- {md(note)}" for note in (*of_paper(result), *meanings(result)))]
+    text = [f"# {md(title(result))}", "", md(setting(result)), "", *watermark, md(reading(result)), "", body, "", *notes, *_claims(result)]
     return "\n".join(text).rstrip() + "\n"
 
 
@@ -113,13 +103,13 @@ def _claims(result: StudyResult) -> list[str]:
     if not found:
         return []
     rows = [
-        [one.claim.key, _md(text_here(one.claim.text, result)), _md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"), claims.measured(one),
+        [one.claim.key, md(text_here(one.claim.text, result)), md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"), claims.measured(one),
          claims.printed(one)]
         for one in found
     ]
     body = tabulate(rows, ["claim", "it says", "verdict", "effect", "as printed"], tablefmt="pipe", disable_numparse=True)
-    notes = [f"- {one.claim.key}: {_md(text)}" for one in found for text in (text_here(_quoted(one.claim), result), one.claim.note) if text]
-    return ["", "## Claims", "", body, "", _md(claims.READING), "", _md(claims.of_scale(result)), "", *notes]
+    notes = [f"- {one.claim.key}: {md(text)}" for one in found for text in (text_here(_quoted(one.claim), result), one.claim.note) if text]
+    return ["", "## Claims", "", body, "", md(claims.READING), "", md(claims.of_scale(result)), "", *notes]
 
 
 def _why(reason: str) -> str:
@@ -142,22 +132,22 @@ def latex(result: StudyResult) -> str:
     lines = [
         r"% needs \usepackage{booktabs,amssymb,adjustbox}",
         r"\begin{table}[tp]", r"\centering\small",
-        rf"\caption{{{_tex(title(result))}. {_tex(setting(result))}. {_tex(reading(result))}}}",
+        rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
         rf"\label{{tab:{''.join(c if c.isalnum() else '-' for c in result.study.name)}-{result.scale.name}-{result.profile}}}",
     ]
     if result.scale.watermark:
-        lines.append(rf"\textbf{{{_tex(result.scale.watermark)}}}\par\smallskip")
+        lines.append(rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip")
     lines += [
         r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
         rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}", r"\toprule",
-        " & ".join(_tex(header) for header in table.headers) + r" \\", r"\midrule",
+        " & ".join(tex(header) for header in table.headers) + r" \\", r"\midrule",
     ]
     for place, row in enumerate(table.rows):
         lines += [r"\addlinespace"] if place in table.breaks else []
-        lines.append(" & ".join(rf"\textbf{{{_tex(e.text)}}}" if e.bold else _tex(e.text) for e in row) + r" \\")
+        lines.append(" & ".join(rf"\textbf{{{tex(e.text)}}}" if e.bold else tex(e.text) for e in row) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", r"\end{table}", r"\begingroup\footnotesize\raggedright"]
     notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result), *meanings(result))
-    lines += [rf"\noindent {_tex(note)}\par" for note in notes]
+    lines += [rf"\noindent {tex(note)}\par" for note in notes]
     return "\n".join([*lines, r"\endgroup"]) + "\n"
 
 
@@ -203,11 +193,3 @@ def _ours(cell: CellResult, seeds: int, places: int) -> str:
         text += " ▲" if cell.comparison.difference > 0 else " ▼"
     text += ("†" if cell.is_reference else "") + ("‡" if cell.count("collapsed") + cell.count("diverged") else "") + ("§" if estimate.n == 1 else "")
     return text + (f" (n={estimate.n})" if estimate.n > 1 and estimate.n != seeds else "")
-
-
-def _md(text: str) -> str:
-    return text.translate(MARKDOWN)
-
-
-def _tex(text: str) -> str:
-    return text.translate(LATEX)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from core.data.own import named
 from core.spec.errors import UserError
+from core.spec.numbers import decimal, whole
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES
 from core.spec.table import ENCODERS
@@ -60,7 +61,18 @@ class Options:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one sentence, as a UserError."""
+    """A parser whose complaint is one sentence, as a UserError, and that takes nothing empty."""
+
+    def parse_known_args(self, args=None, namespace=None):
+        """Refuse a word or a value that is empty, which no option can mean: a variable of the shell that is not set. Raises UserError."""
+        for before, word in zip(["", *args], args, strict=False):
+            name, equals, value = word.partition("=")
+            if not word.strip():
+                raise UserError(f"{before} is given empty; write what is meant, or leave it out." if before.startswith("--") else
+                                f"A word of the command is empty; write what is meant, or leave it out; see {self.prog} --help.")
+            if word.startswith("--") and equals and not value.strip():
+                raise UserError(f"{name} is given empty; write what is meant, or leave it out.")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str):
         """Raise the sentence instead of printing the usage and leaving."""
@@ -247,11 +259,8 @@ def _absolute(option: str, text: str | None) -> Path | None:
 
 
 def _count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
+    value = whole(text)
+    if value is None or value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
     if value > MOST:
         raise argparse.ArgumentTypeError(f"{text!r} is more than {MOST}, the most that is sensible")
@@ -259,11 +268,8 @@ def _count(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < 1e9:
+    value = decimal(text)
+    if value is None or not 0.0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return value
 
@@ -281,10 +287,7 @@ def _duration(text: str) -> float:
 
 
 def _no_less_than_zero(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 1e9:
+    value = decimal(text)
+    if value is None or not 0.0 <= value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 0")
     return value

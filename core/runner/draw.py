@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.data import sources as finding
@@ -14,7 +17,8 @@ from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
-from core.store import files
+from core.store import files, locks
+from core.store.console import say
 from core.store.store import Store
 
 
@@ -31,7 +35,7 @@ class Drawing:
         sections = self.render(studies, scale, found, seeds)
         if not self.options.all:
             for section in sections:
-                print(importlib.import_module("core.report.terminal").terminal(section.result))
+                say(*importlib.import_module("core.report.terminal").terminal(section.result).split("\n"))
         if self.options.all:
             self.page(studies, {(scale.name, self.profile): sections})
         return 0
@@ -82,8 +86,22 @@ class Drawing:
         """Write the page over all scales and profiles, of which these are drawn; `known` are the sources of the stored runs, if read already."""
         report = importlib.import_module("core.report.render")
         sections = self.gathered(studies, drawn, finding.recorded(self.store) if known is None else known)
-        for line in report.render_index(studies, sections, self.store, self.tables, self.figures):
-            print(line)
+        with self.writing(*((self.tables / scale / profile) for scale, profile in sections)):
+            for line in report.render_index(studies, sections, self.store, self.tables, self.figures):
+                say(line)
+
+    @contextlib.contextmanager
+    def writing(self, *folders: Path) -> Iterator[None]:
+        """Surroundings in which files are drawn into these folders and the results folder: what earlier commands left half-written is
+        swept there, if no other command is drawing."""
+        held = None
+        with contextlib.suppress(UserError):  # a folder that may only be read; nothing is written there, or that is said
+            held = locks.share(self.tables / ".locks" / "drawing.lock", lambda: files.sweep_all([self.tables, *folders]))
+        try:
+            yield
+        finally:
+            if held is not None:
+                locks.release(held)
 
     def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
         """The studies that are begun: one seed is stored for every cell, or a run is stored that no other study asks for. A run that
@@ -110,24 +128,26 @@ class Drawing:
 
     def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
         """Draw tables and figures from what is stored; the page's sections."""
+        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
         report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
 
         def drawn() -> object:
-            return report.render(studies, profile or self.profile, scale, found.sources, seeds, self.store, self.tables, self.figures)
+            with self.writing(*(root / scale.name / (profile or self.profile) for root in (self.tables, self.figures))):
+                return report.render(studies, profile or self.profile, scale, found.sources, seeds, self.store, self.tables, self.figures)
 
         try:
             summary = drawn()
         except OSError as error:
-            place = Path(error.filename or self.tables)
+            place = Path(error.filename2 or error.filename or self.tables)  # of a rename the second is what it would have become
             if error.errno not in files.FORBIDDEN or self.tables != self.results:
                 raise UserError(files.trouble(place, error)) from error
             self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            print(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
             try:
                 summary = drawn()
             except OSError as again:
                 raise UserError(files.trouble(self.tables, again)) from again
-        print("\n".join(summary.lines))
+        say(*summary.lines)
         if summary.missing:
             print(f"{summary.missing} runs are missing; their cells are left open.")
         if summary.published:

@@ -11,6 +11,8 @@ from typing import Self, TextIO
 from core.runner.follow import Follower
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
+from core.spec.printable import printable
+from core.store.console import say
 from core.store.store import Failure
 
 HEARTBEAT = 30.0  # seconds of silence after which the plain display says that it is still there
@@ -91,7 +93,7 @@ class Display:
         """Print a line of any kind."""
         with self._lock:
             self._spoke = time.monotonic()
-            print(text, file=self._out, flush=True)
+            say(text, out=self._out)
 
     def _follow(self, run: PlannedRun, at_once: bool = False) -> None:
         for line in self._follower.lines(run.run_id, at_once) if self._follower is not None else ():
@@ -123,7 +125,7 @@ class LiveDisplay(Display):
 
     def note(self, text: str) -> None:
         """Print a line above the live ones."""
-        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._live.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def _picture(self):
         from rich.console import Group

@@ -105,7 +105,8 @@ def stopping(stop: Stop, grace: float) -> Iterator[None]:
 
     def ask(number_of_signal: int, _frame) -> None:
         stop.ask(number_of_signal, grace)
-        os.write(2, b"Stopping; what is finished is kept.\n")  # print() may be interrupted in the middle of itself
+        with contextlib.suppress(OSError):  # a full disk or a closed pipe must not break off what the signal interrupts
+            os.write(2, b"Stopping; what is finished is kept.\n")  # print() may be interrupted in the middle of itself
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

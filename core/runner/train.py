@@ -22,6 +22,7 @@ from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
+from core.store.console import say
 from core.store.store import Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
@@ -63,7 +64,7 @@ class Training:
                 if self._kept is None:
                     launcher.close()
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
-        print("\n".join(summary.lines(shlex.join(["python", "run_study.py", *again]))), flush=True)
+        say(*summary.lines(shlex.join(["python", "run_study.py", *again])))
         return summary.exit_status
 
     def expected(self, scale: Scale) -> Callable[[RunConfig], float]:
@@ -150,8 +151,14 @@ class Training:
 
 
 def cache_folder() -> Path:
-    """Where downloads and other things that can be made again are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "run_study"
+    """Where downloads and other things that can be made again are kept. Raises UserError if there is no home to keep them in."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
+        return Path(named) / "run_study"
+    try:
+        return Path.home() / ".cache" / "run_study"
+    except RuntimeError as error:
+        raise UserError("There is no home folder to keep downloads in; set HOME, or XDG_CACHE_HOME to an absolute folder.") from error
 
 
 def _text(path: Path | None) -> str | None:

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable
 from typing import TypeVar
 
+from core.spec.bounds import MOST
 from core.spec.errors import UserError
 
 Class = TypeVar("Class", bound=type)
@@ -95,6 +96,8 @@ def checked(value, expected, path: str):
         except ValueError:  # a number of thousands of digits
             shown = "enormous"
         raise UserError(f"{path} is {shown if len(shown) <= 80 else f'{shown[:80]}…'}, but it must be {describe(expected)}.")
+    if type(value) is int and value > MOST.get(path, WHOLE):
+        raise UserError(f"{path} is {value}, but {MOST[path]} is the most that can be trained; lower it.")
     if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
         return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id for the same run
     return value

@@ -12,6 +12,7 @@ from typing import Any
 
 from core import methods
 from core.spec.errors import UserError
+from core.spec.numbers import decimal, whole
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name, public_names
 
@@ -90,12 +91,9 @@ def parse_value(written: str, expected, path: str):
         return None
     if written.lower() in ("true", "false") and bool in options:
         return written.lower() == "true"
-    for kind in (int, float):
-        if kind in options:
-            try:
-                return kind(written)
-            except ValueError:
-                pass
+    for kind, read_as in ((int, whole), (float, decimal)):
+        if kind in options and (number := read_as(written)) is not None:
+            return number
     if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*", written, re.ASCII) and any(typing.get_origin(o) is tuple for o in options):
         return tuple(tuple(int(place) for place in part.split("-")) for part in written.split(","))
     if written.startswith("["):

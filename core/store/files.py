@@ -8,9 +8,10 @@ import itertools
 import os
 import shutil
 import socket
+import stat
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from core.spec.errors import UserError
@@ -48,6 +49,28 @@ def whole(path: Path) -> Iterator[Path]:
             os.unlink(temporary)  # only there if something went wrong
 
 
+class NotAFile(OSError):
+    """There is something at this path that is no file to be read: a FIFO, a device, a folder, or more bytes than can be meant."""
+
+
+def content(path: Path, most: int) -> bytes:
+    """The bytes of a file. Raises NotAFile, unread, for what is none or has more than `most` bytes, and any other OSError of the system.
+
+    A FIFO would keep its reader waiting for ever, and a device or a file made of holes never ends.
+    """
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise NotAFile(errno.EINVAL, f"it is {_kind(found.st_mode)}, not a file", str(path))
+    if found.st_size > most:
+        raise NotAFile(errno.EFBIG, f"it has {found.st_size} bytes, where {most} are the most", str(path))
+    return Path(path).read_bytes()
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"))
+    return next((name for is_one, name in kinds if is_one(mode)), "a device")
+
+
 def temporary_name(name: str) -> str:
     """A name that no other process, thread or host is using, hidden from readers, that begins with what it is for."""
     host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:40]
@@ -61,6 +84,16 @@ def sweep(folder: Path, name: str) -> None:
             if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
                 with contextlib.suppress(OSError):
                     shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+
+
+def sweep_all(folders: Iterable[Path]) -> None:
+    """Remove what killed writers left in these folders. Only for who knows that nobody is writing there."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(folder):
+                if entry.name.startswith(".") and entry.name.endswith(".tmp") and entry.is_file(follow_symlinks=False):
+                    with contextlib.suppress(OSError):
+                        os.unlink(entry.path)
 
 
 def move_aside(path: Path, folder: Path, stem: str) -> Path:

@@ -10,7 +10,9 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from core.spec.errors import UserError
@@ -42,7 +44,7 @@ def hold(path: Path) -> int | None:
 def held(path: Path) -> bool:
     """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to read it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO in its place would keep us waiting
     except OSError:
         return False  # never made, or hidden from us
     try:
@@ -56,6 +58,26 @@ def held(path: Path) -> bool:
         return False
     finally:
         os.close(descriptor)
+
+
+def share(path: Path, alone: Callable[[], None]) -> int:
+    """A descriptor that shares the lock at `path` with any number of others; whoever finds it free calls `alone` first, while nobody
+    else can get it. Raises UserError if it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
+    try:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone()
+        fcntl.flock(descriptor, fcntl.LOCK_SH)  # whoever is alone just now is so for a moment
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            os.close(descriptor)
+            raise
+    return descriptor
 
 
 def say(descriptor: int, text: str) -> None:
@@ -91,10 +113,11 @@ def slot_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
     except OSError as error:
         raise UserError(f"{folder} cannot be made ({error.strerror}); set TMPDIR to a folder of yours.") from error
-    if folder.stat().st_uid != os.getuid():
-        raise UserError(f"{folder} belongs to another user; set TMPDIR to a folder of yours.")
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):  # a link may lead into anybody's folder
+        raise UserError(f"{folder} is a link or belongs to another user; set TMPDIR to a folder of yours.")
     return folder
 
 

@@ -25,6 +25,7 @@ PAIR_SCHEMA = pa.schema(
         ("words_a", pa.int16()), ("words_b", pa.int16()),
     ]
 )  # fmt: skip
+MOST_ROWS = 10_000_000  # a few bytes can claim any number of equal rows
 _LONGEST = 2**15 - 1  # words of a sentence that int16 can count; longer ones are cut by every encoder anyway
 
 
@@ -68,6 +69,8 @@ def from_bytes(content: bytes, schema: pa.Schema) -> tuple[pa.Table, dict[str, s
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         written = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
+        if file.metadata.num_rows > MOST_ROWS:
+            raise Damaged(f"it says that it has {file.metadata.num_rows} rows")
         table = file.read(use_threads=False).replace_schema_metadata(None)
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError, OverflowError) as error:
         raise Damaged(f"it does not open ({str(error).splitlines()[0] if str(error) else type(error).__name__})") from error

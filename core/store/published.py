@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.spec.scale import SCALES
 from core.store import files, locks, pack
+from core.store.console import say
 from core.store.pack import Pack, Run
 from core.store.parquet import Damaged
 from core.store.stored import CorruptRun
@@ -90,6 +91,6 @@ class Published:
                 try:
                     found[scale] = Pack(path)
                 except Damaged as error:
-                    print(f"{path} is damaged: {error}; its runs count as missing; {MEND}.", flush=True)
+                    say(f"{path} is damaged: {error}; its runs count as missing; {MEND}.")
             self._opened = found
         return self._opened

@@ -29,12 +29,15 @@ from core.spec.identity import canonical_json, run_id
 from core.spec.result import Result, Status
 from core.spec.run import RunConfig
 from core.store import files, locks, parquet
+from core.store.console import say
 from core.store.published import MEND, Published
+from core.store.sense import nonsense
 from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun, believed
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
 
+MOST_BYTES = 256 << 20  # of a run or its pairs, which have less than one
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -118,7 +121,7 @@ class Store:
             self._checked_published(run)
             return True
         except CorruptRun as error:
-            print(f"{error} It counts as missing.")
+            say(f"{error} It counts as missing.")
             return False
 
     def runs(self) -> tuple[str, ...]:
@@ -149,14 +152,14 @@ class Store:
     def failure(self, run: str) -> Failure | None:
         """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown cause."""
         try:
-            plain = json.loads(self._failure(run).read_text())
+            plain = json.loads(files.content(self._failure(run), MOST_BYTES))
             return Failure(
                 cause=str(plain["cause"]), detail=str(plain["detail"]), log_tail=tuple(map(str, plain["log_tail"])),
                 log=str(plain["log"]), exit_status=plain["exit_status"],
             )  # fmt: skip
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return Failure(cause="unknown", detail=f"{self._failure(run)} cannot be read.")
 
     def claim(self, run: str) -> int | None:
@@ -165,7 +168,14 @@ class Store:
         if descriptor is not None:
             for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run)):
                 files.sweep(path.parent, path.name)
+            for path in (self.log(run), self._failure(run), self.checkpoint(run)):
+                self._clear(path)
         return descriptor
+
+    def _clear(self, path: Path) -> None:
+        """Set aside what stands where the run will write and is no file: opening a FIFO would keep it waiting for ever."""
+        if path.exists() and not path.is_file():
+            say(f"{path} is no file; it was set aside as {self.set_aside(path)}.")
 
     def claimed(self, run: str) -> bool:
         """Whether somebody is at this run just now."""
@@ -221,7 +231,7 @@ class Store:
                 try:
                     claim = None if claimed else self.claim(run)
                 except UserError:  # somebody else's folder
-                    print(f"{error} It counts as missing here.")
+                    say(f"{error} It counts as missing here.")
                     return False
                 if not claimed and claim is None:
                     return False  # somebody is training it anew at this moment
@@ -231,7 +241,7 @@ class Store:
             return False
         except CorruptRun as error:
             target = self.set_aside(path)
-            print(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
+            say(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
             return False
         finally:
             if claim is not None:
@@ -239,11 +249,11 @@ class Store:
 
     def _checked(self, path: Path) -> tuple[pa.Table, RunConfig, dict[str, str]]:
         table, footer = _opened(path, _content(path), parquet.RUN_SCHEMA)
-        return table, believed(footer, path.stem, str(path), "delete the file and train the run again"), footer
+        return table, _believed(table, footer, path.stem, str(path), "delete the file and train the run again"), footer
 
     def _checked_published(self, run: str) -> tuple[pa.Table, RunConfig, dict[str, str]]:
         table, footer = self._packs.read(run)
-        return table, believed(footer, run, self._packs.place(run), MEND), footer
+        return table, _believed(table, footer, run, self._packs.place(run), MEND), footer
 
     def _own(self, run: str) -> Path:
         return self.root / "runs" / f"{run}.parquet"
@@ -265,14 +275,22 @@ def _stored(run: str, table: pa.Table, config: RunConfig, footer: dict[str, str]
     )  # fmt: skip
 
 
+def _believed(table: pa.Table, footer: dict[str, str], run: str, where: str, mend: str) -> RunConfig:
+    """The configuration of a run whose numbers and provenance can be what a run wrote. Raises CorruptRun or OtherVersion."""
+    config = believed(footer, run, where, mend)
+    if why := nonsense(table, json.loads(footer["provenance"])):
+        raise CorruptRun(f"{where} holds what no run can have written ({why}); {mend}.")
+    return config
+
+
 def _content(path: Path) -> bytes:
     """A run's file as it is. Raises MissingRun or CorruptRun where there is none, UserError if it may not be read."""
     try:
-        return path.read_bytes()
+        return files.content(path, MOST_BYTES)
     except FileNotFoundError as error:
         raise MissingRun(f"{path} is not there; train the run again.") from error
-    except IsADirectoryError as error:
-        raise CorruptRun(f"{path} is a folder, not a file; delete it and train the run again.") from error
+    except files.NotAFile as error:
+        raise CorruptRun(f"{path} was not read ({error.strerror}); delete it and train the run again.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
 

@@ -1,13 +1,16 @@
 """Training text and token tables: readers, digests, the cache and its damage."""
 
 import hashlib
+import json
+import os
+import zlib
 
 import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
 from core.data.sources import DEMO_ENCODER
-from core.data.text import measure, read_csv_quoted, read_lines
+from core.data.text import measure, read_csv_quoted, read_lines, sentences
 from core.demo.corpus import training_sentences
 from core.engine.text import training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
@@ -94,3 +97,51 @@ def test_unwritable_cache_is_no_obstacle(tmp_path):
     (tmp_path / "tokens").write_text("a file where the folder should be")
     table = cached_table(tmp_path, ["key"], lambda: TokenTable(np.array([1, 2], dtype=np.int32), np.array([0, 2])))
     assert table[0].tolist() == [1, 2]
+
+
+def resealed(folder, ids, offsets) -> None:
+    """A forged table whose checksums are right."""
+    np.save(folder / "ids.npy", ids)
+    np.save(folder / "offsets.npy", offsets)
+    crcs = [zlib.crc32(np.ascontiguousarray(array)) for array in (ids, offsets)]
+    (folder / "checksums.json").write_text(json.dumps(crcs))
+
+
+FORGED = {
+    "sentences beyond the end": ([1, 2, 3], [0, 9]),
+    "sentences that run backwards": ([1, 2, 3], [0, 3, 1, 3]),
+    "a hole before the first": ([1, 2, 3], [1, 3]),
+    "a rest after the last": ([1, 2, 3], [0, 2]),
+    "an id below 0": ([1, -2, 3], [0, 3]),
+    "no sentence's end": ([1, 2, 3], []),
+    "a table of two dimensions": ([[1, 2, 3]], [0, 1]),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_forged_table_with_right_checksums_is_made_anew(tmp_path, case):
+    table = TokenTable(np.array([1, 2, 3], dtype=np.int32), np.array([0, 3]))
+    cached_table(tmp_path, ["key"], lambda: table)
+    (folder,) = tmp_path.glob("tokens/*")
+    ids, offsets = FORGED[case]
+    resealed(folder, np.array(ids, dtype=np.int32), np.array(offsets, dtype=np.int64))
+    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
+    resealed(folder, np.array([1.0, 2.0, 3.0]), np.array([0, 3]))
+    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["checksums.json", "ids.npy", "offsets.npy"])
+def test_a_fifo_in_the_cache_keeps_nobody_waiting(tmp_path, name):
+    table = TokenTable(np.array([1, 2, 3], dtype=np.int32), np.array([0, 3]))
+    cached_table(tmp_path, ["key"], lambda: table)
+    (place,) = tmp_path.glob(f"tokens/*/{name}")
+    place.unlink()
+    os.mkfifo(place)
+    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
+
+
+def test_a_byte_order_mark_is_in_no_sentence(tmp_path):
+    content = "\ufeffone\ntwo\n\ufeffthree\n".encode()
+    for reader in ("lines", "csv_quoted"):
+        assert sentences(content, reader, "text") == ["one", "two", "three"]
+    assert measure(content, "text")[1] == {"lines": 3, "csv_quoted": 3}

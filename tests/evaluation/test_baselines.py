@@ -1,6 +1,8 @@
 """The untrained encoder and the bag of words: what they are, and that they are kept."""
 
+import hashlib
 import json
+import os
 import threading
 from types import SimpleNamespace
 
@@ -42,6 +44,24 @@ def value(rows, checkpoint, task, metric="spearman_all"):
     return found
 
 
+def document(rows) -> str:
+    """What is kept on disk of these rows."""
+    return json.dumps({"checksum": hashlib.sha256(json.dumps(rows).encode()).hexdigest(), "rows": rows})
+
+
+def test_one_digit_that_turned_into_another_is_no_number_of_a_run(scorer, tmp_path):
+    config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert())
+    found = baselines.baseline_rows(config, encoder, scorer, tmp_path)
+    (path,) = tmp_path.glob("baselines/*.json")
+    text = path.read_text()
+    for place in [i for i, c in enumerate(text) if c.isdigit()][::37]:
+        path.write_text(text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :])
+        assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found
+    path.unlink()
+    os.mkfifo(path)
+    assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found  # and does not wait for one to write
+
+
 def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
     config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert(), dropout=0.5)
     found = baselines.baseline_rows(config, encoder.train(), scorer, tmp_path)
@@ -52,7 +72,7 @@ def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
     assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found  # order too
     (path,) = tmp_path.glob("baselines/*.json")
     kept = [row._replace(value=float(i)) for i, row in enumerate(found)]
-    path.write_text(json.dumps(kept))
+    path.write_text(document(kept))
     assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == kept
 
 
@@ -62,10 +82,10 @@ def test_a_kept_file_that_is_torn_or_of_another_shape_is_made_anew(scorer, tmp_p
     (path,) = tmp_path.glob("baselines/*.json")
     of_version_1 = json.dumps({"untrained": {"D": 1.0, "T": 2.0}, "bag_of_words": {"D": 1.0, "T": 2.0}})
     others = [found[:-1], found[::-1], [row._replace(value="1") for row in found], [row._replace(step=1) for row in found], [3], None]
-    for text in ('[["untrained", 3', of_version_1, *map(json.dumps, others)):
+    for text in ('[["untrained", 3', of_version_1, json.dumps(found), *map(document, others[:4]), *map(json.dumps, others[4:])):
         path.write_text(text)
         assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found
-        assert json.loads(path.read_text()) == [list(row) for row in found]
+        assert json.loads(path.read_text())["rows"] == [list(row) for row in found]
 
 
 def test_the_untrained_encoder_s_directions_are_those_of_its_cls(scorer, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from desk import Desk, encoder
 
 import run_study
 from core.data.senteval import year_files
+from core.data.sources import DEMO_ENCODER
 from core.runner.train import Training
 
 DEV = "STS/STSBenchmark/sts-dev.csv"
@@ -33,10 +35,10 @@ def desk(tmp_path, monkeypatch):
     return made
 
 
-def everything(desk: Desk) -> dict[str, bytes]:
-    """All files of a desk but the cache, which may be made again."""
+def everything(desk: Desk) -> dict[str, bytes | int]:
+    """All files of a desk but the cache, which may be made again; of an enormous one its size."""
     return {
-        str(p.relative_to(desk.folder)): p.read_bytes()
+        str(p.relative_to(desk.folder)): p.read_bytes() if p.stat().st_size < 1 << 30 else p.stat().st_size
         for p in desk.folder.rglob("*") if p.is_file() and "cache" not in p.relative_to(desk.folder).parts
     }  # fmt: skip
 
@@ -62,8 +64,8 @@ def here(desk: Desk, **changed: str) -> list[str]:
 
 STUDIES = {
     "tabel3": r"no study 'tabel3'; did you mean table3\?.*|did you mean table3\.",
-    "": "no study ''; choose one of",
-    "  ": "no study '  '; choose one of",
+    "": "A word of the command is empty",
+    "  ": "A word of the command is empty",
     "table3\nrm -rf": r"no study 'table3\\nrm -rf'",
     "../table3": r"no study '../table3'",
     "\0": r"no study '\\x00'",
@@ -82,7 +84,7 @@ SETTINGS = {
     "loss.temperature": "--set takes FIELD=VALUE",
     "=0.1": "--set takes FIELD=VALUE",
     "loss.temperature=": "--set takes FIELD=VALUE",
-    "": "--set takes FIELD=VALUE",
+    "": "--set is given empty",
     "loss.temprature=1": "did you mean loss.temperature",
     "nothing.x=1": "There is no field nothing.x",
     "../../x=1": "There is no field ",
@@ -93,6 +95,15 @@ SETTINGS = {
     "loss.temperature=1\0": "must be a finite number",
     "loss.temperature=nan": "must be a finite number",
     "loss.temperature=1e999": "must be a finite number",
+    "loss.temperature=1e400": "must be a finite number",
+    "loss.temperature=1_0": "is '1_0', but it must be a finite number",
+    "loss.temperature=٣": "must be a finite number",
+    "train.steps=1_0": "is '1_0', but it must be a whole number",
+    "train.steps=٣": "must be a whole number",
+    "train.steps=10000001": "10000000 is the most that can be trained",
+    "heads.out_size=1000000000": "65536 is the most that can be trained",
+    "queue.size=9000000000000000": "1048576 is the most that can be trained",
+    "eval.every=9000000000000000": "10000000 is the most that can be trained",
     "loss.temperature=0": "must be above 0",
     "loss.in_batch_negatives=maybe": "must be true or false",
     "train.steps=0": "at least one step",
@@ -101,7 +112,7 @@ SETTINGS = {
     f"train.steps={10**60}": "must be a whole number below",
     f"train.steps={'9' * 5000}": "must be a whole number",
     "train.batch_size=1": "at least 2 sentences",
-    "train.batch_size=100000000": "training text has only 21000 sentences",
+    "train.batch_size=60000": "training text has only 21000 sentences",
     "train.learning_rate=-1": "must not be negative",
     "train.precision=fp8": "must be 'fp32' or 'tf32'",
     "train.precision=fp16": "needs a GPU",
@@ -152,6 +163,13 @@ OPTIONS = {
     "seeds -1": "no whole number of at least 1",
     "seeds many": "no whole number of at least 1",
     "seeds 1000000000": "more than 1000",
+    "seeds 1_0": "no whole number of at least 1",
+    "seeds ٣": "no whole number of at least 1",
+    "jobs 1_0": "no whole number of at least 1",
+    "time-limit 1_0": "no number of seconds above 0",
+    "time-limit 1e400": "no number of seconds above 0",
+    "grace ٣": "no number of at least 0",
+    "checkpoint-minutes 1_0": "no number of at least 0",
     "jobs 0": "no whole number of at least 1",
     "jobs 1000000000": "more than 1000",
     "time-limit 0": "no number of seconds above 0",
@@ -172,8 +190,17 @@ def test_options(desk, capsys, option):
     check(desk, capsys, ["table3", *here(desk), f"--{name}", value], OPTIONS[option])
 
 
+EMPTY = ("cluster", "scale", "seeds", "set", "cell", "data-dir", "encoder", "results-dir", "budget")
+
+
+@pytest.mark.parametrize("option", EMPTY)
+def test_an_option_given_empty(desk, capsys, option):
+    for words in ([f"--{option}", ""], [f"--{option}="], [f"--{option}", " "]):
+        check(desk, capsys, ["table3", *here(desk), *words], f"--{option} is given empty")
+        check(desk, capsys, ["evaluate", str(desk.folder / "encoder"), *words], f"--{option} is given empty")
+
+
 PLACES = {
-    "": "can be no folder .it is empty",
     "\0": "can be no folder",
     "x" * 300: "can be no folder .File name too long",
     "~nobody-of-that-name/x": "can be no folder",
@@ -201,6 +228,16 @@ def as_folder(path: Path) -> None:
     path.mkdir()
 
 
+def as_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def as_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
 WIKI = "wiki_sentences.txt"
 DATA = {
     "no such folder": (shutil.rmtree, "", "is no folder"),
@@ -216,7 +253,13 @@ DATA = {
     "an empty line": (lambda p: edit(p, b"\n", b"\n\n"), DEV, "line 2: expected seven tab-separated columns, found 1"),
     "latin-1": (lambda p: edit(p, b" a 2 ", b" caf\xe9 "), TEXT, "FNWN.txt, line 3 is not UTF-8"),
     "a score of 7": (lambda p: edit(p, b"3.5\n", b"7\n"), GOLD, "line 2: the gold score 7 lies outside 0 to 5"),
-    "a score of nan": (lambda p: edit(p, b"3.5\n", b"nan\n"), GOLD, "line 2: the gold score nan lies outside"),
+    "a score of nan": (lambda p: edit(p, b"3.5\n", b"nan\n"), GOLD, "line 2: expected a gold score, found 'nan'"),
+    "a score with an underscore": (lambda p: edit(p, b"3.5\n", b"3_5\n"), GOLD, "line 2: expected a gold score, found '3_5'"),
+    "a score in other digits": (lambda p: edit(p, b"3.5\n", "٣.٥\n".encode()), GOLD, "line 2: expected a gold score"),
+    "a score that is endless": (lambda p: edit(p, b"3.5\n", b"1e400\n"), GOLD, "line 2: expected a gold score"),
+    "a set that is a FIFO": (as_fifo, DEV, "sts-dev.csv cannot be read .it is a FIFO"),
+    "a set that is a device": (as_device, GOLD, "FNWN.txt cannot be read .it is a device"),
+    "a set made of holes": (lambda p: os.truncate(p, 1 << 40), DEV, "sts-dev.csv cannot be read .it has 1099511627776 bytes"),
     "a score in words": (lambda p: edit(p, b"3.5\n", b"high\n"), GOLD, "line 2: expected a gold score, found 'high'"),
     "sick without a judgment": (lambda p: edit(p, b"\tNEUTRAL", b""), SICK, "line 2: expected five tab"),
     "no text": (Path.unlink, WIKI, "has no training text"),
@@ -227,6 +270,11 @@ DATA = {
     "one line": (lambda p: p.write_text("a sentence\n"), WIKI, "train.batch_size is 64 but the training text has only 1 sentences"),
     "an enormous line": (lambda p: p.write_text("a b\n" + "word " * 300_000), WIKI, "line 2 has 1500000 characters"),
     "a text in latin-1": (lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), WIKI, "line 2: not UTF-8"),
+    "a text that is a FIFO": (as_fifo, WIKI, "has no training text"),
+    "a text that is a device": (as_device, WIKI, "has no training text"),
+    "a text made of holes": (lambda p: os.truncate(p, 1 << 40), WIKI, "cannot be read .it has 1099511627776 bytes"),
+    "a text in utf-16 without a mark": (lambda p: p.write_text("fine\n", encoding="utf-16-le"), WIKI, "line 1 holds a NUL"),
+    "marks alone": (lambda p: p.write_text("\ufeff\n\ufeff\n"), WIKI, "has no sentences"),
     "a text in utf-16": (lambda p: p.write_text("fine\n", encoding="utf-16"), WIKI, "line 1: not UTF-8"),
 }
 
@@ -246,8 +294,18 @@ ENCODERS = {
     "a list": (lambda p: p.write_text("[]"), "config.json", "names no hidden_size"),
     "too deep": (lambda p: p.write_text("[" * 100_000), "config.json", "names no hidden_size"),
     "binary": (lambda p: p.write_bytes(b"\xff\xfe\x00"), "config.json", "names no hidden_size"),
+    "a configuration that is a FIFO": (as_fifo, "config.json", "holds no config.json"),
+    "a configuration that is a device": (as_device, "config.json", "holds no config.json"),
+    "a configuration made of holes": (lambda p: os.truncate(p, 1 << 40), "config.json", "names no hidden_size"),
+    "weights that are a FIFO": (as_fifo, "model.safetensors", "has no model.safetensors"),
+    "a tokenizer made of holes": (lambda p: os.truncate(p, 1 << 40), "tokenizer.json", "tokenizer.json cannot be read"),
     "width in words": (lambda p: encoder(p, hidden_size="wide"), "", "has hidden_size 'wide'"),
     "no layers": (lambda p: encoder(p, num_hidden_layers="x"), "", "has num_hidden_layers 'x'"),
+    "no layer at all": (lambda p: encoder(p, num_hidden_layers=0), "", "has num_hidden_layers 0"),
+    "layers below 0": (lambda p: encoder(p, num_hidden_layers=-1), "", "has num_hidden_layers -1"),
+    "no heads": (lambda p: encoder(p, num_attention_heads=0), "", "has num_attention_heads 0"),
+    "heads below 0": (lambda p: encoder(p, num_attention_heads=-2), "", "has num_attention_heads -2"),
+    "heads that do not fit": (lambda p: encoder(p, num_attention_heads=5), "", "num_attention_heads 5, which does not divide"),
     "another architecture": (lambda p: encoder(p, model_type="gpt2"), "", "model of type 'gpt2'; only bert and roberta"),
     "no weights": (Path.unlink, "model.safetensors", "has no model.safetensors"),
     "a pickle": (lambda p: p.rename(p.with_name("pytorch_model.bin")), "model.safetensors", "only pickled weights, which can run code"),
@@ -326,7 +384,7 @@ def test_figures_that_cannot_be_written(desk, capsys):
 
 BUDGETS = {
     "0": "no time above 0, such as 2h", "0s": "no time above 0", "0h0m": "no time above 0", "-1h": "no time above 0",
-    "soon": "'soon' is no time above 0", "": "no time above 0", "2": "no time above 0", "h": "no time above 0", "2h2h": "no time above 0",
+    "soon": "'soon' is no time above 0", "": "--budget is given empty", "2": "no time above 0", "h": "no time above 0", "2h2h": "no time above 0",
     "nanh": "no time above 0", "infh": "no time above 0", "1e9h": "no time above 0", "30m1h": "no time above 0", "２h": "no time above 0",
     "8761h": "more than a year", "9" * 90 + "s": "more than a year", "9" * 5000 + "h": "no time above 0",
 }  # fmt: skip
@@ -374,10 +432,21 @@ EVALUATE = {
     "{encoder}": "Give --data-dir",
     "{encoder} --data-dir {encoder}": "holds no SentEval data",
     "{encoder} --scale demo": "cannot be (read|loaded)|do not fit",
-    "{encoder} --threads x": "no whole number of at least 1",
+    "{encoder} --threads x": "no whole number from 1 to 4096",
+    "{encoder} --threads 1_0": "no whole number from 1 to 4096",
     "{encoder} --pooling max": "invalid choice",
     "{encoder} --data-dir {broken}": "STS.input.FNWN.txt is missing",
 }
+
+
+@pytest.mark.parametrize("pooling", ["cls", "first_last_avg"])
+@pytest.mark.parametrize("name", ["num_hidden_layers", "num_attention_heads"])
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_model_with_a_count_that_is_none_is_not_scored(desk, capsys, name, count, pooling):
+    folder = shutil.copytree(DEMO_ENCODER, desk.folder / "model")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, name: count}))
+    check(desk, capsys, ["evaluate", str(folder), "--scale", "demo", "--pooling", pooling], f"has {name} {count}, but a model has at least 1")
 
 
 @pytest.mark.parametrize("line", EVALUATE)

@@ -4,6 +4,7 @@ bag of words."""
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import zlib
@@ -24,10 +25,11 @@ from core.engine.evaluation.scorer import Scorer
 from core.spec.errors import UserError
 from core.spec.result import Row
 from core.spec.run import RunConfig
-from core.store.files import write_whole
+from core.store.files import content, write_whole
 
 NAMES = ("untrained", "bag_of_words", "untrained_first_last", "untrained_first_last_0", "whitening")  # in the order of their rows
 VERSION = 2  # of what is kept on disk: raised when a row comes, goes or means something else
+MOST_BYTES = 64 << 20  # of what is kept on disk
 WORD_VECTOR = 256  # numbers of a random word vector
 ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller standard deviation is rounding of float32
 
@@ -120,14 +122,20 @@ def kept_path(config: RunConfig, cache_dir: Path, what: str) -> Path:
 def kept_rows(path: Path, wanted: Sequence[tuple[str, str, str]], make: Callable[[], list[Row]]) -> list[Row]:
     """The rows in a file, or those that `make` gives, which are then kept there. A file that is damaged, or has other rows than
     `wanted` (checkpoint, task, metric), in that order, is made anew."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        rows = [Row(*row) for row in json.loads(path.read_text())]
-        if [row[:3] for row in rows] == list(wanted) and all(row.step == 0 and type(row.value) is float for row in rows):
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        kept = json.loads(content(path, MOST_BYTES))
+        rows = [Row(*row) for row in kept["rows"]]
+        if kept["checksum"] == _checksum(rows) and [row[:3] for row in rows] == list(wanted) and all(row.step == 0 and type(row.value) is float for row in rows):
             return rows
     rows = make()
     with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-        write_whole(path, json.dumps(rows, indent=0).encode())
+        write_whole(path, json.dumps({"checksum": _checksum(rows), "rows": rows}, indent=0).encode())
     return rows
+
+
+def _checksum(rows: list[Row]) -> str:
+    """SHA-256 of the rows: one digit that turned into another would be a number of every run to come."""
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:

@@ -17,9 +17,12 @@ from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.engine.sentence_folder import SentenceLayout, read_layout
 from core.runner.cli import Parser
+from core.spec import numbers as numerals
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
+from core.store.console import say
 
+MOST_THREADS = 4096
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
 _GEOMETRY = (
     ("alignment", ("alignment_global", "alignment_batched64")),
@@ -33,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _run(_parse(argv))
     except UserError as error:
-        print(error, file=sys.stderr)
+        say(str(error), out=sys.stderr)
         return 2
 
 
@@ -212,6 +215,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= 4096):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
-    return int(text)
+    value = numerals.whole(text)
+    if value is None or not 1 <= value <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_THREADS}")
+    return value

@@ -25,6 +25,8 @@ POOLINGS: tuple[str, ...] = get_args(Pooling)
 ARCHITECTURES = frozenset(
     {"bert", "roberta", "distilbert", "electra", "mpnet", "albert", "camembert", "xlm-roberta", "ernie", "deberta", "deberta-v2"}
 )
+# What of a configuration counts parts of the model.
+COUNTS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size", "max_position_embeddings", "type_vocab_size")
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _SAFE = ("model.safetensors", "model.safetensors.index.json")
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "spm.model")
@@ -62,6 +64,10 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
             f"{folder} holds a model of type {config.model_type!r}, which gives no sentence vectors here; "
             f"give an encoder ({', '.join(sorted(ARCHITECTURES))})."
         )
+    for name in COUNTS:
+        count = getattr(config, name, None)
+        if isinstance(count, int) and count < 1:  # without layers it would score the embeddings and call them the model's
+            raise UserError(f"{folder}/config.json has {name} {count}, but a model has at least 1; copy the file there again.")
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:

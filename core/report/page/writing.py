@@ -15,6 +15,7 @@ from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import claims
 from core.report.cells import RunResult, StudyResult
+from core.report.dialects import md
 from core.report.frames import csv_text
 from core.report.naming import contrast_here, label_here, text_here
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
@@ -22,6 +23,7 @@ from core.report.page import charts
 from core.report.page.content import Card, Edition, Page, Standing, answer, slug, title
 from core.report.quantities import curve
 from core.report.tables import grid, marks, number
+from core.spec.printable import shown
 
 TEMPLATES = Path(__file__).with_name("templates")
 DEVIATION = re.compile(r"\bD\d+\b")
@@ -60,7 +62,7 @@ def _templates() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )
-    made.filters |= {"slug": slug, "markdown": lambda text: re.sub(r"([|*_<`\\\[\]])", r"\\\1", str(text))}
+    made.filters |= {"slug": slug, "markdown": lambda text: md(str(text))}
     made.globals |= {
         "MARKS": claims.MARKS, "READING": claims.READING, "charts": charts, "Markup": markupsafe.Markup, "title": title, "grid": grid,
         "marks": marks, "measured": claims.measured, "signed": claims.signed, "number": number, "reading": reading, "of_paper": of_paper,
@@ -187,6 +189,6 @@ def environment(page: Page) -> pd.DataFrame:
     runs = {name: flattened(run.provenance) for edition in page.begun for name, run in edition.runs.items()}
     rows = []
     for name in ENVIRONMENT:
-        versions = Counter(str(one[name]) for one in runs.values() if name in one)
+        versions = Counter(shown(str(one[name])) for one in runs.values() if name in one)
         rows += [(name, version, count) for version, count in sorted(versions.items())]
     return pd.DataFrame(rows, columns=["what", "version", "runs"])

@@ -13,7 +13,7 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from core.spec.table import Metric
 from core.store import files, locks
 
 VERSION = 1
+MOST_BYTES = 64 << 20  # of a ledger, which has some thousands
 OUTCOMES = ("undecided", "supported", "contradicted", "equivalent")
 POLL = 0.05  # seconds between two tries for the lock
 MOVE = "move it away to register the study anew, which is a new experiment"
@@ -103,6 +104,7 @@ class Ledgers:
         """Within it no other command reads or writes these ledgers; it ends with its process."""
         while (descriptor := locks.hold(self._lock)) is None:
             time.sleep(POLL)
+        files.sweep_all([self.folder])  # what killed writers left
         try:
             yield
         finally:
@@ -146,7 +148,7 @@ class Ledgers:
 
 def _read_file(path: Path) -> Ledger | None:
     try:
-        content = path.read_bytes()
+        content = files.content(path, MOST_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -157,7 +159,7 @@ def _read_file(path: Path) -> Ledger | None:
 def _write_file(path: Path, ledger: Ledger) -> None:
     content = _text(ledger)
     with contextlib.suppress(OSError):
-        if path.read_bytes() == content:
+        if files.content(path, MOST_BYTES) == content:
             return
     files.write_whole(path, content)
 
@@ -178,13 +180,26 @@ def _parsed(path: Path, content: bytes) -> Ledger:
             raise UserError(f"{path} was written by another version of the code (version {body['version']!r}); use that one, or {MOVE}.")
         entries = {key: Entry(**{**one, "p": tuple(one["p"])}) for key, one in body["claims"].items()}
         batch = body["batch"] and Batch(**{**body["batch"], "runs": tuple(body["batch"]["runs"])})
-        if any(one.outcome not in OUTCOMES for one in entries.values()):
-            raise ValueError("a verdict that there is not")
+        if not _possible(body, entries.values(), batch):
+            raise ValueError("what no ledger holds")
         return Ledger(
             study=body["study"], registered=body["registered"], cells=body["cells"], claims=entries, batch=batch, spent=body["spent"]
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is no ledger of this project; {MOVE}.") from error
+
+
+def _possible(body: dict, entries: Iterable[Entry], batch: Batch | None) -> bool:
+    """Whether verdicts, batch and counts are of the types and values that are written: a right checksum does not make them so."""
+    texts = [body["study"], *body["cells"].values(), *([] if batch is None else [batch.claim, *batch.runs])]
+    counts = [count for one in entries for count in (one.look, one.n)] + ([] if batch is None else [batch.n])
+    numbers = [number for one in entries for number in one.p] + list(body["spent"].values())
+    return (
+        all(one.outcome in OUTCOMES for one in entries)
+        and all(isinstance(text, str) for text in texts) and isinstance(body["registered"], dict)
+        and all(type(count) is int and count >= 0 for count in counts)
+        and all(type(number) in (int, float) and not (number < 0 or number == float("inf")) for number in numbers)
+    )
 
 
 def _read(metric: Metric) -> list[str]:

@@ -1,0 +1,23 @@
+"""Names of folders and files, and what is read from stored files, as one line of text: they may hold anything."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """The text with every character that is no letter, mark or blank written as an escape, such as `\\x1b` or `\\n`.
+
+    So a name cannot move a terminal's cursor, begin a new line of a table, turn the direction of writing, or fail to be encoded (a
+    file's name can hold bytes that are no text).
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+LONGEST = 60  # characters of a name that tables and figures have room for
+
+
+def shown(name: str) -> str:
+    """A name as tables, figures and pages show it: in one line, and cut where it would leave them."""
+    whole = printable(name)
+    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}…"
