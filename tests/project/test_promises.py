@@ -6,7 +6,8 @@ import ast
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from places import ROOT
+
 ROW = re.compile(r"\| (?P<promise>[^|]+) \| `(?P<file>[\w/]+\.py)::(?P<test>\w+)` \|")
 
 
