@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.data import fetch, hf
@@ -14,12 +13,14 @@ from core.data import sources as finding
 from core.data.own import on_own, read_pairs
 from core.runner import cli, devices, pace
 from core.runner import plan as planning
+from core.runner.choose import Known
 from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.estimate import history
 from core.runner.keeping import with_models
 from core.runner.passed_over import passed_over
 from core.runner.plan import Plan
+from core.runner.publishing import Publishing
 from core.runner.train import Training, cache_folder
 from core.spec import fields
 from core.spec.errors import UserError
@@ -39,12 +40,9 @@ WARM = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Known):
     """What the command works with; tests put in studies and jobs of their own."""
 
-    studies: Sequence[Study]
-    find: Callable[[str], Study]
-    groups: Mapping[str, Sequence[Study]] = field(default_factory=dict)  # names that stand for several studies
     job: str = "core.engine.job:run"
     warm: tuple[str, ...] = WARM
     home: Path = HOME
@@ -73,7 +71,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
 
 def _shipped() -> Surroundings:
     studies = importlib.import_module("studies")
-    return Surroundings(studies=studies.STUDIES, find=studies.find, groups=studies.GROUPS)
+    found = studies.CATALOGUE
+    return Surroundings(studies=found.studies, find=found.find, groups=found.groups, faults=found.faults, check=found.check)
 
 
 class Command:
@@ -92,12 +91,14 @@ class Command:
     def do(self) -> int:
         """Do it; the exit status."""
         if self.options.mode == "list":
-            return self.list()
+            return self.around.list(self.options.studies)
         if self.options.mode == "fields":
             return self.fields()
-        studies = self.chosen()
+        studies = self.around.chosen(self.options.studies, self.options.all)
         for line in passed_over(self.options, studies):
             print(line)
+        if self.options.mode == "render" and self.options.publish:
+            return self.publishing().draw(None if self.options.scale is None else SCALES[self.options.scale])
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
             return self.drawing.redraw(studies)
         scale = self.scale()
@@ -134,25 +135,9 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publish([run.run_id for run in plan.runs])
+            self.publishing().publish([run.run_id for run in plan.runs], studies, self.profile, scale)
         self.drawing.draw(studies, scale, found, seeds)
         return status
-
-    def chosen(self) -> list[Study]:
-        """The studies that are named, each once, or with --all every study."""
-        if self.options.all:
-            return list(self.around.studies)
-        found: dict[str, Study] = {}
-        for name in self.options.studies:
-            if name in self.around.groups:
-                found |= {study.name: study for study in self.around.groups[name]}
-                continue
-            study = self.around.find(name)
-            found[study.name] = study
-            others = [other.name for other in self.around.studies if other.name.endswith(f"-{name}") and other.name != study.name]
-            if others:
-                print(f"{name} is {study.name}; {' and '.join(others)} has to be named in full.")
-        return list(found.values())
 
     def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
@@ -166,7 +151,7 @@ class Command:
         if status > 128:
             return status
         if self.options.publish:
-            self.publish(resolving.runs())
+            self.publishing().publish(resolving.runs(), studies, self.profile, scale)
         self.drawing.draw(studies, scale, found, seeds)
         return status
 
@@ -251,12 +236,6 @@ class Command:
         print("\n".join([fields.HEAD, *(line for one in fields.fields(self.options.fields or None) for line in one.lines())]))
         return 0
 
-    def list(self) -> int:
-        """Print the studies, or those that are named."""
-        for study in self.chosen() or self.around.studies:
-            print(f"{study.name:20} {study.paper}, {study.title}: {study.caption} ({len(study.cells)} cells)")
-        return 0
-
     def plan(self, plan: Plan, scale: Scale) -> int:
         """Print what would be trained and what it would cost."""
         resources = devices.resources(scale.name, self.options.device, self.options.jobs)
@@ -287,12 +266,9 @@ class Command:
             print(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
         return 0
 
-    def publish(self, runs: Sequence[str]) -> None:
-        """Copy one's own finished runs into the published folder."""
-        own = [run for run in runs if self.store.has(run)]
-        for identity in own:
-            self.store.publish(identity, self.published)
-        print(f"Published {len(own)} runs to {self.published / 'runs'}.")
+    def publishing(self) -> Publishing:
+        """What publishes, and draws what is published."""
+        return Publishing(self.options, self.store, self.around.home, self.around.studies)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import run_study
 import studies
+from core.spec.catalogue import catalogue
 
 
 @dataclass
@@ -28,10 +29,13 @@ if not os.environ.get("REAL_REPORT"):
     module = types.ModuleType("core.report.render")
     module.render = render
     module.gathered = lambda *_: []
-    module.render_page = lambda *_: []
+    module.render_index = lambda *_: []
     sys.modules["core.report.render"] = module
 
-chosen, by_name = studies.STUDIES, studies.find
+found = studies.CATALOGUE
+if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them
+    found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))
+chosen, by_name = found.studies, found.find
 if os.environ.get("KNOWN_STUDIES"):
     from tests.known_jobs import STUDIES as chosen
 
@@ -53,7 +57,7 @@ sys.exit(
     run_study.main(
         sys.argv[1:],
         run_study.Surroundings(
-            studies=chosen, find=find, job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
+            studies=chosen, find=find, faults=found.faults, check=found.check, job=os.environ.get("FAKE_JOB", "tests.fake_jobs:run"), warm=(),
             home=Path(os.environ["FAKE_HOME"]),
         ),
     )

@@ -350,6 +350,7 @@ TOGETHER = {
     "--resolve --budget 2h --regenerate-figures": "--regenerate-figures does not go with --resolve",
     "--resolve --budget 2h --verify-published 2": "--verify-published does not go with --resolve",
     "--resolve --plan --publish": "--publish goes with training",
+    "--regenerate-figures --publish": "draws everything that is published; add --all",
     "--verify-published 0": "no whole number of at least 1",
     "--verify-published": "expected one argument",
     "--verify-published few": "no whole number of at least 1",

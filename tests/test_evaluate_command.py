@@ -28,7 +28,9 @@ def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):
     senteval_folder.build(tmp_path / "senteval")
     table = tmp_path / "scores.csv"
     assert main([str(model), "--pooling", "mean", "--data-dir", str(tmp_path), "--threads", "1", "--csv", str(table)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    read, lines = (found := capsys.readouterr().out.splitlines())[:3], found[3:]
+    assert read[0].startswith(f"Read {model}: bert, 2 layers x 16") and read[0].endswith("cut at 20 tokens.") and read[1] == "Pooling mean, as asked."
+    assert read[2].startswith(f"Read {tmp_path}: 7 test sets and a development set, ")
     assert [line[:10].strip() for line in lines[1:9]] == [*STS_TESTS, "STS-B dev"]
     assert lines[1].split()[1] == "3108" and lines[9].startswith("average") and "7 tests, without STS-B dev" in lines[9]
     assert lines[10].startswith("alignment (STS-B, all splits): ") and "in batches of 64" in lines[12]

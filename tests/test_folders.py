@@ -17,7 +17,7 @@ from places import ROOT, SUPPORT
 from core.data import sources
 from core.spec.identity import NUMERICS, run_id
 from core.spec.scale import MINI
-from core.store.store import OtherVersion
+from core.store.stored import OtherVersion
 
 
 def fill(desk: Desk, count: int) -> None:
@@ -32,7 +32,7 @@ def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypa
     fill(desk, 6)
     old = desk.six()
     assert not old.missing
-    for module in ("core.spec.identity", "core.store.store"):
+    for module in ("core.spec.identity", "core.store.stored"):
         monkeypatch.setattr(f"{module}.NUMERICS", 99)
     new = desk.six()
     assert len(new.missing) == 6 and not {run.run_id for run in old.runs} & {run.run_id for run in new.runs}

@@ -156,8 +156,7 @@ def test_nothing_is_begun_that_does_not_fit_the_budget_but_it_is_registered(tmp_
 
 def test_published_runs_count_only_if_told_so(alone, tmp_path):
     desk = Desk(tmp_path)
-    for identity in alone[0].store.runs():
-        alone[0].store.publish(identity, desk.results / "published")
+    alone[0].store.publish(alone[0].store.runs(), desk.results / "published")
     done = resolve(desk, *BOTH, "--resolve", "--budget", "30s", "--use-published")
     assert done.returncode == 0 and {key: entries(desk)[key]["outcome"] for key in TRUTH} == TRUTH and not desk.started()
     other = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
@@ -177,3 +176,5 @@ def test_publish_takes_every_seed_that_was_added(alone, tmp_path):
     assert desk.store.runs() == alone[0].store.runs()
     published = Store(tmp_path / "none", desk.results / "published").runs()
     assert published == desk.store.runs() and len(published) > 4 * MINI.seeds
+    ledger = "mini/paper/ledger/mocose-one.json"
+    assert (desk.results / "published" / ledger).read_bytes() == (desk.results / ledger).read_bytes()

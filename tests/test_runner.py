@@ -53,7 +53,7 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     file.write_bytes(file.read_bytes()[:-20])
     assert len(planned(desk, "table3").missing) == 5
     assert str(file) in capsys.readouterr().out and (desk.results / "damaged" / f"runs-{runs[0].run_id}.0.parquet").exists()
-    desk.store.publish(runs[1].run_id, desk.results / "published")
+    desk.store.publish([runs[1].run_id], desk.results / "published")
     (desk.results / "runs" / f"{runs[1].run_id}.parquet").unlink()
     assert len(planned(desk, "table3").missing) == 6 and len(planned(desk, "table3", use_published=True).missing) == 5
 

@@ -6,7 +6,8 @@ from made_scales import SMALL, SOURCES
 from core.methods.mocose.sections import NegativeQueue
 from core.methods.mocose.settings import constant, rising, wrapping
 from core.spec import run as c
-from core.spec.errors import UserError
+from core.spec.claim import Claim, greater
+from core.spec.errors import StudyError, UserError
 from core.spec.profiles import PROFILES, as_coded, base
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
@@ -31,14 +32,19 @@ def study(**changes):
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))}, "same labels"),
-        ({"cells": (Cell(labels=("c",), changes={}),)}, "does not lie on the axes"),
-        ({"reference": ("c",)}, "is no cell"), ({"rows": "depth"}, "no axis depth"),
+        ({"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))}, "mocose-x has two cells a; give each"),
+        ({"cells": (Cell(labels=("c",), changes={}),)}, "The cell c does not lie on the axes"),
+        ({"cells": (Cell(labels=("a", "b"), changes={}),)}, "The cell a/b does not lie on the axes"),
+        ({"cells": (Cell(labels=("a",), encoder="bert-huge"), Cell(labels=("b",)))}, "no encoder bert-huge; choose one of bert-base"),
+        ({"reference": ("c",)}, "no cell c for its reference"), ({"rows": "depth"}, "no axis depth; choose one of size"),
+        ({"tasks": "tests"}, "no axis named task"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("c",))),)}, "Claim X1 speaks of c, which is no cell"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",))),) * 2}, "two claims X1"),
         ({"figure": FigureSpec(kind="line", x="depth")}, "no axis depth"),
     ],
 )  # fmt: skip
 def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(StudyError, match=sentence):
         study(**changes)
 
 
@@ -82,7 +88,7 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
     assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
     assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
     assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
-    with pytest.raises(ValueError, match="no profile tidy"):
+    with pytest.raises(StudyError, match="no profile tidy"):
         study(by_profile={"tidy": {}})
 
 

@@ -77,11 +77,11 @@ def test_a_missing_run_is_named(store):
 
 def test_published_runs_count_only_when_asked_and_own_ones_come_first(store):
     store.save(CONFIG, made_result(CONFIG))
-    store.publish(RUN, store.published)
+    store.publish([RUN], store.published)
     path(store).unlink()
     (store.root / "pairs" / f"{RUN}.parquet").unlink()
     assert not store.has(RUN) and store.has(RUN, use_published=True) and store.load(RUN).source == "published"
-    assert not (store.published / "pairs").exists()
+    assert [path.name for path in store.published.rglob("*") if path.is_file()] == ["runs.parquet"]
     store.save(CONFIG, made_result(CONFIG))
     assert store.load(RUN).source == "own"
 

@@ -1,7 +1,6 @@
 """From a store to cells, CSV, Markdown and LaTeX: what is counted, what is marked, and what is left out."""
 
 import io
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,15 +9,16 @@ import pytest
 from fake_store import SOURCES, FakeStore, config_of, filled
 from small_study import result, small, stored
 
-from core.report.frames import cell_frame, csv_text, run_frame
+from core.report.frames import CELL_COLUMNS, cell_frame, csv_text, run_frame
+from core.report.naming import label_here
 from core.report.notes import footnotes, reading
 from core.report.quantities import value as value_of
 from core.report.statistics import spearman
-from core.report.tables import Entry, grid, latex, markdown, number
+from core.report.tables import Entry, grid, markdown, number
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 from core.spec.table import Metric
-from studies import STUDIES, find
+from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
 
@@ -144,14 +144,18 @@ def test_cells_csv_reads_back_with_one_row_a_cell():
     skip = {(("all", "4096"), seed) for seed in range(3)}
     frame = cell_frame(result(TABLE7, filled(TABLE7, skip=skip)))
     back = pd.read_csv(io.StringIO(csv_text(frame)))
-    assert list(back.columns[:9]) == ["initial_fill", "queue_size", "mean", "interval_low", "interval_high", "interval", "n", "sd", "published"]
+    assert tuple(back.columns) == ("initial_fill", "queue_size", *CELL_COLUMNS)
+    assert not {"published", "interval", "vs_reference"} & set(back.columns)  # each meant two things
     assert [(r.initial_fill, str(r.queue_size)) for r in back.itertuples()] == [cell.labels for cell in TABLE7.cells]
     gone = back[back["status"] == "missing"].iloc[0]
-    assert (gone["initial_fill"], gone["queue_size"], gone["n"], gone["missing"], gone["published"]) == ("all", 4096, 0, 3, 45.80)
-    assert np.isnan(gone["mean"]) and np.isnan(gone["difference"])
+    assert (gone["initial_fill"], gone["queue_size"], gone["n"], gone["missing"], gone["printed"]) == ("all", 4096, 0, 3, 45.80)
+    assert np.isnan(gone["mean"]) and np.isnan(gone["minus_printed"])
     whole = back[back["status"] == "ok"]
-    assert len(whole) == 19 and (whole["n"] == 3).all() and (whole["interval"] == "seeds").all()
-    assert whole["difference"].to_numpy() == pytest.approx((whole["mean"] - whole["published"]).to_numpy(), abs=1e-5)
+    assert len(whole) == 19 and (whole["n"] == 3).all() and (whole["interval_over"] == "seeds").all() and set(whole["reference"]) == {"quarter/512"}
+    assert whole["minus_printed"].to_numpy() == pytest.approx((whole["mean"] - whole["printed"]).to_numpy(), abs=2e-4)
+    base = whole[(whole["initial_fill"] == "quarter") & (whole["queue_size"] == 512)]["mean"].iloc[0]
+    assert whole["difference"].to_numpy() == pytest.approx((whole["mean"] - base).to_numpy(), abs=2e-4)
+    assert (whole["mean"] == whole["mean"].round(4)).all()  # people read it
     assert whole["run_ids"].str.split().map(len).eq(3).all()
 
 
@@ -179,7 +183,7 @@ def test_a_table_of_two_axes_has_the_papers_rows_and_columns():
     table = grid(result(TABLE7, filled(TABLE7)))
     assert table.headers == ("Initial fill", "Queue size", "128", "256", "512", "1024", "4096")
     assert [row[:2] for row in texts(table)][:6] == [
-        ["none", "ours"], ["", "paper"], ["", "difference"], ["quarter", "ours"], ["", "paper"], ["", "difference"],
+        ["none", "ours"], ["", "paper"], ["", "ours − paper"], ["quarter", "ours"], ["", "paper"], ["", "ours − paper"],
     ]  # fmt: skip
     assert texts(table)[4][2:] == ["75.92", "76.34", "77.30", "76.20", "50.42"]
     assert table.breaks == (3, 6, 9) and len(table.rows) == 12
@@ -188,10 +192,10 @@ def test_a_table_of_two_axes_has_the_papers_rows_and_columns():
 def test_a_table_of_one_axis_across_or_down():
     across = grid(result(TABLE3, filled(TABLE3)))
     assert across.headers == ("EMA decay η", "0.5", "0.8", "0.85", "0.9", "0.95", "0.99")
-    assert [row[0] for row in texts(across)] == ["ours", "paper", "difference"]
+    assert [row[0] for row in texts(across)] == ["ours", "paper", "ours − paper"]
     study = small(rows="size", columns=None)
     down = grid(result(study, stored(study, a=[50.0, 51.0], b=[60.0, 61.0]), seeds=2))
-    assert down.headers == ("Size", "ours", "paper", "difference")
+    assert down.headers == ("Size", "ours", "paper", "ours − paper")
     assert [row[0] for row in texts(down)] == ["a", "b"] and texts(down)[0][2:] == ["50.00", "+0.50"] and texts(down)[1][2:] == ["", ""]
 
 
@@ -243,29 +247,26 @@ def test_noise_over_twenty_cells_makes_nothing_bold_and_no_arrows():
     assert not any(entry.bold for row in grid(result(TABLE7, store)).rows for entry in row)
 
 
-def test_latex_is_balanced_escaped_and_plain_ascii():
-    sources = replace(SOURCES, encoder_name=r"a_b&c%d#e$f{g}~h^i\j <k>", corpus_name="x|y")
-    for study in STUDIES:
-        text = latex(result(study, filled(study, skip={(study.cells[0].labels, 0)}), sources=sources))
-        assert text.isascii()
-        for name in ("table", "tabular", "minipage"):
-            assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
-        bare = re.sub(r"\\[\\{}$&%#_]", "", text)  # what is escaped is no syntax
-        assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
-        assert not re.search(r"[#~^]", re.sub(r"\$[^$]*\$", "", bare)) and bare.count("%") == 1
-        width = text.split(r"\begin{tabular}{")[1].split("}")[0]
-        rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert {line.replace(r"\&", "").count("&") for line in rows} == {len(width) - 1}
-        assert r"a\_b\&c\%d\#e\$f\{g\}\textasciitilde{}h\textasciicircum{}i\textbackslash{}j $<$k$>$" in text
-        assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
-
-
 def test_markdown_escapes_what_would_break_a_table():
     sources = replace(SOURCES, encoder_name="a|b*c<d")
-    assert r"encoder a\|b\*c&lt;d" in markdown(result(TABLE3, filled(TABLE3), sources=sources))
+    assert r"encoder a\|b\*c\<d" in markdown(result(TABLE3, filled(TABLE3), sources=sources))
 
 
 def test_an_entry_that_the_study_lacks_is_blank():
     ragged = replace(TABLE7, cells=tuple(cell for cell in TABLE7.cells if cell.labels != ("all", "4096")), claims=())
     table = grid(result(ragged, filled(ragged)))
     assert table.rows[9][-1] == Entry() and table.rows[10][-1] == Entry()
+
+
+def test_rows_are_named_by_the_encoder_that_was_run_and_sets_are_counted():
+    study = find("mocose-table1")
+    demo = markdown(result(study, filled(study)))
+    assert "MoCoSE-demo\\_bert 2x128" in demo and "MoCoSE-BERT-base |" not in demo and "four test sets" in demo and "seven STS" not in demo.split("## Claims")[0]
+    assert "the paper's numbers in them are of BERT-base" in demo and "RoBERTa-large" in demo
+    assert label_here("SimCSE-RoBERTa-base", result(study, filled(study))) == "SimCSE-RoBERTa-base"
+
+
+def test_what_is_said_of_the_paper_stands_apart_from_what_is_said_of_these_runs():
+    text = markdown(result(TABLE3, filled(TABLE3)))
+    runs, paper = text.split("On the paper and its code, at their own scale:")
+    assert TABLE3.footnotes[1].split(".")[0] in paper and TABLE3.footnotes[1].split(".")[0] not in runs and "Comparable" in runs or "comparable" in runs

@@ -11,12 +11,13 @@ import pytest
 from desk import Desk
 
 import run_study
-from core.runner.verify import SAME, Difference, apart, difference, spread
+from core.runner.compare import SAME, Difference, apart, difference
+from core.runner.verify import spread
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS
 from core.spec.profiles import PROFILES
 from core.spec.result import Row
-from core.store import parquet
+from core.store import pack, parquet
 from core.store.store import Store
 from core.store.stored import OtherVersion
 
@@ -36,6 +37,12 @@ def published(tmp_path_factory):
 
 def files(desk: Desk) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in (desk.folder / "home").rglob("*") if path.is_file()}
+
+
+def unpacked(desk: Desk) -> dict[str, pack.Run]:
+    """The published runs of a desk."""
+    there = pack.Pack(desk.results / "published" / "mini" / "runs.parquet")
+    return {run: there.read(run) for run in there.runs()}
 
 
 def verify(desk: Desk, *words: str, **environment: str):
@@ -70,14 +77,14 @@ def test_a_run_that_fails_is_status_1(published):
     assert done.returncode == 1 and "the job broke on purpose" in done.stdout and "points apart" not in done.stdout
 
 
-def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(published, tmp_path):
+def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(published, tmp_path, monkeypatch):
     desk = Desk(tmp_path)
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
-    folder = desk.results / "published" / "runs"
-    folder.mkdir(parents=True)
-    for place, source in enumerate(sorted((published.results / "published" / "runs").iterdir())):
-        content = source.read_bytes()
-        (folder / source.name).write_bytes(content if place else content[:100])
+    runs = unpacked(published)
+    first, true = min(runs), parquet.seal
+    monkeypatch.setattr(parquet, "seal", lambda table, footer: "another" if footer["run_id"] == first else true(table, footer))
+    pack.write(desk.results / "published" / "mini" / "runs.parquet", runs)
+    monkeypatch.undo()
     done = verify(desk, "3")
     assert done.returncode == 0 and not desk.started()
     assert "11 published runs were made with another text, encoder or evaluation data than are here" in done.stdout
@@ -85,14 +92,12 @@ def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(pu
 
 
 def test_another_numerics_is_told_even_where_its_configuration_has_other_fields(published, tmp_path):
-    source = next((published.results / "published" / "runs").iterdir())
-    table, metadata = parquet.from_bytes(source.read_bytes(), parquet.RUN_SCHEMA)
+    run, (table, metadata) = next(iter(unpacked(published).items()))
     text = metadata["config"].replace(f'"numerics":{NUMERICS}', f'"numerics":{NUMERICS + 1}').replace('"temperature"', '"warmth"')
     assert "warmth" in text
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / source.name).write_bytes(parquet.to_bytes(table, {**metadata, "config": text}))
+    pack.write(tmp_path / "mini" / "runs.parquet", {run: (table, {**metadata, "config": text})})
     with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS + 1}, here {NUMERICS}"):
-        Store(tmp_path / "own", tmp_path).load(source.stem)
+        Store(tmp_path / "own", tmp_path).load(run)
 
 
 @pytest.mark.parametrize("total, count", [(1, 1), (12, 5), (7, 7), (7, 30), (976, 6)])

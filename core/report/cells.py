@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 
+from core.report.comparisons import comparisons as compared
+from core.report.quantities import unit, with_times
 from core.report.quantities import value as value_of
-from core.report.quantities import with_times
 from core.report.statistics import (
     NO_COMPARISON,
     Comparison,
     Estimate,
     Subset,
-    against_reference,
     bootstrap_over_pairs,
     clear_best,
     over_seeds,
@@ -27,6 +27,10 @@ from core.spec.identity import run_id
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell, Metric
+
+if TYPE_CHECKING:
+    from core.report.comparability import Comparability
+    from core.report.verdicts import Verdict
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 MOST_SEEDS = 1000  # of a cell
@@ -97,7 +101,8 @@ class StudyResult:
     """A study as far as it has been run, with what its title line needs.
 
     `noise` is the SD of one run in the noise study, None if that has not been run; `not_comparable` says why this scale cannot carry
-    the experiment, "" if it can.
+    the experiment, "" if it can. `checks` and `verdicts` are kept once they are found (`core.report.verdicts.settled_once`), since
+    tables, figures and the page all ask for them.
     """
 
     study: Study
@@ -109,6 +114,8 @@ class StudyResult:
     cells: tuple[CellResult, ...]
     noise: float | None = None
     not_comparable: str = ""
+    checks: Comparability | None = None
+    verdicts: tuple[Verdict, ...] | None = None
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
@@ -159,10 +166,10 @@ def gather(
         )
     aggregate = aggregates[0] if aggregates else "all"
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
-    same = {cell.labels for cell in study.cells if study.metric_of(cell) == study.metric}  # only like is compared with like
+    same = {cell.labels for cell in study.cells if unit(study.metric_of(cell)) == unit(study.metric)}  # only like is compared with like
     comparable = {labels: found for labels, found in values.items() if labels in same and not reasons[labels]}
     known = study.reference in comparable
-    comparisons = against_reference(comparable, study.reference) if known else {}
+    comparisons = compared(comparable, study.reference, study.claims) if known else {}
     all_run = all(run.status not in ("missing", "incomplete") for runs in by_cell.values() for run in runs)
     best = clear_best(comparable) if all_run else None  # a cell still to come may be better
     results = []

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from core.report.cells import StudyResult
-from core.report.notes import PAPERS
+from core.report.naming import contrast_here
 from core.report.verdicts import Verdict, verdicts
 from core.spec.claim import Claim
 from core.spec.deviations import explained
@@ -19,7 +19,7 @@ MARKS = {  # beside the word: never colour alone
     "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "not comparable": "∅",
 }  # fmt: skip
 COLUMNS = (
-    "study", "claim", "text", "quote", "place", "decided_by", "verdict", "reason", "effect", "low", "high", "n", "look", "p_supported",
+    "study", "claim", "text", "quote", "place", "decided_by", "turns_on", "verdict", "reason", "effect", "low", "high", "n", "look", "p_supported",
     "p_contradicted", "p_equivalent", "alpha", "effect_now", "n_now", "chance", "futile", "printed_effect", "against_printed", "p_best",
     "holds_as_printed", "on_the_papers_runs", "margin", "note", "scale", "profile",
 )  # fmt: skip
@@ -29,14 +29,14 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
     """One row a claim, in the studies' order: verdict with what it rests on, and what the paper's own numbers say.
 
     `effect`, `low`, `high`, `n` and the p are of look number `look` (from 1; empty: no look is complete yet); a p counts at `alpha`.
-    `effect_now` and `n_now` are of all seeds there are; `chance` is that of being settled at each look left.
+    `turns_on` is the comparison that the numbers are of: the weakest that the claim needs. `effect_now` and `n_now` are of all seeds there are; `chance` is that of being settled at each look left.
     """
     rows = []
     for result in results:
         for one in verdicts(result):
             claim = one.claim
             rows.append((
-                result.study.name, claim.key, claim.text, claim.quote, claim.place, claim.decided_by, one.outcome, one.reason, one.effect,
+                result.study.name, claim.key, claim.text, claim.quote, claim.place, claim.decided_by, contrast_here(one.contrast, result), one.outcome, one.reason, one.effect,
                 one.low, one.high, one.n, pd.NA if one.look < 0 else one.look + 1, *one.p, one.alpha, one.effect_now, one.n_now,
                 chances(one), "yes" if one.futile else "no", _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
                 printed(one), one.paper_runs, _or_nan(claim.margin), noted(claim), result.scale.name, result.profile,
@@ -87,6 +87,8 @@ def chances(verdict: Verdict) -> str:
 
 def signed(value: float) -> str:
     """A difference with its sign, and as many decimals as it takes to see it."""
+    if 0 < abs(value) < 0.0005:
+        return f"{value:+.0e}".replace("-", "−")
     places = 2 if abs(value) >= 0.1 or value == 0 else 3
     return f"{value:+.{places}f}".replace("-", "−")
 
@@ -116,4 +118,4 @@ def of_scale(result: StudyResult) -> str:
         return "These verdicts speak of the demo: a made-up language and a small encoder. They say nothing of English."
     if result.scale.name == "mini":
         return f"These verdicts speak of short runs of {result.sources.encoder_name}, not of the paper's encoder."
-    return f"These verdicts speak of {PAPERS[result.study.paper]}'s own setting."
+    return f"These verdicts speak of {result.study.paper_name}'s own setting."

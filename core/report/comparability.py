@@ -59,6 +59,8 @@ class Comparability:
 
 def comparability(result: StudyResult) -> Comparability:
     """The checks of a study under the scale and profile of its result."""
+    if result.checks is not None:
+        return result.checks
     study = result.study
     runs = [
         (cell.cell, study.config(cell.cell, profile=result.profile, scale=result.scale, sources=result.sources, seed=0))
@@ -72,7 +74,8 @@ def comparability(result: StudyResult) -> Comparability:
 
 def judged(result: StudyResult) -> StudyResult:
     """The result with why its scale cannot carry the experiment, which withholds its verdicts; unchanged where it can."""
-    return replace(result, not_comparable="; ".join(comparability(result).reasons))
+    found = comparability(result)
+    return replace(result, not_comparable="; ".join(found.reasons), checks=found)
 
 
 def turnover(run: RunConfig) -> float:

@@ -1,181 +1,191 @@
-"""Figures of studies: single runs as dots, means with intervals, the paper's numbers hollow, holes where nothing was run."""
+"""Figures by difference: every row against the paper's reference, ours and the paper's on one axis, with what seeds alone make."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from core.report import pictures
-from core.report import points as at
 from core.report.cells import StudyResult
-from core.report.points import Point
-from core.report.quantities import unit
-from core.report.sheet import WIDTH, key, name_of_numbers, notes_of, sheet, watermark
-from core.report.style import GREY, LOOKS, PALE, Look, without_ligatures
+from core.report.differences import Differences, Panel, Row, differences, frame
+from core.report.findings import of_differences
+from core.report.quantities import SCORE, unit
+from core.report.sheet import WIDTH, notes_of, place, room, sheet, wrapped
+from core.report.style import BAND, DASHED, GREY, OURS, PALE, TOLD, without_ligatures
 
-DASHED = (0, (4, 2))
-PER_LETTER = 0.075  # inches of a label at 8 points
-PAPER_LOOK = Look(GREY, "o")
+PER_ROW, PER_WRAP = 0.235, 0.1  # inches a row, and for each further line of its name
+MOST_COLUMNS = 4
+ROOM_FOR_N = 0.42  # inches at the right of a panel
+ABOVE, BELOW = -0.16, 0.2  # of a row: ours, with its runs above; the paper's
+FROM_NOISE = "band: 95 % of what seeds alone make of such a difference, by the noise study"
+FROM_REFERENCE = "band: the reference's own 95 % interval"
 
 
 def figure(result: StudyResult) -> Figure:
     """The study's figure. To be called inside `style.drawing()`, on a study with at least one number of our own."""
-    draw = panels if result.study.figure.kind in ("line", "grouped") else pictures.DRAWN[result.study.figure.kind]
-    return without_ligatures(draw(result))
+    kind = result.study.figure.kind
+    found = differences(result) if kind not in ("curve", "spectrum") else None
+    return without_ligatures(of_rows(result, found) if found is not None else pictures.of_levels(result))
 
 
-def panels(result: StudyResult) -> Figure:
-    """Cells by the labels of an axis, ours beside the paper's.
-
-    Where our numbers and the paper's are near each other they share a panel; otherwise each has one, side by side.
-    """
-    axis = result.study.axis(result.study.figure.x)
-    if result.study.figure.kind == "line":
-        where, to_scale = at.positions(axis)
-    else:
-        where, to_scale = {label: float(place) for place, label in enumerate(axis.labels)}, True
-    own, papers = at.ours(result, where), at.paper(result, where)
-    if not papers:
-        groups_of, names = [[(own, False)]], [""]
-    elif at.comparable(own, papers):
-        groups_of, names = [[(own, False), (papers, True)]], ["this project and the paper"]
-    else:
-        groups_of, names = [[(own, False)], [(papers, True)]], [f"this project ({result.scale.name})", "paper"]
-    legend = _legend(result, own, papers)
-    cut = any(at.cut_intervals(points, _parts(groups)) for groups in groups_of for points, _ in groups)
-    notes = notes_of(result, "An interval that leaves its panel is cut." if cut else "")
-    drawn, boxes = sheet(result, legend, notes, panels=len(groups_of))
-    for box, groups, name in zip(boxes, groups_of, names, strict=True):
-        axes = _panel(drawn, box, groups, result, where)
-        axes[0].set_title(name, loc="left", pad=4)
-        axes[-1].set_xlabel(axis.title + ("" if to_scale else " (not to scale)"))
-        if not groups[0][1] and result.scale.watermark:
-            watermark(drawn, box, result.scale.watermark)
-    name_of_numbers(drawn, boxes[0], ", ".join(dict.fromkeys(unit(cell.metric) for cell in result.cells)))
-    return drawn
+def finding(drawn: Figure) -> str:
+    """A figure's title in one line."""
+    return next(" ".join(text.get_text().split()) for text in drawn.texts if text.get_weight() == "bold")
 
 
-def _parts(groups) -> list[tuple[float, float]]:
-    """The y limits of a panel: one pair, or two (upper first) where most of its height would be a hole."""
-    everything = [point for points, _ in groups for point in points]
-    hole = at.axis_break(at.values(everything))
-    if hole is None:
-        return [at.limits(everything)]
-    return [at.limits(everything, (hole[1], float("inf"))), at.limits(everything, (float("-inf"), hole[0]))]
+def of_rows(result: StudyResult, found: Differences) -> Figure:
+    """Panels of rows against their base, four beside each other at most."""
+    columns = min(MOST_COLUMNS, len(found.panels))
+    names = [row.label for row in found.panels[0].rows]
+    more = sum(wrapped(name).count("\n") for name in names)
+    height = 0.12 + PER_ROW * max(len(panel.rows) for panel in found.panels) + PER_WRAP * more
+    made = sheet(result, of_differences(found), _line(result, found), notes_of(result, *_notes(result, found)), panels=len(found.panels),
+                 columns=columns, height=height, left=room(names), right=ROOM_FOR_N if columns == 1 else 0.14)
+    bounds = frame(found.panels)
+    for number, (box, panel) in enumerate(zip(made.boxes, found.panels, strict=False)):
+        axes = place(made.figure, box)
+        _furnish(axes, panel, names if number % columns == 0 else None, bounds)
+        _draw(axes, panel, bounds, found.ordered, counts=columns == 1)
+        axes.set_xlabel(f"{'points' if panel.unit == SCORE else panel.unit} above {found.base}" if number % columns == 0 else "", loc="left")
+    untrained = _untrained(result)
+    if untrained is not None and bounds[0] <= untrained <= bounds[1]:
+        for axes in made.figure.axes:
+            axes.axvline(untrained, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+    return made.figure
 
 
-def _panel(drawn: Figure, box, groups, result: StudyResult, where) -> list[Axes]:
-    """One panel in a box of inches; two stacked axes where the axis is broken, the upper first."""
-    x, y, width, height = box
-    bounds = _parts(groups)
-    lower = 0.32 * height
-    places = [(y, height)] if len(bounds) == 1 else [(y + lower + 0.1, height - lower - 0.1), (y, lower)]
-    axes = []
-    for number, ((bottom, tall), ends) in enumerate(zip(places, bounds, strict=True)):
-        one = drawn.add_axes((x / WIDTH, bottom / drawn.get_figheight(), width / WIDTH, tall / drawn.get_figheight()))
-        lowest = number == len(places) - 1
-        _furnish(one, result, where, lowest)
-        for place, (points, hollow) in enumerate(groups):
-            _draw(one, points, hollow, _slots(result, where, len(groups), place), result, lowest)
-        one.set_ylim(ends)
-        axes.append(one)
-    if len(axes) == 2:
-        _break_marks(axes)
-    return axes
+def _furnish(axes: Axes, panel: Panel, names: Sequence[str] | None, bounds: tuple[float, float]) -> None:
+    axes.set_xlim(bounds)
+    axes.set_ylim(len(panel.rows) - 0.45, -0.55)
+    axes.set_yticks(range(len(panel.rows)), [wrapped(name) for name in names] if names is not None else [""] * len(panel.rows), size=7)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color=PALE, linewidth=0.6)
+    axes.locator_params(axis="x", nbins=8 if axes.get_position().width * WIDTH > 3 else 4)
+    for place_, row in enumerate(panel.rows):
+        if row.band is not None:
+            axes.barh(place_, 2 * row.band, left=-row.band, height=1.0, color=BAND, linewidth=0, zorder=0)
+    axes.set_xlim(bounds)
+    axes.axvline(0, color="black", linewidth=0.8, zorder=1)
+    if panel.title:
+        axes.set_title(panel.title, loc="left", pad=3, size=7.5)
 
 
-def _furnish(one: Axes, result: StudyResult, where, lowest: bool) -> None:
-    one.grid(axis="y", color=PALE, linewidth=0.6)
-    one.locator_params(axis="y", nbins=6 if lowest else 5)
-    step = at.spacing(where)
-    ends = sorted(where.values())
-    one.set_xlim(ends[0] - 0.6 * step, ends[-1] + 0.6 * step)
-    place = one.get_position().width * WIDTH / len(where)  # inches for a label
-    size = min(8.0, 8.0 * place / (PER_LETTER * max(map(len, where))))
-    one.set_xticks(list(where.values()), list(where) if lowest else [""] * len(where), size=max(5.0, size))
-    if result.study.figure.kind == "grouped":
-        one.tick_params(axis="x", length=0)
-        for left, right in itertools.pairwise(ends):
-            one.axvline((left + right) / 2, color=PALE, linewidth=0.8)
-    elif not lowest:
-        one.tick_params(axis="x", length=0)
+def _draw(axes: Axes, panel: Panel, bounds: tuple[float, float], ordered: bool, counts: bool) -> None:
+    if ordered:
+        _lines(axes, panel, bounds)
+    for place_, row in enumerate(panel.rows):
+        _ours(axes, place_, row, bounds)
+        _paper(axes, place_, row, bounds)
+        if counts and row.n and row.mean is not None:
+            axes.text(1.01, place_ + ABOVE, f"n = {row.n}", transform=axes.get_yaxis_transform(), size=6, color=GREY, va="center")
 
 
-def _slots(result: StudyResult, where, groups: int, place: int) -> tuple[list[float], float]:
-    """By series: the shift of its centre from the label's place; and the width of one slot. All in x units."""
-    series = result.study.axis(result.study.figure.series).labels if result.study.figure.series else ("",)
-    spread = 0.84 if result.study.figure.kind == "grouped" else 0.3 if groups == 1 else 0.44
-    slot = spread * at.spacing(where) / (len(series) * groups)
-    middle = (len(series) * groups - 1) / 2
-    return [(number * groups + place - middle) * slot for number in range(len(series))], slot
+def _lines(axes: Axes, panel: Panel, bounds: tuple[float, float]) -> None:
+    """Rows that are numbers in order are joined, ours and the paper's; the reference is at zero, and what is not known leaves a gap."""
+    ours = [row.mean if row.mean is not None else 0.0 if row.word.startswith("reference") else np.nan for row in panel.rows]
+    papers = [np.nan if row.printed is None or not bounds[0] <= row.printed <= bounds[1] else row.printed for row in panel.rows]
+    rows = np.arange(len(panel.rows))
+    axes.plot(ours, rows + ABOVE, color=OURS, linewidth=0.8, alpha=0.6, zorder=2)
+    axes.plot(papers, rows + BELOW, color=GREY, linewidth=0.7, linestyle=DASHED, alpha=0.7, zorder=2)
 
 
-def _draw(one: Axes, points: Sequence[Point], hollow: bool, slots, result: StudyResult, lowest: bool) -> None:
-    shifts, slot = slots
-    on_line = result.study.figure.kind == "line"  # then the mean stays on the line, and only its runs step aside
-    aside = -0.4 * slot
-    for series, shift in enumerate(shifts):
-        look = PAPER_LOOK if hollow and not result.study.figure.series else LOOKS[series % len(LOOKS)]
-        mine = [point for point in points if point.series == series]
-        if on_line:
-            xs = [point.x + shift for point in mine]
-            means = [float("nan") if point.mean is None else point.mean for point in mine]
-            one.plot(xs, means, color=look.colour, linewidth=1.0, linestyle=DASHED if hollow else "-", zorder=2)
-        for point in mine:
-            _draw_point(one, point, point.x + shift, (aside, 0.0) if on_line else (0.68 * aside, -0.35 * aside), look, hollow, lowest)
-
-
-def _draw_point(one: Axes, point: Point, x: float, shifts: tuple[float, float], look, hollow: bool, lowest: bool) -> None:
-    """One cell: its runs and its mean, each shifted from x by its part of `shifts`; or the word that explains its gap."""
-    if point.mean is None:
-        if lowest:
-            one.text(x, 0.03, point.gap, transform=one.get_xaxis_transform(), ha="center", va="bottom", size=6.5, color=GREY, rotation=90)
+def _ours(axes: Axes, place_: int, row: Row, bounds: tuple[float, float]) -> None:
+    y = place_ + ABOVE
+    if row.mean is None:
+        if row.word:
+            axes.text(0 if bounds[0] < 0 < bounds[1] else bounds[0], y, f" {row.word}", size=6, color=GREY, va="center", ha="left", style="italic")
         return
-    aside = x + shifts[0]
-    alone = len(point.runs) + len(point.collapsed) <= 1
-    if not alone:
-        face = "white" if hollow else look.colour
-        one.plot([aside] * len(point.runs), point.runs, linestyle="", marker="o", markersize=2.4, markerfacecolor=face,
-                 markeredgecolor=look.colour, markeredgewidth=0.5, alpha=0.75, zorder=3)
-    one.plot([aside] * len(point.collapsed), point.collapsed, linestyle="", marker="x", markersize=4, color=look.colour, zorder=3)
-    middle = x if alone and not point.collapsed else x + shifts[1]
-    if point.low is not None:
-        one.vlines(middle, point.low, point.high, color=look.colour, linewidth=1.1,
-                   linestyles=(0, (1, 1)) if point.over_pairs else "solid", zorder=3)
-    one.plot([middle], [point.mean], linestyle="", marker=look.marker, markersize=5, markerfacecolor="white" if hollow else look.colour,
-             markeredgecolor=look.colour if hollow else "white", markeredgewidth=1.1 if hollow else 0.5, zorder=4)
+    colour = TOLD if row.told else OURS
+    inside = [value for value in row.seeds if bounds[0] <= value <= bounds[1]]
+    axes.plot(inside, [y - 0.19] * len(inside), linestyle="", marker="|", markersize=3.6, color=GREY, alpha=0.8, zorder=3, markeredgewidth=0.7)
+    failed = [min(max(value, bounds[0]), bounds[1]) for value in row.failed]
+    axes.plot(failed, [y - 0.19] * len(failed), linestyle="", marker="x", markersize=3.4, color=TOLD, zorder=3, clip_on=False)
+    if not bounds[0] <= row.mean <= bounds[1]:
+        _beyond(axes, y, row.mean, bounds, colour)
+        return
+    if row.basis:
+        _interval(axes, y, row, bounds, colour)
+    axes.plot([row.mean], [y], marker="D" if row.told else "o", markersize=4.6, color=colour, markeredgecolor="white", markeredgewidth=0.5, zorder=5)
 
 
-def _break_marks(axes: Sequence[Axes]) -> None:
-    """Two slanted strokes where the axis is cut."""
-    upper, lower = axes
-    upper.spines["bottom"].set_visible(False)
-    style = {"marker": [(-1, -0.6), (1, 0.6)], "markersize": 7, "linestyle": "none", "color": "black", "mew": 0.8, "clip_on": False}
-    upper.plot([0], [0], transform=upper.transAxes, **style)
-    lower.plot([0], [1], transform=lower.transAxes, **style)
+def _interval(axes: Axes, y: float, row: Row, bounds: tuple[float, float], colour: str) -> None:
+    """The interval, with an arrow at each end that leaves the frame; dashed where it assumes equal scatter."""
+    low, high = max(row.low, bounds[0]), min(row.high, bounds[1])
+    style = "solid" if row.basis == "own" else (0, (2, 1.2))
+    axes.hlines(y, low, high, color=colour, linewidth=1.2, linestyles=style, zorder=4)
+    for end, limit, marker in ((row.low, bounds[0], "<"), (row.high, bounds[1], ">")):
+        if (end < limit) if marker == "<" else (end > limit):
+            axes.plot([limit], [y], marker=marker, markersize=4, color=colour, clip_on=False, zorder=4, markeredgewidth=0)
 
 
-def _legend(result: StudyResult, own: Sequence[Point], papers: Sequence[Point]) -> list[Line2D]:
-    figure_spec = result.study.figure
-    if figure_spec.series:
-        axis = result.study.axis(figure_spec.series)
-        handles = [key(f"{axis.title.lower()}: {label}", LOOKS[n % len(LOOKS)].marker, LOOKS[n % len(LOOKS)].colour)
-                   for n, label in enumerate(axis.labels) if any(point.series == n for point in (*own, *papers))]
+def _paper(axes: Axes, place_: int, row: Row, bounds: tuple[float, float]) -> None:
+    if row.printed is None or (row.word.startswith("reference") and row.printed == 0):
+        return
+    y = place_ + BELOW
+    if bounds[0] <= row.printed <= bounds[1]:
+        axes.plot([row.printed], [y], marker="o", markersize=4.2, markerfacecolor="white", color=GREY, markeredgewidth=1.0, zorder=4)
     else:
-        handles = [key("mean of this project", LOOKS[0].marker, LOOKS[0].colour, linestyle="-" if figure_spec.kind == "line" else "")]
-    if papers:
-        handles.append(key("paper (hollow)" if figure_spec.series else "paper", "o", GREY, hollow=True,
-                            linestyle=DASHED if figure_spec.kind == "line" else ""))
-    if any(len(p.runs) + len(p.collapsed) > 1 for p in (*own, *papers)):
-        handles.append(key("single run", "o", GREY, size=2.4))
-    if any(p.collapsed for p in own):
-        handles.append(key("collapsed or diverged run", "x", GREY, size=4))
-    if any(p.low is not None and not p.over_pairs for p in own):
-        handles.append(Line2D([], [], color=GREY, linewidth=1.1, label="95 % interval over seeds"))
-    if any(p.over_pairs for p in own):
-        handles.append(Line2D([], [], color=GREY, linewidth=1.1, linestyle=(0, (1, 1)), label="one run: 95 % over pairs"))
-    return handles
+        _beyond(axes, y, row.printed, bounds, GREY)
+
+
+def _beyond(axes: Axes, y: float, value: float, bounds: tuple[float, float], colour: str) -> None:
+    """A number beyond the frame: an arrow at the edge, and the number beside it."""
+    left = value < bounds[0]
+    step = 0.015 * (bounds[1] - bounds[0])
+    axes.plot([bounds[0] if left else bounds[1]], [y], marker="<" if left else ">", markersize=4.4, color=colour, clip_on=False, zorder=5,
+              markerfacecolor="white" if colour == GREY else colour)
+    axes.text(bounds[0] + 2 * step if left else bounds[1] - 2 * step, y, f"{value:+.1f}".replace("-", "−"), size=6.2, color=colour,
+              va="center", ha="left" if left else "right")
+
+
+def _line(result: StudyResult, found: Differences) -> str:
+    """What the symbols are, in one line above the panels."""
+    rows = found.rows
+    parts = [result.study.figure.caption.rstrip(".")] if result.study.figure.caption else []
+    parts.append("● ours, | one seed")
+    if any(row.told for row in rows):
+        parts.append("◆ told from the reference")
+    if any(row.printed is not None for row in rows):
+        parts.append("○ as the paper prints it")
+    if any(row.failed for row in rows):
+        parts.append("× collapsed or diverged")
+    if any(row.band is not None for row in rows):
+        parts.append(FROM_NOISE if found.from_noise else FROM_REFERENCE)
+    return "   ".join(parts)
+
+
+def _notes(result: StudyResult, found: Differences) -> list[str]:
+    said = []
+    if any(row.basis == "own" for row in found.rows):
+        said.append("Solid: the interval that a verdict is tested with.")
+    if any(row.basis == "equal scatter" for row in found.rows):
+        said.append("Dashed: below five seeds, assumes equal scatter of all rows; tells nothing.")
+    if any(row.word == "cannot act here" for row in found.rows):
+        said.append("Cannot act here: every number equals the reference's at this scale.")
+    if found.left_out:
+        said.append(f"Not run yet, and not drawn: {found.left_out} rows.")
+    shown = {row.n for row in found.rows if row.mean is not None}
+    if len(found.panels) > 1 and shown:
+        said.append(f"n = {min(shown)} seeds a row." if len(shown) == 1 else f"n = {min(shown)} to {max(shown)} seeds a row; the table has each.")
+    untrained = _untrained(result)
+    if untrained is not None:
+        said.append(f"Untrained, the encoder is {untrained:+.1f} points from the reference (dotted, where it is in the frame).".replace("-", "−"))
+    return said
+
+
+def _untrained(result: StudyResult) -> float | None:
+    """The untrained encoder's [CLS] less the reference's mean, for a table of average scores with a reference; else None."""
+    base = next((cell for cell in result.cells if cell.is_reference and cell.estimate.n), None)
+    if base is None or unit(base.metric) != SCORE or base.metric.task not in ("avg", "dev") or result.study.figure.base is not None:
+        return None
+    for run in base.runs:
+        if run.rows is not None:
+            rows = run.rows
+            found = rows[(rows["checkpoint"] == "untrained") & (rows["task"] == base.metric.task) & (rows["metric"] == "spearman_all")]
+            if len(found):
+                return float(found["value"].iloc[0]) - base.estimate.mean
+    return None

@@ -6,33 +6,44 @@ import numpy as np
 import pandas as pd
 
 from core.report.cells import StudyResult
+from core.report.quantities import decimals
 
 CHECKPOINTS = ("selected", "last")
 NO_ROWS = pd.DataFrame(  # stands for a run without a result
     {"checkpoint": [""], "task": [""], "metric": [""], "step": pd.array([pd.NA], dtype="Int64"), "value": [np.nan]}
 )
+CELL_COLUMNS = (
+    "mean", "interval_low", "interval_high", "interval_over", "n", "sd", "printed", "minus_printed", "reference", "difference",
+    "difference_low", "difference_high", "difference_n", "difference_basis", "told", "status", "missing", "collapsed", "diverged", "metric",
+    "unavailable", "source", "run_ids",
+)  # fmt: skip
 SPECTRUM = "singular_value_"  # hundreds of rows a run: they stay in the run's own file, as does the curve
 
 
 def cell_frame(result: StudyResult) -> pd.DataFrame:
-    """One row a cell, in the paper's order: axes, our number with its uncertainty, the paper's, and what stands behind it.
+    """One row a cell, in the paper's order: axes, our mean with its interval, the paper's number, the difference to the reference.
 
-    `interval` says what the interval is over (seeds or pairs); `vs_reference` columns are paired by seed, their interval is one of the
-    table's simultaneous ones and rests on `vs_reference_basis` (own scatter; or equal scatter, by which nothing is told); `published` is the paper's number and `difference` ours minus it.
+    `interval_over` says what the interval is over (seeds or pairs); `printed` is the paper's number and `minus_printed` ours less it.
+    `difference` is to the cell named in `reference`, paired by seed; its interval is the one that a verdict is tested with, on
+    `difference_n` seeds, or assumes equal scatter (`difference_basis`), by which nothing is `told`. Numbers have the decimals of the
+    table and two more.
     """
+    reference = next(("/".join(cell.cell.labels) for cell in result.cells if cell.is_reference), "")
     rows = []
     for cell in result.cells:
-        estimate, comparison = cell.estimate, cell.comparison
-        row: dict[str, object] = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True)}
+        estimate, comparison, places = cell.estimate, cell.comparison, decimals(cell.metric) + 2
+        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
+        numbers = {
+            "mean": estimate.mean, "interval_low": estimate.low, "interval_high": estimate.high, "sd": estimate.sd,
+            "printed": np.nan if cell.cell.published is None else cell.cell.published,
+            "minus_printed": np.nan if cell.difference is None else cell.difference,
+            "difference": 0.0 if cell.is_reference and estimate.n else comparison.difference,
+            "difference_low": comparison.low, "difference_high": comparison.high,
+        }
+        row |= {name: round(float(value), places) for name, value in numbers.items()}
         row |= {
-            "mean": estimate.mean, "interval_low": estimate.low, "interval_high": estimate.high,
-            "interval": cell.interval, "n": estimate.n, "sd": estimate.sd,
-            "published": np.nan if cell.cell.published is None else cell.cell.published,
-            "difference": np.nan if cell.difference is None else cell.difference,
-            "vs_reference": 0.0 if cell.is_reference and estimate.n else comparison.difference,
-            "vs_reference_low": comparison.low, "vs_reference_high": comparison.high,
-            "vs_reference_n": comparison.n, "vs_reference_basis": comparison.basis,
-            "distinguishable": "yes" if comparison.distinguishable else "no",
+            "interval_over": cell.interval, "n": estimate.n, "reference": reference if comparison.n or cell.is_reference else "",
+            "difference_n": comparison.n, "difference_basis": comparison.basis, "told": "yes" if comparison.distinguishable else "no",
             "status": cell.status, "missing": cell.count("missing") + cell.count("incomplete"),
             "collapsed": cell.count("collapsed"), "diverged": cell.count("diverged"),
             "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}", "unavailable": cell.unavailable,
@@ -40,7 +51,8 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
             "run_ids": " ".join(run.run_id for run in cell.runs),
         }
         rows.append(row)
-    return pd.DataFrame(rows)
+    columns = [axis.name for axis in result.study.axes]
+    return pd.DataFrame(rows)[[*columns, *CELL_COLUMNS]]
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:
@@ -52,7 +64,7 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     stored = ["checkpoint", "task", "metric", "step", "value"]
     heads, parts = {}, []
     for cell in result.cells:
-        labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True)}
+        labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         for run in cell.runs:
             if run.run_id in heads:
                 continue
@@ -70,6 +82,6 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     return ordered[[*columns, *stored]]
 
 
-def csv_text(frame: pd.DataFrame) -> str:
-    """A frame as CSV: eight significant digits, empty where there is no number, the same bytes on every machine."""
-    return frame.to_csv(index=False, lineterminator="\n", float_format="%.8g")
+def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:
+    """A frame as CSV: so many significant digits, empty where there is no number, the same bytes on every machine."""
+    return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")

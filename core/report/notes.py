@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping
 
 from core.report.cells import StudyResult
 from core.report.comparability import comparability
+from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.deviations import explained
 from core.spec.table import Metric
 
-PAPERS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "ours": "Our own"}
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
 
 
 def title(result: StudyResult) -> str:
     """Paper, table and caption."""
-    return f"{PAPERS[result.study.paper]} {result.study.title}: {result.study.caption}"
+    return f"{result.study.paper_name} {result.study.title}: {text_here(result.study.caption, result)}"
 
 
 def setting(result: StudyResult) -> str:
@@ -64,12 +64,26 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
     return any(cell.metric.task == metric.task for cell in result.cells)
 
 
+def of_runs(result: StudyResult) -> tuple[str, ...]:
+    """What is to be known of these runs: baselines, comparability, missing, diverged and collapsed ones, mixed environments and origins."""
+    named = [said for said in (stand_in(result),) if said]
+    return (*named, *_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result))
+
+
+def of_paper(result: StudyResult) -> tuple[str, ...]:
+    """What is to be known of the paper's table and its code, at their own scale: the study's own reservations."""
+    return result.study.footnotes
+
+
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """Baselines, comparability, missing, diverged and collapsed runs, mixed environments and origins, the study's own reservations, and
-    what the D-numbers stand for that these, the table's labels and the claims' notes name."""
-    notes = (*_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result), *result.study.footnotes)
+    """First what is of these runs, then what is of the paper, then what the D-numbers of both stand for."""
+    return (*of_runs(result), *of_paper(result), *meanings(result))
+
+
+def meanings(result: StudyResult) -> tuple[str, ...]:
+    """What the D-numbers stand for that the notes, the table's labels and the claims' notes name."""
     labels = [label for axis in result.study.axes for label in axis.labels]
-    return (*notes, *explained(*notes, *labels, *(claim.note for claim in result.study.claims)))
+    return explained(*of_runs(result), *of_paper(result), *labels, *(claim.note for claim in result.study.claims))
 
 
 def _about_scale(result: StudyResult) -> Iterator[str]:

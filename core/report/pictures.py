@@ -1,133 +1,161 @@
-"""Figures that are not a score by an axis: bars, ranked differences, single runs in strips, learning curves, spectra."""
+"""Figures that are no difference to a reference: levels by row, one configuration's seeds, learning curves, spectra."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from core.report.cells import CellResult, StudyResult
+from core.report.cells import CellResult, RunResult, StudyResult
+from core.report.findings import of_curves, of_noise, of_spectra
+from core.report.findings import of_levels as said_of_levels
+from core.report.naming import label_here
 from core.report.quantities import curve, spectrum, unit
-from core.report.sheet import LEFT, key, name_of_numbers, notes_of, place, sheet, watermark
-from core.report.style import GREY, LOOKS, PALE
+from core.report.sheet import notes_of, place, room, sheet, wrapped
+from core.report.style import DASHED, GREY, LOOKS, OURS, PALE
 
-PER_ROW = 0.2  # inches a horizontal bar
-PER_LETTER, AROUND = 0.063, 0.2  # inches of a row's name, and beside it
+PER_ROW = 0.235  # inches
 STEPS_DOWN = 50  # of a run's own spectrum that are drawn: the paper draws about as many of 768
-OURS = LOOKS[0].colour
+NAMED_INDEX = 10  # of a run's own spectrum: what the title speaks of
+DODGED = 0.05  # of the panel's height: labels of lines that end closer are moved apart
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+
+
+def of_levels(result: StudyResult) -> Figure:
+    """The study's figure, of whatever kind, where there is no base to take differences from."""
+    kind = result.study.figure.kind
+    draw = learning_curves if kind == "curve" else spectra if kind == "spectrum" else strip if kind == "strip" else bars
+    return draw(result)
 
 
 def bars(result: StudyResult) -> Figure:
     """One row a cell, in table order: mean, interval and single runs, with the paper's number hollow."""
-    cells = [cell for cell in _averages(result) if cell.estimate.n or cell.cell.published is not None]
-    printed = any(cell.cell.published is not None for cell in cells)
-    legend = [key("mean of this project", "o", OURS), key("single run", "o", GREY, size=2.4)]
-    legend += [key("paper", "o", GREY, hollow=True)] if printed else []
-    drawn, axes = _rows(result, cells, legend, notes_of(result))
+    cells = [cell for cell in result.cells if cell.estimate.n]
+    names = ["/".join(label_here(label, result) for label in cell.cell.labels) for cell in cells]
+    finding = said_of_levels([cell.estimate.mean for cell in cells], [cell.cell.published for cell in cells], unit(result.study.metric))
+    line = f"{result.study.figure.caption}   ● ours, | one seed, line: 95 % interval of the mean   ○ as the paper prints it"
+    made = sheet(result, finding, line, notes_of(result), height=0.12 + PER_ROW * len(cells), left=room(names), right=0.36)
+    axes = place(made.figure, made.boxes[0])
+    _rows(axes, names)
     for row, cell in enumerate(cells):
-        _row(axes, row, cell, lambda value: value)
+        values = [run.value for run in cell.runs if run.value is not None]
+        axes.plot(values, [row - 0.33] * len(values), linestyle="", marker="|", markersize=3.6, color=GREY, alpha=0.8, markeredgewidth=0.7)
+        if cell.interval == "seeds":
+            axes.hlines(row - 0.14, cell.estimate.low, cell.estimate.high, color=OURS, linewidth=1.2)
+        axes.plot([cell.estimate.mean], [row - 0.14], marker="o", markersize=4.6, color=OURS, markeredgecolor="white", markeredgewidth=0.5)
         if cell.cell.published is not None:
-            axes.plot([cell.cell.published], [row + 0.18], marker="o", markersize=5, markerfacecolor="white", color=GREY)
-    axes.set_xlabel(unit(result.study.metric))
-    return drawn
-
-
-def ranked(result: StudyResult) -> Figure:
-    """What each cell changes against the reference, seed by seed, the greatest loss first."""
-    reference = next(cell for cell in result.cells if cell.is_reference)
-    base = {run.seed: run.value for run in reference.runs if run.value is not None}
-    known = [cell for cell in result.cells if not cell.is_reference and _differences(cell, base)]
-    cells = sorted(known, key=lambda cell: float(np.mean(_differences(cell, base))), reverse=True)
-    legend = [key("mean difference", "o", OURS), key("one seed", "o", GREY, size=2.4),
-              Line2D([], [], color=OURS, linewidth=1.1, label="simultaneous interval"), key("told from zero", "D", LOOKS[4].colour)]
-    assumed = any(cell.comparison.basis == "equal scatter" for cell in cells)
-    notes = notes_of(result, f"Each is compared with {'/'.join(reference.cell.labels)} ({reference.estimate.mean:.2f}), seed by seed.",
-                     "Intervals below five seeds assume equal scatter and tell nothing." if assumed else "")
-    drawn, axes = _rows(result, cells, legend, notes)
-    axes.axvline(0, color="black", linewidth=0.7)
-    for row, cell in enumerate(cells):
-        found = _differences(cell, base)
-        told = cell.comparison.distinguishable
-        axes.plot(found, [row - 0.18] * len(found), linestyle="", marker="o", markersize=2.4, color=GREY, alpha=0.75)
-        if cell.comparison.basis:
-            axes.hlines(row, cell.comparison.low, cell.comparison.high, color=LOOKS[4].colour if told else OURS, linewidth=1.1)
-        axes.plot([np.mean(found)], [row], marker="D" if told else "o", markersize=5, color=LOOKS[4].colour if told else OURS, mec="white")
-    _clip(axes, [value for cell in cells for value in _differences(cell, base)])
-    axes.set_xlabel(f"difference, {unit(result.study.metric)}")
-    return drawn
+            axes.plot([cell.cell.published], [row + 0.2], marker="o", markersize=4.2, markerfacecolor="white", color=GREY, markeredgewidth=1.0)
+        axes.text(1.01, row - 0.14, f"n = {cell.estimate.n}", transform=axes.get_yaxis_transform(), size=6, color=GREY, va="center")
+    axes.set_xlabel(unit(result.study.metric), loc="left")
+    return made.figure
 
 
 def strip(result: StudyResult) -> Figure:
-    """Every run of every cell as a dot, with mean and standard deviation, beside the paper's runs."""
-    papers = [cell for cell in result.cells if cell.cell.published_runs]
-    legend = [key("one run", "o", OURS, size=4), key("mean ± one standard deviation", "|", "black", size=9)]
-    drawn, boxes = sheet(result, legend, notes_of(result), panels=2 if papers else 1, height=max(1.5, 0.42 * len(result.cells)),
-                         left=_room("/".join(cell.cell.labels) for cell in result.cells if len(result.cells) > 1))
-    groups = [(f"this project ({result.scale.name})", [(c, [r.value for r in c.runs if r.value is not None]) for c in result.cells])]
-    groups += [("paper: printed values of one configuration", [(c, list(c.cell.published_runs)) for c in papers])] if papers else []
-    for box, (name, cells) in zip(boxes, groups, strict=True):
-        axes = place(drawn, box)
-        for row, (_, values) in enumerate(cells):
-            if not values:
-                continue
-            mean, sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-            axes.plot(values, row + _beeswarm(values), linestyle="", marker="o", markersize=4, color=LOOKS[row % 7].colour, alpha=0.75)
-            axes.plot([mean], [row - 0.3], marker="|", markersize=9, color="black")
-            axes.hlines(row - 0.3, mean - sd, mean + sd, color="black", linewidth=0.9)
-            axes.text(mean, row - 0.36, f"{mean:.2f} ± {sd:.2f}, n = {len(values)}", ha="center", va="bottom", size=7)
-        axes.set_ylim(len(cells) - 0.3, -0.6)
-        labels = ["/".join(cell.cell.labels) for cell, _ in cells]
-        named = len(cells) > 1 and box is boxes[0]
-        axes.set_yticks(range(len(cells)), labels if named else [""] * len(cells), size=7)
-        axes.set_title(name, loc="left", pad=4)
-        axes.set_xlabel(unit(result.study.metric))
-        axes.grid(axis="x", color=PALE, linewidth=0.6)
-        axes.margins(x=0.12)
-    if result.scale.watermark:
-        watermark(drawn, boxes[0], result.scale.watermark)
-    return drawn
+    """Every run around the mean of its cell, and the paper's values of one configuration around theirs, on one axis."""
+    groups = []
+    for cell in result.cells:
+        values = [run.value for run in cell.runs if run.value is not None]
+        groups += [("/".join(cell.cell.labels) + ", ours", values, True)] if values else []
+        groups += [("as the paper prints it", list(cell.cell.published_runs), False)] if len(cell.cell.published_runs) > 1 else []
+    ours = next((values for _, values, own in groups if own and len(values) > 1), [0.0, 0.0])
+    finding = of_noise(ours, next((values for _, values, own in groups if not own), []))
+    made = sheet(result, finding, f"{result.study.figure.caption}   bar: one standard deviation (SD) to each side of the mean",
+                 notes_of(result), height=0.1 + 0.62 * len(groups), left=room([name for name, _, _ in groups]))
+    axes = place(made.figure, made.boxes[0])
+    _rows(axes, [name for name, _, _ in groups])
+    axes.axvline(0, color="black", linewidth=0.8)
+    for row, (_, values, own) in enumerate(groups):
+        centred, sd = np.array(values) - np.mean(values), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        axes.plot(centred, row - 0.22 + _beeswarm(centred), linestyle="", marker="o", markersize=4, color=OURS if own else GREY,
+                  markerfacecolor=OURS if own else "white", alpha=0.85)
+        axes.hlines(row + 0.12, -sd, sd, color="black", linewidth=1.1)
+        axes.text(0, row + 0.32, f"mean {np.mean(values):.2f}, SD {sd:.2f}, range {np.ptp(values):.1f}, n = {len(values)}", size=6.5, ha="center", va="center",
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})
+    axes.margins(x=0.06)
+    axes.set_xlabel("points around the mean", loc="left")
+    return made.figure
 
 
 def learning_curves(result: StudyResult) -> Figure:
     """The development score along training, a line for each cell with a run of its own: mean over seeds, and each seed pale."""
-    return _along(result, lambda run, _: curve(run.rows, result.aggregate), "optimiser step", "development score, Spearman × 100", log=False)
+
+    def ends(lines: Sequence[tuple[str, Mapping[float, float]]]) -> str:
+        return of_curves([(name, list(mean.values())[-1]) for name, mean in lines if mean])
+
+    steps = [curve(run.rows, result.aggregate).index.max() for run in result.runs if run.rows is not None]
+    whole = float(np.nanmax(steps)) if steps else 1.0
+    return _along(result, lambda run, _: curve(run.rows, result.aggregate), ends, "optimiser step", "development score, Spearman × 100", whole)
 
 
 def spectra(result: StudyResult) -> Figure:
     """Singular values of the development sentences' vectors by index, over the largest: mean over seeds, and each seed pale."""
 
-    def shares(run, checkpoint):
+    def shares(run: RunResult, checkpoint: str) -> dict[int, float]:
         values = spectrum(run.rows, checkpoint)[:STEPS_DOWN]
         return dict(enumerate(values / values[0], start=1)) if len(values) and values[0] > 0 else {}
 
-    return _along(result, shares, "index of the singular value", "share of the largest", log=True)
+    def left(lines: Sequence[tuple[str, Mapping[float, float]]]) -> str:
+        return of_spectra([(name, mean[NAMED_INDEX]) for name, mean in lines if NAMED_INDEX in mean], NAMED_INDEX)
+
+    width = max((len(spectrum(run.rows)) for run in result.runs if run.rows is not None), default=0)
+    return _along(result, shares, left, "index of the singular value", "share of the largest", float(width), log=True)
 
 
-def _along(result: StudyResult, points: Callable, x_name: str, y_name: str, log: bool) -> Figure:
-    cells = _distinct(result)
-    legend = [key(_name(result, cell), LOOKS[n % 7].marker, LOOKS[n % 7].colour, linestyle="-") for n, cell in enumerate(cells)]
-    drawn, boxes = sheet(result, legend, notes_of(result))
-    axes = place(drawn, boxes[0])
-    for number, cell in enumerate(cells):
-        look = LOOKS[number % 7]
-        found = [dict(points(run, cell.metric.checkpoint)) for run in cell.runs if run.rows is not None]
-        found = [one for one in found if one]
-        for one in found:
-            axes.plot(list(one), list(one.values()), color=look.colour, linewidth=0.5, alpha=0.4)
+def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str, y_name: str, whole: float, log: bool = False) -> Figure:
+    """Lines of means over seeds, named where they end; each seed's own line is pale. The paper's are dashed, at their shares of `whole`."""
+    lines, labels = [], []
+    for cell in _distinct(result):
+        found = [one for run in cell.runs if run.rows is not None for one in (dict(points(run, cell.metric.checkpoint)),) if one]
         common = sorted(set.intersection(*(set(one) for one in found))) if found else []
-        means = [float(np.mean([one[x] for one in found])) for x in common]
-        axes.plot(common, means, color=look.colour, linewidth=1.4, marker=look.marker, markersize=3.5, markevery=max(1, len(common) // 12))
+        labels.append(_series(result, cell))
+        lines.append((_name(result, cell), {x: float(np.mean([one[x] for one in found])) for x in common}, found))
+    line = f"{result.study.figure.caption}   thick: mean over seeds   thin: one seed"
+    line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if result.study.figure.curves else ""
+    names = [f"{name} (n = {len(found)})" for name, _, found in lines]
+    made = sheet(result, finding([(name, mean) for name, mean, _ in lines]), line, notes_of(result), left=0.62,
+                 right=0.2 + max((0.058 * len(name) for name in names), default=0), height=2.7)
+    axes = place(made.figure, made.boxes[0])
+    for number, (_, mean, found) in enumerate(lines):
+        look, dashes = LOOKS[number % len(LOOKS)], DASHES[number // len(LOOKS) % len(DASHES)]
+        for one in found:
+            axes.plot(list(one), list(one.values()), color=look.colour, linewidth=0.4, alpha=0.3)
+        axes.plot(list(mean), list(mean.values()), color=look.colour, linewidth=1.5, linestyle=dashes, marker=look.marker, markersize=3.4,
+                  markevery=max(1, len(mean) // 10))
+        papers = result.study.figure.curves.get(labels[number], ())
+        axes.plot([share * whole for share, _ in papers], [y for _, y in papers], color=look.colour, linewidth=0.8, linestyle=DASHED,
+                  marker=look.marker, markersize=3.0, markerfacecolor="white", markevery=max(1, len(papers) // 16))
     if log:
         axes.set_yscale("log")
     axes.grid(axis="y", color=PALE, linewidth=0.6)
-    axes.set_xlabel(x_name)
-    name_of_numbers(drawn, boxes[0], y_name)
-    if result.scale.watermark:
-        watermark(drawn, boxes[0], result.scale.watermark)
-    return drawn
+    axes.set_xlabel(x_name, loc="left")
+    axes.set_ylabel(y_name)
+    _name_ends(axes, [(names[n], mean, LOOKS[n % len(LOOKS)].colour) for n, (_, mean, _) in enumerate(lines) if mean])
+    return made.figure
+
+
+def _name_ends(axes: Axes, lines: Sequence[tuple[str, Mapping[float, float], str]]) -> None:
+    """Each line's name at its end, moved apart where ends are near each other."""
+    axes.autoscale_view()  # limits are set lazily, and the ends are placed by them
+    to_axes = axes.transData + axes.transAxes.inverted()
+    ends = sorted((float(to_axes.transform((list(mean)[-1], list(mean.values())[-1]))[1]), name, colour, mean) for name, mean, colour in lines)
+    heights = [end for end, *_ in ends]
+    for n in range(1, len(heights)):
+        heights[n] = max(heights[n], heights[n - 1] + DODGED)
+    for n in reversed(range(len(heights))):
+        heights[n] = min(heights[n], 1.0 if n == len(heights) - 1 else heights[n + 1] - DODGED)
+    for height, (end, name, colour, _) in zip(heights, ends, strict=False):
+        axes.annotate(name, xy=(1.0, end), xytext=(1.02, height), xycoords="axes fraction", textcoords="axes fraction", size=6.5, va="center",
+                      color="#333333", arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0})
+
+
+def _rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_ylim(len(names) - 0.45, -0.55)
+    axes.set_yticks(range(len(names)), [wrapped(name) for name in names], size=7)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", color=PALE, linewidth=0.6)
 
 
 def _distinct(result: StudyResult) -> list[CellResult]:
@@ -142,71 +170,15 @@ def _distinct(result: StudyResult) -> list[CellResult]:
 def _name(result: StudyResult, cell: CellResult) -> str:
     series = result.study.figure.series
     places = [n for n, axis in enumerate(result.study.axes) if series is None or axis.name == series]
-    return "/".join(cell.cell.labels[n] for n in places)
+    return "/".join(label_here(cell.cell.labels[n], result) for n in places)
 
 
-def _room(names: Iterable[str]) -> float:
-    """Inches that the names of rows need on the left."""
-    return max(LEFT, AROUND + PER_LETTER * max(map(len, names), default=0))
-
-
-def _rows(result: StudyResult, cells: Sequence[CellResult], legend, notes) -> tuple[Figure, Axes]:
-    """A figure with a row for each cell, the first at the top."""
-    drawn, boxes = sheet(result, legend, notes, height=0.3 + PER_ROW * len(cells), left=_room(_label(result, cell) for cell in cells))
-    axes = place(drawn, boxes[0])
-    axes.set_yticks(range(len(cells)), [_label(result, cell) for cell in cells], size=7)
-    axes.set_ylim(len(cells) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color=PALE, linewidth=0.6)
-    if result.scale.watermark:
-        watermark(drawn, boxes[0], result.scale.watermark)
-    return drawn, axes
-
-
-def _averages(result: StudyResult) -> list[CellResult]:
-    """The cells, of those by task only the averages where there are any."""
-    if result.study.tasks is None:
-        return list(result.cells)
-    task = result.study.axes.index(result.study.axis("task"))
-    return [cell for cell in result.cells if cell.cell.labels[task] == "avg"] or list(result.cells)
-
-
-def _label(result: StudyResult, cell: CellResult) -> str:
-    """The cell's labels, without the task where it is the average."""
-    return "/".join(label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True) if (axis.name, label) != ("task", "avg"))
-
-
-def _row(axes: Axes, row: int, cell: CellResult, shift) -> None:
-    if not cell.estimate.n:
-        if cell.unavailable == "" or not cell.cell.copied:
-            axes.text(0.01, row, "n/a" if cell.unavailable else cell.status, transform=axes.get_yaxis_transform(), va="center",
-                      size=6.5, color=GREY)
-        return
-    values = [shift(run.value) for run in cell.runs if run.value is not None]
-    axes.plot(values, [row - 0.18] * len(values), linestyle="", marker="o", markersize=2.4, color=GREY, alpha=0.75)
-    if cell.interval == "seeds":
-        axes.hlines(row, shift(cell.estimate.low), shift(cell.estimate.high), color=OURS, linewidth=1.1)
-    axes.plot([shift(cell.estimate.mean)], [row], marker="o", markersize=5, color=OURS, markeredgecolor="white")
-
-
-def _differences(cell: CellResult, base: Mapping[int, float]) -> list[float]:
-    return [run.value - base[run.seed] for run in cell.runs if run.value is not None and run.seed in base]
-
-
-def _clip(axes: Axes, values: Sequence[float]) -> None:
-    """x limits around the single values, so that an interval of few seeds does not flatten everything."""
-    if values:
-        low, high = min(0.0, *values), max(0.0, *values)
-        room = 0.12 * max(high - low, 1.0)
-        axes.set_xlim(low - room, high + room)
+def _series(result: StudyResult, cell: CellResult) -> str:
+    """The cell's label along the figure's series, as the study has it."""
+    return next((label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False) if axis.name == result.study.figure.series), "")
 
 
 def _beeswarm(values: Sequence[float]) -> np.ndarray:
     """Small vertical shifts by rank, so that runs with nearly the same score are both seen."""
     order = np.argsort(np.argsort(values))
-    return 0.3 * ((order % 3) - 1) / 2.0
-
-
-DRAWN: Mapping[str, Callable[[StudyResult], Figure]] = {
-    "bars": bars, "ranked": ranked, "strip": strip, "curve": learning_curves, "spectrum": spectra,
-}
+    return 0.22 * ((order % 3) - 1) / 2.0

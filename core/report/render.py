@@ -8,21 +8,24 @@ import multiprocessing
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
 from core.report.comparability import comparability_frame, judged
-from core.report.figures import figure
+from core.report.figures import figure, finding
 from core.report.frames import cell_frame, csv_text, run_frame
-from core.report.page import Section, page, summary_markdown
-from core.report.signflip import NOISE, noise_sd, sentences
-from core.report.style import drawing, pdf_bytes, pixels, png_bytes, webp_bytes
+from core.report.notes import title
+from core.report.page import Section, gathered_page, page_files
+from core.report.signflip import NOISE, noise_sd
+from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
+from core.report.verdicts import settled_once
+from core.spec.deviations import explanations
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 
@@ -43,10 +46,10 @@ class RenderSummary:
 
 
 class Picture(NamedTuple):
-    """A figure: its files by name, and what the page shows of it."""
+    """A figure: its files by name, and its text as an element of the page."""
 
     files: dict[str, bytes]
-    webp: bytes
+    svg: str
 
 
 def render(
@@ -67,7 +70,7 @@ def render(
     with _abandoned_on_error(elsewhere):
         for study in studies:
             found = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
-            result = judged(found)
+            result = settled_once(judged(found))
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
@@ -89,7 +92,7 @@ def render(
             picture = drawn() if drawn is not None else None
             if picture is not None:
                 _write_all(pictures, picture.files)
-            sections.append(Section(result=result, picture=picture and picture.webp))
+            sections.append(Section(result=result, picture=picture and picture.svg))
     return RenderSummary(lines=lines, missing=len(missing), published=len(published), sections=sections)
 
 
@@ -123,7 +126,7 @@ def gathered(
     loaded: dict = {}
     noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
     found = [
-        judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise))
+        settled_once(judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)))
         for study in studies
     ]
     return [Section(result=result, picture=None) for result in found]
@@ -137,26 +140,30 @@ def _noise(studies: Sequence[Study], profile: str, scale: Scale, sources: Source
     return noise_sd(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded))
 
 
-def render_page(sections: Sequence[Section], others: Sequence[Sequence[Section]], results_dir: Path) -> list[str]:
-    """Write report.html, summary.md, claims.csv and comparability.csv of one scale and profile; `others` are the same studies under each other profile.
+def render_index(studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], store, results_dir: Path, figures_dir: Path) -> list[str]:
+    """Write the one page over all scales and profiles into results_dir, its README.md and CSV files, and each edition's claims.csv and
+    comparability.csv.
 
-    What was written, one line each; nothing without a section.
+    `studies` are all there are, `sections` those that are begun by scale and profile. What was written, one line each.
     """
-    if not sections:
+    page = gathered_page(studies, sections)
+    if not page.begun:
         return []
-    beside = [
-        replace(one, others=tuple(other.result for some in others for other in some if other.result.study.name == one.result.study.name))
-        for one in sections
-    ]
-    results = [one.result for one in sections]
-    noise = sentences(results)
-    folder = Path(results_dir) / results[0].scale.name / results[0].profile
-    texts = {
-        "report.html": page(beside, noise), "summary.md": summary_markdown(beside, noise), "claims.csv": csv_text(claim_frame(results)),
-        "comparability.csv": csv_text(comparability_frame(results)),
-    }
-    _write_all(folder, {name: text.encode() for name, text in texts.items()})
-    return [f"{folder / name}" for name in texts]
+    texts = page_files(page, Path(results_dir), Path(figures_dir), functools.partial(_run_file, store), explanations())
+    for edition in page.begun:
+        results = [one.result for one in edition.sections]
+        frames = {"claims.csv": claim_frame(results), "comparability.csv": comparability_frame(results)}
+        texts |= {f"{edition.scale}/{edition.profile}/{name}": csv_text(frame, digits=6) for name, frame in frames.items()}
+    _write_all(Path(results_dir), {name: text.encode() for name, text in texts.items()})
+    return [f"{Path(results_dir) / name}" for name in ("index.html", "README.md", "claims.csv")]
+
+
+def _run_file(store, run) -> Path | None:
+    """The file of a run: one's own before the published one; None where it is in neither folder by itself."""
+    for root in (store.root, store.published):
+        if root is not None and (path := Path(root) / "runs" / f"{run.run_id}.parquet").exists():
+            return path
+    return None
 
 
 def _table_files(result: StudyResult) -> dict[str, bytes]:
@@ -171,11 +178,12 @@ def _table_files(result: StudyResult) -> dict[str, bytes]:
 
 
 def _picture(result: StudyResult) -> Picture:
+    name = result.study.name
     with drawing():
         drawn = figure(result)
-        seen = pixels(drawn)
-        files = {f"{result.study.name}.png": png_bytes(seen), f"{result.study.name}.pdf": pdf_bytes(drawn)}
-    return Picture(files, webp_bytes(seen))
+        files = {f"{name}.png": png_bytes(pixels(drawn)), f"{name}.pdf": pdf_bytes(drawn)}
+        words = f"{title(result)}. {finding(drawn)}. The numbers are in the table below."
+        return Picture(files, svg_text(drawn, f"{name}-{result.scale.name}-{result.profile}", words))
 
 
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:

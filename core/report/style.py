@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import io
+import re
+from html import escape
 from typing import NamedTuple
 
 import matplotlib
@@ -27,7 +29,10 @@ LOOKS = (
     Look("#D55E00", "v"), Look("#56B4E9", "P"), Look("#000000", "X"),
 )
 GREY = "#555555"
-PALE = "#DDDDDD"
+PALE = "#E3E3E3"
+BAND = "#E8EEF6"
+OURS, TOLD = LOOKS[0].colour, LOOKS[4].colour
+DASHED = (0, (4, 2))
 
 RC = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters everywhere
@@ -47,6 +52,7 @@ RC = {
     "legend.frameon": False,
     "pdf.fonttype": 42,  # letters stay letters: searchable, and accepted by publishers
     "svg.hashsalt": "figure",
+    "svg.fonttype": "none",  # the page's own letters
 }
 DPI = 200
 GREYS, TINTS = 32, 12  # of a picture: greys from black to white, and of each colour steps towards white
@@ -95,15 +101,36 @@ def png_bytes(picture: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def webp_bytes(picture: Image.Image) -> bytes:
-    """The same pixels as WebP, a quarter smaller: for the page, which browsers alone read."""
-    buffer = io.BytesIO()
-    picture.convert("RGB").save(buffer, format="webp", lossless=True, method=2)
-    return buffer.getvalue()
-
-
 def pdf_bytes(figure: Figure) -> bytes:
     """The figure as PDF, without date and version stamps."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
     return buffer.getvalue()
+
+
+THEME = {  # what the page's theme has in the place of a figure's colours
+    OURS.lower(): "ours", TOLD.lower(): "told", GREY.lower(): "soft", PALE.lower(): "line", BAND.lower(): "band", "#ffffff": "bg", "#000000": "ink",
+    "#333333": "ink", **{look.colour.lower(): f"hue{n}" for n, look in enumerate(LOOKS) if n not in (0, 4, 6)},
+}
+
+
+def svg_text(figure: Figure, name: str, words: str) -> str:
+    """The figure as an <svg> element for a page: colours are the theme's, every id begins with `name`, `words` say what it shows.
+
+    Numbers of points are cut to two decimals and nothing refers to a file.
+    """
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|\s*<\?xml.*?\?>|<!DOCTYPE.*?>|<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+    text = re.sub(r"#[0-9a-fA-F]{6}(?![0-9a-zA-Z])", lambda found: f"var(--{THEME[found[0].lower()]})" if found[0].lower() in THEME else found[0], text)
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", text))
+    text = re.sub(r' id="([^"]+)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    text = re.sub(r'xlink:href="#', f'href="#{name}-', text)
+    text = re.sub(r"\bfont: ([\d.]+px) [^;\"]*", r"font-size: \1", text)  # the page's letters, in the figure's size
+    text = re.sub(r"\s*\n\s*", " ", text)
+    width, height = (f"{inches * 72:.0f}" for inches in figure.get_size_inches())
+    head = f'<svg role="img" aria-label="{escape(words, quote=True)}" viewBox="0 0 {width} {height}" class="figure">'
+    return re.sub(r"<svg [^>]*>", lambda _: head, text.strip(), count=1)

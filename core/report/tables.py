@@ -8,21 +8,24 @@ from tabulate import tabulate
 
 from core.report import claims
 from core.report.cells import CellResult, StudyResult
-from core.report.notes import footnotes, reading, setting, title
+from core.report.naming import label_here, text_here
+from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
 from core.report.quantities import decimals
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim
 
 SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
-LINES = ("ours", "paper", "difference")
+LINES = ("ours", "paper", "ours − paper")
+TESTED = "the interval of the difference, paired by seed, that its claim is tested with (no claim: simultaneous over the table)"
 MARKS = {
-    "▲": "higher than the reference: zero lies outside the interval of the difference, paired by seed and simultaneous over the table",
-    "▼": "lower than the reference: zero lies outside the interval of the difference, paired by seed and simultaneous over the table",
+    "▲": f"higher than the reference: zero lies outside {TESTED}",
+    "▼": f"lower than the reference: zero lies outside {TESTED}",
     "†": "the reference: the others are compared with it",
     "‡": "a collapsed or diverged run is among them; without a number of its own it counts as the worst that there is",
     "§": "one run: no spread over seeds is known; an interval in brackets is a bootstrap over its test pairs",
 }
 BOLD = "bold: the best, told from every other cell (the same rule, simultaneous over all pairs)"
+OF_PAPER = "On the paper and its code, at their own scale"
 PLAIN_MARKS = {"†": "the reference: the others are compared with it, and no difference can be told from zero"}
 
 # One character at a time, so that nothing is escaped twice.
@@ -32,9 +35,9 @@ LATEX = str.maketrans({
     "±": r"$\pm$", "−": "$-$", "—": "---", "–": "--", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
     "…": r"\ldots{}", "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "“": "``", "”": "''", "’": "'",
     "≈": r"$\approx$", "τ": r"$\tau$", "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$",
-    "‡": r"$^{\ddagger}$", "§": r"$^{\S}$",
+    "‡": r"$^{\ddagger}$", "§": r"$^{\S}$", "[": "{[}", "]": "{]}",  # behind a row's end a bare bracket is its option
 })
-MARKDOWN = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "<": "&lt;", "`": r"\`"})
+MARKDOWN = str.maketrans({"|": r"\|", "*": r"\*", "_": r"\_", "<": r"\<", "`": r"\`"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ def grid(result: StudyResult) -> Grid:
     if study.columns is None:
         rows = study.axis(study.rows)
         body = [
-            (Entry(label), *(_entry(_only(result, {rows.name: label}), line, result) for line in lines)) for label in rows.labels
+            (Entry(label_here(label, result)), *(_entry(_only(result, {rows.name: label}), line, result) for line in lines))
+            for label in rows.labels
         ]
         return Grid((rows.title, *lines), tuple(body), 1, ())
     columns = study.axis(study.columns)
@@ -76,10 +80,11 @@ def grid(result: StudyResult) -> Grid:
             for label in columns.labels:
                 labels = {columns.name: label} | ({study.rows: group} if group is not None else {})
                 entries.append(_entry(_only(result, labels), line, result))
-            lead = [] if group is None else [Entry(group if line == shown[0] else "")]
+            lead = [] if group is None else [Entry(label_here(group, result) if line == shown[0] else "")]
             body.append((*lead, Entry(line), *entries))
     headers = (columns.title,) if study.rows is None else (study.axis(study.rows).title, columns.title)
-    return Grid((*headers, *columns.labels), tuple(body), len(headers), tuple(breaks))
+    shown = (label_here(label, result) for label in columns.labels)
+    return Grid((*headers, *shown), tuple(body), len(headers), tuple(breaks))
 
 
 def _lines(result: StudyResult, axis: str | None, group: str | None, lines: tuple[str, ...]) -> tuple[str, ...]:
@@ -95,7 +100,9 @@ def markdown(result: StudyResult) -> str:
     align = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
     body = tabulate(rows, [_md(h) for h in table.headers], tablefmt="pipe", colalign=align, disable_numparse=True)
     watermark = [f"**{_md(result.scale.watermark)}**", ""] if result.scale.watermark else []
-    notes = [f"- {_md(note)}" for note in (*marks(result, table), *footnotes(result))]
+    notes = [f"- {_md(note)}" for note in (*marks(result, table), *of_runs(result))]
+    if of_paper(result):
+        notes += ["", f"{OF_PAPER}:", "", *(f"- {_md(note)}" for note in (*of_paper(result), *meanings(result)))]
     text = [f"# {_md(title(result))}", "", _md(setting(result)), "", *watermark, _md(reading(result)), "", body, "", *notes, *_claims(result)]
     return "\n".join(text).rstrip() + "\n"
 
@@ -106,12 +113,12 @@ def _claims(result: StudyResult) -> list[str]:
     if not found:
         return []
     rows = [
-        [one.claim.key, _md(one.claim.text), _md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"), claims.measured(one),
+        [one.claim.key, _md(text_here(one.claim.text, result)), _md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"), claims.measured(one),
          claims.printed(one)]
         for one in found
     ]
     body = tabulate(rows, ["claim", "it says", "verdict", "effect", "as printed"], tablefmt="pipe", disable_numparse=True)
-    notes = [f"- {one.claim.key}: {_md(text)}" for one in found for text in (_quoted(one.claim), one.claim.note) if text]
+    notes = [f"- {one.claim.key}: {_md(text)}" for one in found for text in (text_here(_quoted(one.claim), result), one.claim.note) if text]
     return ["", "## Claims", "", body, "", _md(claims.READING), "", _md(claims.of_scale(result)), "", *notes]
 
 
@@ -127,26 +134,31 @@ def _quoted(claim: Claim) -> str:
 
 
 def latex(result: StudyResult) -> str:
-    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs and amssymb."""
+    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs, amssymb and adjustbox.
+
+    A table that is too wide or too tall is scaled to fit; the notes stand behind the float, since they may be longer than a page.
+    """
     table = grid(result)
     lines = [
-        r"% needs \usepackage{booktabs,amssymb}",
-        r"\begin{table}[t]", r"\centering\small",
+        r"% needs \usepackage{booktabs,amssymb,adjustbox}",
+        r"\begin{table}[tp]", r"\centering\small",
         rf"\caption{{{_tex(title(result))}. {_tex(setting(result))}. {_tex(reading(result))}}}",
         rf"\label{{tab:{''.join(c if c.isalnum() else '-' for c in result.study.name)}-{result.scale.name}-{result.profile}}}",
     ]
     if result.scale.watermark:
         lines.append(rf"\textbf{{{_tex(result.scale.watermark)}}}\par\smallskip")
     lines += [
+        r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
         rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}", r"\toprule",
         " & ".join(_tex(header) for header in table.headers) + r" \\", r"\midrule",
     ]
     for place, row in enumerate(table.rows):
         lines += [r"\addlinespace"] if place in table.breaks else []
         lines.append(" & ".join(rf"\textbf{{{_tex(e.text)}}}" if e.bold else _tex(e.text) for e in row) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize"]
-    lines += [rf"{_tex(note)}\par" for note in (*marks(result, table), *footnotes(result))]
-    return "\n".join([*lines, r"\end{minipage}", r"\end{table}"]) + "\n"
+    lines += [r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", r"\end{table}", r"\begingroup\footnotesize\raggedright"]
+    notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result), *meanings(result))
+    lines += [rf"\noindent {_tex(note)}\par" for note in notes]
+    return "\n".join([*lines, r"\endgroup"]) + "\n"
 
 
 def marks(result: StudyResult, table: Grid) -> tuple[str, ...]:
@@ -173,7 +185,7 @@ def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:
     places = decimals(cell.metric)
     if line == "paper":
         return Entry("" if cell.cell.published is None else number(cell.cell.published, places=places))
-    if line == "difference":
+    if line == "ours − paper":
         return Entry("" if cell.difference is None else number(cell.difference, signed=True, places=places))
     if not cell.estimate.n:
         return Entry({"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}.get(cell.status, "—"))

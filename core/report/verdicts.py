@@ -7,7 +7,7 @@ asked at fixed numbers of seeds (`core.report.sequential`); the interval that is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -79,9 +79,16 @@ def verdicts(result: StudyResult, *, noise: float | None = None, not_comparable:
 
     `noise` is the SD of one run in the noise study, for the chances. With `not_comparable` (why) no claim has another outcome.
     """
+    if result.verdicts is not None and noise is None and not not_comparable:
+        return result.verdicts
     readings, noise = Readings(result), result.noise if noise is None else noise
     reason = not_comparable or result.not_comparable
     return tuple(_verdict(claim, readings, noise, reason) for claim in result.study.claims)
+
+
+def settled_once(result: StudyResult) -> StudyResult:
+    """The result with its verdicts, so that whoever asks for them again need not wait."""
+    return replace(result, verdicts=verdicts(result))
 
 
 def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str) -> Verdict:

@@ -89,8 +89,11 @@ def parse(argv: list[str]) -> Options:
         raise UserError("--budget is what --resolve may spend; add --resolve or leave it out.")
     if given.verify_published:
         _check_verify(given)
+    if given.publish and given.mode == "render" and not given.all:
+        raise UserError("--publish with --regenerate-figures draws everything that is published; add --all.")
     if given.mode != "train":
-        for wrong, name in ((given.force, "--force"), (given.publish, "--publish"), (given.cluster, "--cluster")):
+        publish = given.publish and given.mode != "render"
+        for wrong, name in ((given.force, "--force"), (publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
                 raise UserError(f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out.")
     if given.cell and given.mode in ("list", "fields", "render"):
@@ -161,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cell", action="append", default=[], metavar="LABEL",
                         help="only the cells of this row or column, or the one named by all its labels, such as half/512; the table stays whole")
     parser.add_argument("--use-published", action="store_true", help="count published runs as done")
-    parser.add_argument("--publish", action="store_true", help="copy the finished runs into results/published")
+    parser.add_argument("--publish", action="store_true", help="pack the finished runs into results/published and draw what is published anew; with --regenerate-figures draw alone")
     parser.add_argument("--force", action="store_true", help="train again what is there")
     parser.add_argument("--keep-models", action="store_true",
                         help="leave each run's selected checkpoint in results/models, as transformers and sentence-transformers load it")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.data import sources as finding
 from core.runner.cli import Options
+from core.runner.compare import repeats
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
@@ -26,48 +27,62 @@ class Drawing:
         self.figures = figures
 
     def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
-        """Draw studies, and with --all the page over them, beside the other profiles where those are begun; the exit status."""
+        """Draw studies, and with --all the page, over every scale and profile that is begun; the exit status."""
         sections = self.render(studies, scale, found, seeds)
         if not self.options.all:
             for section in sections:
                 print(importlib.import_module("core.report.terminal").terminal(section.result))
         if self.options.all:
-            others = [self.gathered(studies, scale, found, seeds, name) for name in PROFILES if name != self.profile]
-            self.pages(sections, others)
+            self.page(studies, {(scale.name, self.profile): sections})
         return 0
 
-    def gathered(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str) -> list:
-        """The sections of a profile that is only shown beside another: nothing is drawn."""
+    def gathered(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]) -> dict[tuple[str, str], list]:
+        """The sections by scale and profile: those that are drawn, and all others that are begun, without a figure."""
         report = importlib.import_module("core.report.render")
-        begun = self.begun(studies, profile, scale, found, seeds)
-        return report.gathered(begun, profile, scale, found.sources, seeds, self.store)
+        found = {}
+        for scale in SCALES.values():
+            sources = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
+            for profile in PROFILES if sources is not None else ():
+                if (scale.name, profile) in drawn:
+                    found[scale.name, profile] = drawn[scale.name, profile]
+                    continue
+                seeds = self.options.seeds or scale.seeds
+                begun = self.begun(studies, profile, scale, sources, seeds)
+                found[scale.name, profile] = report.gathered(begun, profile, scale, sources.sources, seeds, self.store)
+        return found
 
     def redraw(self, studies: list[Study]) -> int:
         """Draw every study of every scale and profile that is begun; the exit status."""
         print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
         known = finding.recorded(self.store)
+        drawn: dict[tuple[str, str], list] = {}
         for scale in SCALES.values():
             found = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
-            if found is None:
-                continue
-            self.redraw_scale(studies, scale, found, self.options.seeds or scale.seeds)
+            if found is not None:
+                drawn |= self.drawn(studies, scale, found, self.options.seeds or scale.seeds)
+        self.page(studies, drawn, known)
         return 0
 
     def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
-        """Draw every study of a scale that is begun, under each profile, and the pages over them; the exit status."""
+        """Draw every study of a scale that is begun, under each profile, and the page over all that is begun; the exit status."""
+        self.page(studies, self.drawn(studies, scale, found, seeds))
+        return 0
+
+    def drawn(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> dict[tuple[str, str], list]:
+        """The sections of a scale by scale and profile, drawn."""
         drawn = {}
         for profile in PROFILES if self.options.profile is None else (self.options.profile,):
             begun = self.begun(studies, profile, scale, found, seeds)
-            drawn[profile] = self.render(begun, scale, found, seeds, profile) if begun else []
+            drawn[scale.name, profile] = self.render(begun, scale, found, seeds, profile) if begun else []
         if not any(drawn.values()):
             print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")
-        for profile, sections in drawn.items():
-            self.pages(sections, [other for name, other in drawn.items() if name != profile])
-        return 0
+        return drawn
 
-    def pages(self, sections: list, others: list[list]) -> None:
-        """Write the page over these studies; `others` holds their sections under each other profile."""
-        for line in importlib.import_module("core.report.render").render_page(sections, others, self.tables):
+    def page(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found] | None = None) -> None:
+        """Write the page over all scales and profiles, of which these are drawn; `known` are the sources of the stored runs, if read already."""
+        report = importlib.import_module("core.report.render")
+        sections = self.gathered(studies, drawn, finding.recorded(self.store) if known is None else known)
+        for line in report.render_index(studies, sections, self.store, self.tables, self.figures):
             print(line)
 
     def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
@@ -117,4 +132,7 @@ class Drawing:
             print(f"{summary.missing} runs are missing; their cells are left open.")
         if summary.published:
             print(f"{summary.published} runs come from the project's published results, not from this machine.")
+        own = {run.run_id: run.rows for section in summary.sections for run in section.result.runs if run.source == "own"}
+        if (sentence := repeats(self.store, own)):
+            print(sentence)
         return summary.sections

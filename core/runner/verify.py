@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.data import sources as finding
 from core.runner.cli import Options
+from core.runner.compare import SAME, difference
 from core.runner.plan import PlannedRun
 from core.runner.resolve.choosing import batch
 from core.runner.train import Training
@@ -23,21 +21,6 @@ from core.spec.scale import Scale
 from core.spec.study import Study
 from core.store.store import Store
 from core.store.stored import OtherVersion, StoredRun
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-SAME = 0.01  # points: a larger difference is more than another make of processor explains
-SCORES = ("spearman_", "accuracy_")  # how the metrics begin that are scores x 100
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Of one run: the largest |difference| over the scores that both have (points), their number, and how many only one has."""
-
-    largest: float
-    scores: int
-    alone: int
 
 
 class Verification:
@@ -133,28 +116,3 @@ def spread(runs: Sequence[PlannedRun], count: int) -> list[PlannedRun]:
     """So many of these, evenly spread over their order, or all if there are fewer."""
     count = min(count, len(runs))
     return [runs[(2 * place + 1) * len(runs) // (2 * count)] for place in range(count)]
-
-
-def difference(published: DataFrame, anew: DataFrame) -> Difference:
-    """How far the scores of two runs lie apart, by checkpoint, task and metric (along a curve by step, too). No number on both
-    sides is no difference, on one side an infinite one."""
-    one, other = scores(published), scores(anew)
-    both = one.keys() & other.keys()
-    gaps = [apart(one[key], other[key]) for key in both]
-    return Difference(max(gaps, default=0.0), len(both), len(one.keys() ^ other.keys()))
-
-
-def scores(rows: DataFrame) -> dict[tuple, float]:
-    """The scores of a run by what they are."""
-    kept = rows[rows["metric"].str.startswith(SCORES)]
-    return {
-        (row.checkpoint, row.task, row.metric, row.step if row.checkpoint == "curve" else None): row.value
-        for row in kept.itertuples(index=False)
-    }
-
-
-def apart(one: float, other: float) -> float:
-    """|one - other|; 0 for two NaN, infinite for a single one."""
-    if math.isnan(one) or math.isnan(other):
-        return 0.0 if math.isnan(one) and math.isnan(other) else math.inf
-    return abs(one - other)

@@ -37,8 +37,8 @@ class Field:
     def lines(self) -> list[str]:
         """The field as --fields prints it: name, type and D-numbers, then its meaning, then its default or what settles it."""
         last = f"Settled by {self.settled}." if self.settled else f"Default: {spelled_defaults(self.defaults)}."
-        meaning = f"{self.meaning[:1].upper()}{self.meaning[1:]}."
-        return [f"{self.path:30}  {self.choices}  {', '.join(self.deviations)}".rstrip(), f"    {meaning}", f"    {last}"]
+        meaning = [f"    {self.meaning[:1].upper()}{self.meaning[1:]}."] if self.meaning else []
+        return [f"{self.path:30}  {self.choices}  {', '.join(self.deviations)}".rstrip(), *meaning, f"    {last}"]
 
 
 def fields(section: str | None = None) -> list[Field]:
@@ -101,7 +101,7 @@ def _fields_of(name: str, kind: type[Section]) -> list[Field]:
 def _field(name: str, section: str, kind: type[Section]) -> Field:
     path = f"{section}.{name}" if section else name
     expected = next(hint for own, hint in field_types(kind).items() if public_name(own) == name)
-    text = meanings(kind)[name]
+    text = meanings(kind).get(name, "")
     meaning, _, numbers = text.partition(" (D")
     numbers = re.findall(r"D\d+", f"D{numbers}") if numbers else []
     return Field(

@@ -13,12 +13,14 @@ from typing import Literal
 
 from core import methods
 from core.spec.availability import unavailable
+from core.spec.check import check_shape
 from core.spec.claim import Claim, Labels, matches
 from core.spec.errors import UserError
-from core.spec.profiles import PROFILES, profile_changes
+from core.spec.paper import Paper
+from core.spec.profiles import profile_changes
 from core.spec.run import RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
-from core.spec.table import ENCODERS, Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import parse_setting, settled_by, vary
 
 LONGEST_SUFFIX = 120
@@ -34,7 +36,7 @@ class Study:
     """
 
     name: str  # unique, e.g. mocose-table7
-    paper: Literal["mocose", "esimcse", "ours"]
+    paper: str  # the key of its folder's PAPER
     title: str  # as the paper numbers it, e.g. "Table 7"
     caption: str
     method: str
@@ -52,32 +54,17 @@ class Study:
     least_seeds: int = 1
     equal_updates: bool = False
     footnotes: tuple[str, ...] = ()
+    order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
+    source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
 
     def __post_init__(self):
-        labels = [cell.labels for cell in self.cells]
-        if len(set(labels)) != len(labels):
-            raise ValueError(f"{self.name}: two cells have the same labels")
-        for cell in self.cells:
-            if len(cell.labels) != len(self.axes) or any(l not in a.labels for l, a in zip(cell.labels, self.axes, strict=True)):
-                raise ValueError(f"{self.name}: cell {cell.labels} does not lie on the axes")
-            if cell.encoder not in ENCODERS:
-                raise ValueError(f"{self.name}: there is no encoder {cell.encoder}")
-        for profile in [name for one in (self, *self.cells) for name in one.by_profile]:
-            if profile not in PROFILES:
-                raise ValueError(f"{self.name}: there is no profile {profile}")
-        if self.reference is not None and self.reference not in labels:
-            raise ValueError(f"{self.name}: the reference {self.reference} is no cell")
-        for axis in (self.rows, self.columns, *((self.figure.x, self.figure.series) if self.figure else ())):
-            if axis is not None and axis not in [a.name for a in self.axes]:
-                raise ValueError(f"{self.name}: there is no axis {axis}")
-        for claim in self.claims:
-            for contrast in claim.predicate.contrasts():
-                for term in contrast.terms:
-                    if not self.matching(term.cell):
-                        raise ValueError(f"{self.name}: claim {claim.key} speaks of {term.cell}, which is no cell")
-        if self.tasks is not None:
-            self.axis("task")
+        check_shape(self)
+
+    @property
+    def paper_name(self) -> str:
+        """What tables call the paper."""
+        return self.source.name if self.source is not None else self.paper
 
     def axis(self, name: str) -> Axis:
         """The axis of that name."""

@@ -7,7 +7,7 @@
     <root>/checkpoints/<id>.safetensors  a training under way; removed by success
     <root>/damaged/               files that were found broken, set aside and never deleted
     <root>/.locks/<id>.lock       the claim on a run
-    <published>/runs/<id>.parquet runs that the project publishes; read only
+    <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
 from core.spec.errors import UserError
-from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
-from core.spec.result import Result, Status
+from core.spec.identity import canonical_json, run_id
+from core.spec.result import Result
 from core.spec.run import RunConfig
 from core.store import files, locks, parquet
-from core.store.stored import CorruptRun, Failure, MissingRun, OtherVersion, StoredRun
+from core.store.published import MEND, Published
+from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun, believed
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
@@ -43,10 +44,11 @@ class Store:
     def __init__(self, root: Path, published: Path | None):
         self.root = Path(root)
         self.published = Path(published) if published is not None else None
+        self._packs = Published(self.published)
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
-        return self._own(run).exists() or bool(use_published and self.published and self._published(run).exists())
+        return self._own(run).exists() or (use_published and run in self._packs)
 
     def stamp(self, run: str) -> tuple[int, int] | None:
         """A value that changes whenever the user's own run is written; None if the run does not exist."""
@@ -81,9 +83,9 @@ class Store:
     def load(self, run: str) -> StoredRun:
         """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
         if self._own(run).exists():
-            return self._read(self._own(run), "own")
-        if self.published is not None and self._published(run).exists():
-            return self._read(self._published(run), "published")
+            return _stored(run, *self._checked(self._own(run)), "own")
+        if run in self._packs:
+            return _stored(run, *self._checked_published(run), "published")
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
@@ -109,11 +111,11 @@ class Store:
         return True
 
     def verified_published(self, run: str) -> bool:
-        """Whether the published run exists and can be believed; a damaged file is named and stays where it is."""
-        if self.published is None or not self._published(run).exists():
+        """Whether the project's published run is there and can be believed; a damaged one is named, and left where it is."""
+        if run not in self._packs:
             return False
         try:
-            self._checked(self._published(run))
+            self._checked_published(run)
             return True
         except CorruptRun as error:
             print(f"{error} It counts as missing.")
@@ -121,16 +123,23 @@ class Store:
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names are somebody else's and passed over."""
-        folders = [self.root / "runs"] + ([self.published / "runs"] if self.published else [])
-        names = {p.stem for folder in folders for p in folder.glob("*.parquet") if _ID.fullmatch(p.stem)}
-        return tuple(sorted(names))
+        own = {p.stem for p in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(p.stem)}
+        return tuple(sorted(own | self._packs.runs()))
 
-    def publish(self, run: str, target: Path) -> None:
-        """Copy the user's own run, without its pairs, into the published folder `target`. Raises MissingRun or CorruptRun."""
-        if not self._own(run).exists():
-            raise MissingRun(f"Run {run} is not in {self.root}; train it before publishing it.")
-        self._checked(self._own(run))
-        files.write_whole(Path(target) / "runs" / f"{run}.parquet", _content(self._own(run)))
+    def load_published(self, run: str) -> StoredRun | None:
+        """The published run, whatever one's own is; None if there is none. Raises CorruptRun or OtherVersion."""
+        return _stored(run, *self._checked_published(run), "published") if run in self._packs else None
+
+    def publish(self, runs: Iterable[str], target: Path) -> None:
+        """Pack one's own runs, without their pairs, into the published folder `target`. Raises MissingRun or CorruptRun."""
+        new: dict[str, dict[str, tuple[pa.Table, dict[str, str]]]] = {}
+        for run in runs:
+            if not self._own(run).exists():
+                raise MissingRun(f"Run {run} is not in {self.root}; train it before publishing it.")
+            table, config, footer = self._checked(self._own(run))
+            new.setdefault(config.scale, {})[run] = (table, footer)
+        Published(Path(target)).publish(new)
+        self._packs = Published(self.published)
 
     def record_failure(self, run: str, failure: Failure) -> None:
         """Note how the last attempt failed. Raises UserError if it cannot be written."""
@@ -228,37 +237,16 @@ class Store:
             if claim is not None:
                 locks.release(claim)
 
-    def _read(self, path: Path, source: Literal["own", "published"]) -> StoredRun:
-        table, config, footer = self._checked(path)
-        return StoredRun(
-            run_id=path.stem, config=config, status=footer["status"], table=table,
-            provenance=json.loads(footer["provenance"]), source=source,
-        )  # fmt: skip
-
     def _checked(self, path: Path) -> tuple[pa.Table, RunConfig, dict[str, str]]:
         table, footer = _opened(path, _content(path), parquet.RUN_SCHEMA)
-        try:
-            if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:  # another's may have fields that are not known here
-                config, _ = from_canonical_json(footer["config"])
-            known = footer["status"] in get_args(Status) and isinstance(json.loads(footer["provenance"]), dict)
-        except (UserError, KeyError, ValueError, TypeError, RecursionError) as error:
-            raise CorruptRun(f"{path} holds a configuration that cannot be read; delete the file and train the run again.") from error
-        if numerics != NUMERICS:
-            raise OtherVersion(
-                f"{path} was written by another version of the code (NUMERICS {numerics}, here {NUMERICS}); "
-                "use that version or another --results-dir."
-            )
-        if not known:
-            raise CorruptRun(f"{path} holds a status or a provenance that cannot be read; delete the file and train the run again.")
-        if run_id(config) != path.stem:
-            raise CorruptRun(f"{path} holds run {run_id(config)}, not the one it is named after; delete it or name it rightly.")
-        return table, config, footer
+        return table, believed(footer, path.stem, str(path), "delete the file and train the run again"), footer
+
+    def _checked_published(self, run: str) -> tuple[pa.Table, RunConfig, dict[str, str]]:
+        table, footer = self._packs.read(run)
+        return table, believed(footer, run, self._packs.place(run), MEND), footer
 
     def _own(self, run: str) -> Path:
         return self.root / "runs" / f"{run}.parquet"
-
-    def _published(self, run: str) -> Path:
-        return self.published / "runs" / f"{run}.parquet"
 
     def _pairs(self, run: str) -> Path:
         return self.root / "pairs" / f"{run}.parquet"
@@ -268,6 +256,12 @@ class Store:
 
     def _lock(self, run: str) -> Path:
         return self.root / ".locks" / f"{run}.lock"
+
+
+def _stored(run: str, table: pa.Table, config: RunConfig, footer: dict[str, str], source: Literal["own", "published"]) -> StoredRun:
+    return StoredRun(
+        run_id=run, config=config, status=footer["status"], table=table, provenance=json.loads(footer["provenance"]), source=source
+    )
 
 
 def _content(path: Path) -> bytes:

@@ -1,23 +1,13 @@
-"""Studies of ESimCSE, in the paper's order: one file a table or figure."""
+"""Studies of ESimCSE: one file a table or figure."""
 
-from core.spec.study import Study
-from studies.esimcse import (
-    figure2,
-    table1,
-    table2,
-    table3,
-    table4,
-    table5,
-    table6,
-    table7,
-    table8,
-    table9,
-    table10,
-    table11,
-)  # fmt: skip
+from core.spec.paper import Paper
 
-STUDIES: tuple[Study, ...] = tuple(
-    module.STUDY for module in (
-        table1, table2, table3, figure2, table4, table5, table6, table7, table8, table9, table10, table11,
-    )
-)  # fmt: skip
+PAPER = Paper(
+    key="esimcse",
+    name="ESimCSE",
+    title="ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised Sentence Embedding",
+    authors="Wu et al. 2022",
+    order=2,
+    link="https://aclanthology.org/2022.coling-1.342/",
+    code="https://github.com/caskcsg/sentemb",
+)

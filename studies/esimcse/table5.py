@@ -55,7 +55,7 @@ STUDY = Study(
         for task, score in zip(TASKS, scores, strict=True)
     ),
     metric=Metric(task="avg", title="Test sets"),
-    figure=FigureSpec(kind="grouped", x="task", series="model", caption="Score by test set and model"),
+    figure=FigureSpec(kind="grouped", x="task", series="model", caption="Score by test set and model", base=("unsup-SimCSE-BERT-base", None)),
     reference=None,
     tasks="tests",
     claims=(

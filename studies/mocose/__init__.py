@@ -1,30 +1,13 @@
-"""Studies of MoCoSE, in the paper's order: one file a table or figure."""
+"""Studies of MoCoSE: one file a table or figure."""
 
-from core.spec.study import Study
-from studies.mocose import (
-    figure2,
-    figure3,
-    figure4,
-    figure5,
-    figure7,
-    figure12,
-    figure13,
-    kmeans,
-    table1,
-    table2,
-    table3,
-    table4,
-    table5,
-    table6a,
-    table6b,
-    table7,
-    table8,
-    table9,
-)  # fmt: skip
+from core.spec.paper import Paper
 
-STUDIES: tuple[Study, ...] = tuple(
-    module.STUDY for module in (
-        table1, table2, table3, table4, table5, table6a, table6b, table7, table8, table9, figure2, figure3, figure4,
-        figure5, figure7, figure12, figure13, kmeans,
-    )
-)  # fmt: skip
+PAPER = Paper(
+    key="mocose",
+    name="MoCoSE",
+    title="Exploring the Impact of Negative Samples of Contrastive Learning: A Case Study of Sentence Embedding",
+    authors="Cao et al. 2022",
+    order=1,
+    link="https://aclanthology.org/2022.findings-acl.248/",
+    code="https://github.com/xbdxwyh/mocose",
+)

@@ -43,7 +43,7 @@ STUDY = Study(
         for mtd, (decay, batches) in MTD.items()
     ),
     metric=Metric(task="STS-B", title="Alignment and uniformity", quantity="alignment_global"),
-    figure=FigureSpec(kind="line", x="mtd", series="measure", caption="Alignment and uniformity against the MTD"),
+    figure=FigureSpec(kind="line", x="mtd", series="measure", caption="Alignment and uniformity against the MTD", base=(None, "14.67")),
     reference=None,
     claims=(
         Claim(

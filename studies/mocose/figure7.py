@@ -25,6 +25,9 @@ PRINTED = {  # by eye (± 5), in the order of the measures; as shares they could
     UNTRAINED: (380.0, 12.0, 7.0, None, None),
 }
 SHARES = ("share at 50", "share at 100")
+CURVES = {  # by share of the width, over the largest
+    model: ((1 / 768, 1.0), (50 / 768, at_50 / largest), (100 / 768, at_100 / largest)) for model, (largest, at_50, at_100, *_) in PRINTED.items()
+}
 
 
 STUDY = Study(
@@ -49,7 +52,7 @@ STUDY = Study(
         for (measure, (title, quantity)), printed in zip(MEASURES.items(), PRINTED[model], strict=True)
     ),
     metric=Metric(task="dev", title="Index 50 / largest", quantity="spectrum_50"),
-    figure=FigureSpec(kind="spectrum", series="model", caption="Figure 7: singular values by index"),
+    figure=FigureSpec(kind="spectrum", series="model", caption="Figure 7: singular values by index", curves=CURVES),
     reference=None,
     claims=(
         Claim(

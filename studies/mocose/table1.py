@@ -64,7 +64,7 @@ STUDY = Study(
         for place, task in enumerate(TASKS)
     ),
     metric=Metric(task="avg", title="Avg."),
-    figure=FigureSpec(kind="bars", caption="Average of the STS tasks by model"),
+    figure=FigureSpec(kind="bars", caption="Average of the STS tasks by model", base=(SIMCSE, None)),
     reference=None,
     tasks="tests",
     claims=(

@@ -64,7 +64,7 @@ STUDY = Study(
         for place, task in enumerate(TASKS)
     ),
     metric=Metric(task="avg_transfer", title="Avg.", quantity="accuracy_test"),
-    figure=FigureSpec(kind="bars", caption="Average of the transfer tasks by model"),
+    figure=FigureSpec(kind="bars", caption="Average of the transfer tasks by model", base=("SimCSE-BERT-base", "test", None)),
     reference=None,
     tasks="probes",
     claims=(

@@ -1,16 +1,11 @@
 """Studies of our own: the noise that everything is read against, and what each deviation is worth."""
 
-from core.spec.study import Study
-from studies.own import (
-    deviations,
-    deviations_d21,
-    deviations_esimcse,
-    noise,
-    updates,
-)  # fmt: skip
+from core.spec.paper import Paper
 
-STUDIES: tuple[Study, ...] = tuple(
-    module.STUDY for module in (
-        noise, updates, deviations, deviations_d21, deviations_esimcse,
-    )
-)  # fmt: skip
+PAPER = Paper(
+    key="ours",
+    name="Our own",
+    title="Studies of this project",
+    authors="this project",
+    order=3,
+)

@@ -45,6 +45,7 @@ READINGS = {  # the paper's runs, read otherwise
 STUDY = Study(
     name="deviations",
     paper="ours",
+    order=3,
     title="Deviations",
     caption="MoCoSE's deviations, one at a time",
     method="mocose",

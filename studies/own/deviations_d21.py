@@ -28,6 +28,7 @@ PRINTED = {  # Table 5, made with the code that augments in evaluation
 STUDY = Study(
     name="deviations-d21",
     paper="ours",
+    order=4,
     title="Deviation D21",
     caption="Augmentations that stay on in evaluation",
     method="mocose",

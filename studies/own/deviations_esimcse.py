@@ -35,6 +35,7 @@ READINGS = {  # the paper's runs, read otherwise
 STUDY = Study(
     name="deviations-esimcse",
     paper="ours",
+    order=5,
     title="Deviations of ESimCSE",
     caption="ESimCSE's deviations, one at a time",
     method="esimcse",

@@ -8,6 +8,7 @@ EIGHT = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.27, 77.30)  # slides, Tabl
 STUDY = Study(
     name="noise",
     paper="ours",
+    order=1,
     title="Noise",
     caption="One configuration under many seeds",
     method="mocose",

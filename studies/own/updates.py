@@ -8,6 +8,7 @@ SIZES = ("32", "64", "128", "256")
 STUDY = Study(
     name="updates",
     paper="ours",
+    order=2,
     title="Equal updates",
     caption="Batch size at a fixed queue, every cell with as many updates as a batch of 64 has in one epoch",
     method="mocose",

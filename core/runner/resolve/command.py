@@ -38,7 +38,7 @@ class Resolving:
         self.store = store if options.use_published else Store(store.root, None)
         self.judges = [Judge(study, profile, scale, found.sources, self.store) for study in studies]
         self.noise = Judge(noise, profile, scale, found.sources, self.store).noise() if noise is not None else None
-        self.ledgers = Ledgers(store.root, scale.name, profile)
+        self.ledgers = Ledgers(store.root, scale.name, profile, store.published if options.use_published else None)
         self.known: dict[str, Ledger] = {}
         self.failed: set[str] = set()
         self.loaded: dict = {}

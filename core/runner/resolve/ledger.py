@@ -1,6 +1,6 @@
 """Ledgers: what was registered of a study's claims before runs were trained for them, and what the looks have said since.
 
-    <results>/<scale>/<profile>/ledger/<study>.json
+    <results>/<scale>/<profile>/ledger/<study>.json      and likewise under results/published
 
 A ledger holds claims, margins and looks as they were before the first run, the first seed's run of every cell that a claim speaks
 of, each claim's verdict, and the batch of runs that is under way. Verdicts follow from the stored runs, so a ledger adds no knowledge:
@@ -14,7 +14,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from core.spec.claim import Contrast, Predicate
@@ -85,10 +85,13 @@ def plain(predicate: Predicate, study: Study) -> dict:
 
 
 class Ledgers:
-    """The ledgers of one scale and profile; `hold` is the lock under which they are read, judged and written."""
+    """The ledgers of one scale and profile; `hold` is the lock under which they are read, judged and written. Where a study has no
+    ledger of one's own, that under `published` counts, if there is one: it is what was registered for the published runs."""
 
-    def __init__(self, results: Path, scale: str, profile: str):
-        self.folder = Path(results) / scale / profile / "ledger"
+    def __init__(self, results: Path, scale: str, profile: str, published: Path | None = None):
+        self.inner = Path(scale) / profile / "ledger"
+        self.folder = Path(results) / self.inner
+        self.published = None if published is None else Path(published) / self.inner
         self._lock = Path(results) / ".locks" / f"ledger-{scale}-{profile}.lock"
 
     def path(self, study: str) -> Path:
@@ -109,13 +112,11 @@ class Ledgers:
         """A study's ledger; None if it is not registered yet. Raises UserError for one that is no ledger, was changed, or belongs to
         other claims or other runs than these."""
         path = self.path(study)
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
+        if self.published is not None and not path.exists():
+            path = self.published / path.name
+        ledger = _read_file(path)
+        if ledger is None:
             return None
-        except OSError as error:
-            raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
-        ledger = _parsed(path, content)
         if ledger.study != study:
             raise UserError(f"{path} is the ledger of {ledger.study[:80]!r}, not of {study}; give it its name back, or {MOVE}.")
         if ledger.registered != registered:
@@ -126,12 +127,39 @@ class Ledgers:
 
     def write(self, ledger: Ledger) -> None:
         """Put a ledger in place, whole, unless it stands there already. Raises UserError if it cannot be written."""
-        content = _text(ledger)
-        path = self.path(ledger.study)
-        with contextlib.suppress(OSError):
-            if path.read_bytes() == content:
-                return
-        files.write_whole(path, content)
+        _write_file(self.path(ledger.study), ledger)
+
+    def publish(self, study: str, published: Path) -> bool:
+        """Put one's own ledger of a study among the published ones; whether there is one. Verdicts that are published stay, and so does
+        what was found with more seeds, as long as claims, looks and runs are the same. Raises UserError."""
+        target = Path(published) / self.inner / f"{study}.json"
+        with self.hold():
+            own, other = _read_file(self.path(study)), _read_file(target)
+            if own is None:
+                return False
+            if other is not None and other.registered == own.registered and other.cells.items() <= own.cells.items():
+                ahead = {key: one for key, one in other.claims.items() if one.settled or (key in own.claims and one.n > own.claims[key].n)}
+                own = replace(own, claims={**own.claims, **ahead})
+            _write_file(target, own)
+        return True
+
+
+def _read_file(path: Path) -> Ledger | None:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
+    return _parsed(path, content)
+
+
+def _write_file(path: Path, ledger: Ledger) -> None:
+    content = _text(ledger)
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == content:
+            return
+    files.write_whole(path, content)
 
 
 def _text(ledger: Ledger) -> bytes:

@@ -1,0 +1,214 @@
+"""What a figure by difference shows, before it is drawn: each cell minus the paper's reference, ours and the paper's, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from core.report.cells import CellResult, StudyResult
+from core.report.comparisons import comparisons
+from core.report.naming import label_here
+from core.report.quantities import SCORE, unit
+from core.report.statistics import NO_COMPARISON, Comparison
+
+Labels = tuple[str, ...]
+FAILED = ("collapsed", "diverged")
+NO_DIFFERENCE = 1e-9  # of stored numbers: less is none
+NORMAL = 1.96  # standard deviations to each side that hold 95 %
+LEAST_FRAME = 1.0  # of the unit of scores: noise should not look like an effect
+LONGEST_TITLE = 26  # characters of a panel's title; a longer one is without its axis' name
+FAR = 2.5  # times what is in the frame already: farther numbers are named at its edge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One cell against the base of its panel. `mean` None: nothing of ours, and `word` says why (so it does where a cell cannot act).
+
+    `band` is half of the range that seeds alone give a difference of so many runs, None if unknown.
+    """
+
+    label: str
+    mean: float | None
+    low: float = float("nan")
+    high: float = float("nan")
+    basis: str = ""
+    told: bool = False
+    n: int = 0
+    seeds: tuple[float, ...] = ()
+    failed: tuple[float, ...] = ()
+    printed: float | None = None
+    word: str = ""
+    band: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Rows on one axis."""
+
+    title: str
+    unit: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """All panels of a figure. `ordered`: the rows are numbers in order, so that lines may join them; `from_noise`: the band is the noise study's, else the reference's own interval."""
+
+    base: str
+    panels: tuple[Panel, ...]
+    ordered: bool
+    from_noise: bool
+    left_out: int  # rows that are not run and that the paper prints nothing for
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Every row of every panel."""
+        return tuple(row for panel in self.panels for row in panel.rows)
+
+
+def base_pattern(result: StudyResult) -> tuple[str | None, ...] | None:
+    """The labels of the row that the others are drawn against; None where there is none, and levels are drawn."""
+    figure = result.study.figure
+    return None if figure is None else figure.base or result.study.reference
+
+
+def differences(result: StudyResult) -> Differences | None:
+    """Each cell against its base; None for a study without one, or whose base has no run."""
+    pattern = base_pattern(result)
+    if pattern is None:
+        return None
+    cells = {cell.cell.labels: cell for cell in _shown(result)}
+    rows: dict[Labels, Row] = {}
+    for base in dict.fromkeys(_base_of(labels, pattern) for labels in cells):
+        if base in cells:
+            rows |= _against(cells[base], [cell for cell in cells.values() if _base_of(cell.cell.labels, pattern) == base], result)
+    if not any(row.n for row in rows.values()):
+        return None
+    bases = [cells[labels] for labels in cells if _base_of(labels, pattern) == labels]
+    drawn = {labels: row for labels, row in rows.items() if row.printed is not None or row.word not in ("not run", "not at this scale")}
+    named = "/".join(label_here(label, result) for label in pattern if label not in (None, "avg"))
+    return Differences(
+        base=named or "the reference", panels=_panels(result, drawn, bases), ordered=result.study.figure.kind == "line" and _numbers(result),
+        from_noise=result.noise is not None and _is_score(bases), left_out=len(rows) - len(drawn),
+    )
+
+
+def _shown(result: StudyResult) -> list[CellResult]:
+    """The cells, of those by task only the averages unless the tasks are an axis of the figure."""
+    axes = [axis.name for axis in result.study.axes]
+    if result.study.tasks is None or result.study.figure.x == "task":
+        return list(result.cells)
+    task = axes.index("task")
+    return [cell for cell in result.cells if cell.cell.labels[task] == "avg"] or list(result.cells)
+
+
+def _base_of(labels: Labels, pattern: Sequence[str | None]) -> Labels:
+    return tuple(own if wanted is None else wanted for own, wanted in zip(labels, pattern, strict=False))
+
+
+def _against(base: CellResult, group: Sequence[CellResult], result: StudyResult) -> dict[Labels, Row]:
+    values = {cell.cell.labels: {run.seed: run.value for run in cell.runs if run.value is not None} for cell in group}
+    same = {cell.cell.labels: values[cell.cell.labels] for cell in group if _alike(cell, base)}
+    found = comparisons(same, base.cell.labels, result.study.claims) if same.get(base.cell.labels) else {}
+    return {
+        cell.cell.labels: _row(cell, base, found.get(cell.cell.labels, NO_COMPARISON), values, result) for cell in group
+    }
+
+
+def _alike(cell: CellResult, base: CellResult) -> bool:
+    """Only like is compared with like: one quantity in one unit."""
+    return unit(cell.metric) == unit(base.metric)
+
+
+def _row(cell: CellResult, base: CellResult, found: Comparison, values: Mapping[Labels, Mapping[int, float]], result: StudyResult) -> Row:
+    own, theirs = values[cell.cell.labels], values[base.cell.labels]
+    label = _label(cell, result)
+    printed = None if cell.cell.published is None or base.cell.published is None else cell.cell.published - base.cell.published
+    if cell is base:
+        return Row(label=label, mean=None, printed=printed, word=f"reference, n = {cell.estimate.n}" if cell.estimate.n else "not run")
+    if not found.n:
+        return Row(label=label, mean=None, printed=printed, word=_why_not(cell))
+    by_seed = {seed: own[seed] - theirs[seed] for seed in sorted(set(own) & set(theirs))}
+    if all(abs(value) <= NO_DIFFERENCE for value in by_seed.values()):
+        same = [run.run_id for run in cell.runs] == [run.run_id for run in base.runs][: len(cell.runs)]
+        word = "the same runs" if same and cell.metric == base.metric else "cannot act here"
+        return Row(label=label, mean=None, printed=printed, word=word, n=found.n)
+    bad = {run.seed for run in (*cell.runs, *base.runs) if run.status in FAILED}
+    return Row(
+        label=label, mean=found.difference, low=found.low, high=found.high, basis=found.basis, told=found.distinguishable, n=found.n,
+        seeds=tuple(value for seed, value in by_seed.items() if seed not in bad),
+        failed=tuple(value for seed, value in by_seed.items() if seed in bad), printed=printed, band=_band(base, found.n, result),
+    )
+
+
+def _why_not(cell: CellResult) -> str:
+    if cell.cell.copied:
+        return ""
+    return "not at this scale" if cell.unavailable else "not run" if cell.status == "missing" else cell.status
+
+
+def _label(cell: CellResult, result: StudyResult) -> str:
+    """The labels that no panel's title has, without the task where it is the average."""
+    figure = result.study.figure
+    axes = [axis.name for axis in result.study.axes]
+    kept = [(name, label) for name, label in zip(axes, cell.cell.labels, strict=False) if name != figure.series]
+    shown = [label_here(label, result) for name, label in kept if (name, label) != ("task", "avg") or len(kept) == 1]
+    return "/".join(shown)
+
+
+def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[CellResult]) -> tuple[Panel, ...]:
+    """One panel, or one for each label of the figure's series; those without a number are left out."""
+    cells = {cell.cell.labels: cell for cell in result.cells}
+    series, axes = result.study.figure.series, [axis.name for axis in result.study.axes]
+    if series is None:
+        return (Panel(title="", unit=unit(bases[0].metric), rows=tuple(rows.values())),)
+    panels = []
+    for name in result.study.axis(series).labels:
+        mine = [labels for labels in rows if labels[axes.index(series)] == name]
+        if any(rows[labels].mean is not None or rows[labels].word.startswith("reference") for labels in mine):
+            title = f"{result.study.axis(series).title}: {label_here(name, result)}"
+            title = title if len(title) <= LONGEST_TITLE else label_here(name, result)
+            panels.append(Panel(title=title, unit=unit(cells[mine[0]].metric), rows=tuple(rows[labels] for labels in mine)))
+    return tuple(panels)
+
+
+def _band(base: CellResult, n: int, result: StudyResult) -> float | None:
+    """Half of the range that holds 95 % of what seeds alone make of a difference of two means of n runs: 1.96 SD sqrt(2 / n), by the
+    noise study's SD; without one half of the reference's own interval."""
+    if result.noise is not None and _is_score([base]):
+        return NORMAL * result.noise * float(np.sqrt(2 / n))
+    return base.estimate.high - base.estimate.mean if base.estimate.n > 1 and base.interval == "seeds" else None
+
+
+def _is_score(bases: Sequence[CellResult]) -> bool:
+    return all(unit(base.metric) == SCORE and base.metric.task == "avg" for base in bases)
+
+
+def _numbers(result: StudyResult) -> bool:
+    """Whether the figure's x is numbers in order."""
+    try:
+        numbers = [float(label) for label in result.study.axis(result.study.figure.x).labels]
+    except ValueError:
+        return False
+    return all(a < b for a, b in pairwise(numbers))
+
+
+def frame(panels: Sequence[Panel]) -> tuple[float, float]:
+    """The limits that all panels share: around the means and the paper's numbers but those far beyond all others, which are named at
+    the edge; with room for single runs and intervals up to half as wide again."""
+    rows = [row for panel in panels for row in panel.rows]
+    bands = [row.band for row in rows if row.band is not None]
+    ours = sorted(abs(row.mean) for row in rows if row.mean is not None)
+    every = sorted([*ours, *(abs(row.printed) for row in rows if row.printed is not None)])
+    least = LEAST_FRAME if all(panel.unit.endswith("× 100") for panel in panels) else 1e-3
+    reach = max([least, *(1.1 * band for band in bands), *(ours[len(ours) // 2 : len(ours) // 2 + 1])])
+    for size in every:
+        reach = max(reach, size) if size <= FAR * reach else reach
+    kept = [value for row in rows for value in (row.mean, row.printed) if value is not None and abs(value) <= reach]
+    wanted = [end for row in rows for end in (row.low, row.high, *row.seeds) if np.isfinite(end) and abs(end) <= 1.5 * reach]
+    inside = [-least / 2, least / 2, *kept, *wanted, *(sign * band for band in bands for sign in (-1, 1))]
+    margin = 0.06 * (max(inside) - min(inside))
+    return min(inside) - margin, max(inside) + margin

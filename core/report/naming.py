@@ -1,0 +1,70 @@
+"""Names as they hold at a scale: the encoder that stands for the paper's, and how many test sets there are."""
+
+from __future__ import annotations
+
+import re
+
+from core.report.cells import StudyResult
+from core.spec.claim import Contrast, Labels
+from core.spec.scale import PAPER
+
+BASE = re.compile(r"BERT-base(?![\w])")
+SETS = re.compile(r"\bseven STS (tasks|sets|test sets)")
+TRANSFER = re.compile(r"\b([Ss])even transfer tasks")
+MOST_TERMS = 4  # of a comparison that is spelled out
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def label_here(label: str, result: StudyResult) -> str:
+    """A row's label with the encoder that was run in the place of BERT-base: "MoCoSE-BERT-base" is "MoCoSE-MiniLM" where MiniLM is."""
+    return label if result.scale.name == PAPER.name else _replaced(label, result.sources.encoder_name)
+
+
+def text_here(text: str, result: StudyResult) -> str:
+    """A caption or a sentence of ours with as many test sets and transfer tasks as this scale has."""
+    text = SETS.sub(lambda found: f"{_count(result.scale.tests)} test sets", text)
+    return TRANSFER.sub(lambda found: f"{_count(result.scale.probes, found[1] == 'S')} transfer tasks", text)
+
+
+def contrast_here(contrast: Contrast, result: StudyResult) -> str:
+    """A comparison in words: "0.85 minus 0.9, above 0"; of many cells how many there are, and of another metric its name."""
+    terms = [(term.weight, _cell(term.cell, result)) for term in contrast.terms]
+    if len(terms) > MOST_TERMS:
+        said = f"a weighted sum of {len(terms)} cells"
+    else:
+        said = "".join(_term(weight, name, first=n == 0) for n, (weight, name) in enumerate(terms))
+    if contrast.of == "scatter":
+        said = f"scatter over seeds: {said}"
+    if contrast.metric is not None:
+        said = f"{contrast.metric.title.lower()}: {said}"
+    threshold = f"{contrast.above:g}".replace("-", "−")
+    return f"{said}, above {threshold}"
+
+
+def _cell(labels: Labels, result: StudyResult) -> str:
+    return "/".join("every " + axis.title.lower() if label is None else label_here(label, result) for axis, label in zip(result.study.axes, labels, strict=False))
+
+
+def _term(weight: float, name: str, first: bool) -> str:
+    sign = ("" if first else " plus ") if weight > 0 else "minus " if first else " minus "
+    return f"{sign}{name}" if abs(weight) == 1.0 else f"{sign}{abs(weight):.3g} × {name}"
+
+
+def stand_in(result: StudyResult) -> str:
+    """One sentence on the encoder that stands for BERT-base, where a label names that; else ""."""
+    named = any(BASE.search(label) for axis in result.study.axes for label in axis.labels)
+    if not named or result.scale.name == PAPER.name:
+        return ""
+    return f"Rows and columns are named by the encoder that was run, {result.sources.encoder_name}; the paper's numbers in them are of BERT-base."
+
+
+def _replaced(label: str, encoder: str) -> str:
+    found = BASE.search(label)
+    if found is None or label[: found.start()].endswith("Ro"):  # RoBERTa-base is another encoder
+        return label
+    return label[: found.start()] + encoder + label[found.end() :]
+
+
+def _count(names: tuple[str, ...], capital: bool = False) -> str:
+    word = NUMBERS[len(names)] if len(names) < len(NUMBERS) else str(len(names))
+    return word.capitalize() if capital else word

@@ -1,0 +1,66 @@
+"""What to run next for a claim that is open: how many runs until its next look, what they take, and the command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.report.contrasts import Readings, weights
+from core.report.sequential import LOOKS
+from core.report.verdicts import Verdict
+
+MOST_NAMED = 4  # cells in a command; with more of them the whole study is named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Next:
+    """The next look of an open claim: its seeds, the runs that are missing until then, their minutes one after the other (NaN: not
+    known), and the chance to be settled there (None before the first look). `futile`: the chance is below a tenth at every look left."""
+
+    seeds: int
+    runs: int
+    minutes: float
+    chance: float | None
+    futile: bool
+    command: str
+
+
+def next_runs(verdict: Verdict, readings: Readings) -> Next | None:
+    """The next look of a claim, None where it is settled, cannot be compared, has no look left or a cell that cannot be run."""
+    result = readings.result
+    if verdict.outcome not in ("undecided", "not run"):
+        return None
+    named = {labels for contrast in verdict.claim.predicate.contrasts() for labels in weights(contrast, result)}
+    cells = [cell for cell in result.cells if cell.cell.labels in named]
+    if any(cell.unavailable for cell in cells):
+        return None
+    stored = {cell.cell.labels: sum(run.rows is not None for run in cell.runs) for cell in cells}
+    look = next((n for n in LOOKS if any(have < n for have in stored.values())), None)
+    if look is None:
+        return None
+    runs = _missing(cells, look)
+    chance = next((one.best for one in verdict.chances if one.n == look), None)
+    taken = [sum(found.values()) for run in result.runs if isinstance(found := run.provenance.get("seconds"), Mapping)]
+    minutes = runs * sum(taken) / len(taken) / 60 if taken else float("nan")
+    return Next(seeds=look, runs=runs, minutes=minutes, chance=chance, futile=verdict.futile, command=_command(cells, look, readings))
+
+
+def _missing(cells, look: int) -> int:
+    """Distinct runs that the cells lack below a look; cells that read one run count it once."""
+    wanted = {}
+    for cell in cells:
+        ids = tuple(run.run_id for run in cell.runs)
+        have = sum(run.rows is not None for run in cell.runs if run.seed < look)
+        wanted[ids[:1]] = max(wanted.get(ids[:1], 0), look - have)
+    return sum(wanted.values())
+
+
+def _command(cells, look: int, readings: Readings) -> str:
+    result = readings.result
+    study = result.study
+    place = next((n for n, axis in enumerate(study.axes) if axis.name == "task"), None) if study.tasks else None
+    labels = list(dict.fromkeys(cell.cell.labels[0] if place is not None else "/".join(cell.cell.labels) for cell in cells))
+    chosen = [part for label in labels for part in ("--cell", label)] if len(labels) <= MOST_NAMED else []
+    parts = ["python", "run_study.py", study.name, "--scale", result.scale.name, "--profile", result.profile, "--seeds", str(look), *chosen]
+    return shlex.join(parts)

@@ -1,0 +1,227 @@
+"""What the page says, as plain data: editions (a scale under a profile), studies, and a card for each claim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.report import claims
+from core.report.cells import RunResult, StudyResult
+from core.report.contrasts import Readings
+from core.report.naming import text_here
+from core.report.next_runs import Next, next_runs
+from core.report.signflip import sentences
+from core.report.verdicts import Verdict, verdicts
+from core.spec.claim import Claim
+from core.spec.scale import SCALES
+from core.spec.study import Study
+
+DEFAULT_PROFILE = "paper"
+NORMAL = 1.96
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One study of an edition: its result, and its figure as an <svg> element (None without one)."""
+
+    result: StudyResult
+    picture: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a claim stands in one edition. `values` are the deciding contrast's by seed, above the claim's threshold; `band` half of what
+    seeds alone give its mean; `in_points`: it is in points of a score, so that it stands on the common axis."""
+
+    verdict: Verdict
+    result: StudyResult
+    values: tuple[float, ...]
+    band: float | None
+    in_points: bool
+    next: Next | None
+
+    @property
+    def edition(self) -> str:
+        """Scale and profile."""
+        return f"{self.result.scale.name} · {self.result.profile}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A claim with its standings by edition; none where no edition has begun its study."""
+
+    claim: Claim
+    study: Study
+    standings: Mapping[str, Standing]
+
+    @property
+    def anchor(self) -> str:
+        """Its permanent link on the page."""
+        return slug(self.claim.key)
+
+    @property
+    def next(self) -> Next | None:
+        """What to run next for it, in the first edition where it is open."""
+        return next((one.next for one in self.standings.values() if one.next is not None), None)
+
+    @property
+    def printed(self) -> str:
+        """What the paper's own numbers say: holds, fails, not printed."""
+        found = next((one.verdict.printed for one in self.standings.values()), None)
+        return {True: "holds", False: "fails", None: "not printed"}[found] if self.standings else self.claim.printed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """A scale under a profile: the sections of its begun studies, and the counts of all claims by outcome."""
+
+    scale: str
+    profile: str
+    sections: Sequence[Section] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    noise: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As the page's columns are headed."""
+        return f"{self.scale} · {self.profile}"
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of it has been run."""
+        return bool(self.sections)
+
+    @property
+    def runs(self) -> dict[str, RunResult]:
+        """Every distinct run behind it, by id."""
+        return {run.run_id: run for one in self.sections for run in one.result.runs if run.rows is not None}
+
+    @property
+    def hours(self) -> float:
+        """What these runs took, one after the other."""
+        return sum(seconds(run) for run in self.runs.values()) / 3600
+
+    @property
+    def sources(self) -> str:
+        """Encoder and text in a few words."""
+        if not self.sections:
+            return {"mini": "English, a compact encoder", "paper": "bert-base, one million sentences"}.get(self.scale, "made-up language")
+        found = self.sections[0].result.sources
+        return f"{found.encoder_name}, {found.corpus_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything that the page shows. `studies` are all there are, begun or not, as the paper has them."""
+
+    editions: Sequence[Edition]
+    studies: Sequence[Study]
+    cards: Mapping[str, Sequence[Card]]  # by study
+
+    @property
+    def begun(self) -> tuple[Edition, ...]:
+        """The editions of which anything has been run."""
+        return tuple(edition for edition in self.editions if edition.begun)
+
+    def sections_of(self, study: str) -> list[tuple[Edition, Section]]:
+        """A study's sections, in the editions' order."""
+        return [(edition, one) for edition in self.begun for one in edition.sections if one.result.study.name == study]
+
+
+def gathered_page(studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]]) -> Page:
+    """The page over these sections, by scale and profile. Scales that nobody has begun stand as not run, under the default profile."""
+    standings = {
+        (edition, one.result.study.name): _standings(one.result) for edition, found in sections.items() for one in found if found
+    }
+    editions = []
+    for scale in SCALES:
+        profiles = [profile for name, profile in sections if name == scale and sections[name, profile]] or [DEFAULT_PROFILE]
+        editions += [_edition(scale, profile, studies, sections.get((scale, profile), ()), standings) for profile in profiles]
+    cards = {study.name: [_card(claim, study, editions, standings) for claim in study.claims] for study in studies}
+    return Page(editions=editions, studies=studies, cards=cards)
+
+
+def _edition(scale: str, profile: str, studies: Sequence[Study], sections: Sequence[Section], standings: Mapping) -> Edition:
+    counts: Counter[str] = Counter()
+    for study in studies:
+        found = standings.get(((scale, profile), study.name))
+        if found is None:
+            counts["not run"] += len(study.at(SCALES[scale]).claims)
+        else:
+            counts.update(one.verdict.outcome for one in found.values())
+    noise = tuple(sentences([one.result for one in sections]))
+    return Edition(scale=scale, profile=profile, sections=sections, counts=dict(counts), noise=noise)
+
+
+def _card(claim: Claim, study: Study, editions: Sequence[Edition], standings: Mapping) -> Card:
+    found = {}
+    for edition in editions:
+        one = standings.get(((edition.scale, edition.profile), study.name), {}).get(claim.key)
+        if one is not None:
+            found[edition.name] = one
+    return Card(claim=claim, study=study, standings=found)
+
+
+def _standings(result: StudyResult) -> dict[str, Standing]:
+    """How each claim of a study stands."""
+    readings = Readings(result)
+    prior = readings.prior(result.noise)
+    found = {}
+    for verdict in verdicts(result):
+        n = readings.seeds(verdict.contrast)
+        values = readings.samples(verdict.contrast, n) if n else None
+        spread = prior(verdict.contrast)
+        found[verdict.claim.key] = Standing(
+            verdict=verdict, result=result, values=() if values is None else tuple(float(value) for value in values),
+            band=None if spread is None or not verdict.n else NORMAL * spread / verdict.n**0.5,
+            in_points=_in_points(verdict, result), next=next_runs(verdict, readings),
+        )
+    return found
+
+
+def _in_points(verdict: Verdict, result: StudyResult) -> bool:
+    """Whether the deciding contrast is in points of a score."""
+    if verdict.contrast.metric is not None:
+        return verdict.contrast.metric.quantity == "spearman"
+    cells = {term.cell for term in verdict.contrast.terms}
+    metrics = [result.study.metric_of(cell) for labels in cells for cell in result.study.matching(labels)]
+    return all(metric.quantity.startswith(("spearman", "accuracy", "curve")) for metric in metrics)
+
+
+def seconds(run: RunResult) -> float:
+    """What a run took, as it says itself; 0 where it does not."""
+    found = run.provenance.get("seconds")
+    return float(sum(found.values())) if isinstance(found, Mapping) else 0.0
+
+
+def slug(text: str) -> str:
+    """Text as a part of a link."""
+    return "-".join("".join(c if c.isalnum() or c in "._-" else " " for c in text).split())
+
+
+def title(study: Study, result: StudyResult | None = None) -> str:
+    """Paper, table and caption, the caption as it holds at a result's scale."""
+    caption = study.caption if result is None else text_here(study.caption, result)
+    return f"{study.paper_name} {study.title}: {caption}"
+
+
+def answer(page: Page) -> str:
+    """The page's first sentence, from the counts alone: what is known at the papers' own scale, and what elsewhere."""
+    own = next(edition for edition in page.editions if edition.scale == "paper")
+    total = sum(own.counts.values())
+    if own.begun:
+        return f"At the papers' own scale {_said(own.counts)} of {total} claims."
+    said = f"None of {total} claims has been tested at the papers' own scale yet."
+    for edition in page.begun:
+        if edition.profile == DEFAULT_PROFILE:
+            where = "On the demo's made-up language" if edition.scale == "demo" else f"On English with {edition.sources}"
+            said += f" {where} {_said(edition.counts)}, of {sum(edition.counts.values())} claims (profile {edition.profile})."
+    return said
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    words = {"supported": "are supported", "contradicted": "are contradicted", "equivalent": "make no difference that matters",
+             "undecided": "are undecided", "not comparable": "cannot be compared there", "not run": "are not run"}
+    parts = [f"{counts[outcome]} {words[outcome]}" for outcome in claims.OUTCOMES if counts.get(outcome)]
+    return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] if parts else "nothing is known"

@@ -1,0 +1,192 @@
+"""The page's files: index.html and README.md from their templates, and the CSV files that hold every number in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+from jinja2.utils import markupsafe  # what jinja2 escapes with
+
+from core.report import claims
+from core.report.cells import RunResult, StudyResult
+from core.report.frames import csv_text
+from core.report.naming import contrast_here, label_here, text_here
+from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
+from core.report.page import charts
+from core.report.page.content import Card, Edition, Page, Standing, answer, slug, title
+from core.report.quantities import curve
+from core.report.tables import grid, marks, number
+
+TEMPLATES = Path(__file__).with_name("templates")
+DEVIATION = re.compile(r"\bD\d+\b")
+CSV_FILES = ("claims.csv", "editions.csv", "seeds.csv", "curves.csv", "noise.csv", "not_tested.csv", "environment.csv")
+
+
+def page_files(page: Page, folder: Path, figures: Path, run_file: Callable[[RunResult], Path | None], deviations: Mapping[str, str]) -> dict[str, str]:
+    """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
+
+    `figures` is where the figures' files lie, `run_file` the file of a run (None: no link), `deviations` what each D-number stands for.
+    """
+
+    def link(run: RunResult) -> str:
+        path = run_file(run)
+        return "" if path is None else Path(os.path.relpath(path, folder)).as_posix()
+
+    given = {
+        "page": page, "answer": answer(page), "outcomes": claims.OUTCOMES, "link": link, "csv_files": CSV_FILES, "next_of_all": next_of_all(page),
+        "figures": Path(os.path.relpath(figures, folder)).as_posix(), "deviations": deviations, "not_tested": not_tested(page),
+        "environment": environment(page), "total": sum(len(found) for found in page.cards.values()),
+    }
+    made = _templates()
+    frames = {
+        "claims.csv": claim_table(page), "editions.csv": edition_table(page), "seeds.csv": seed_table(page), "curves.csv": curve_table(page),
+        "noise.csv": pd.DataFrame([(e.scale, e.profile, said) for e in page.begun for said in e.noise], columns=["scale", "profile", "finding"]),
+        "not_tested.csv": not_tested(page), "environment.csv": environment(page),
+    }
+    texts = {name: made.get_template(f"{name}.jinja").render(given) for name in ("index.html", "README.md")}
+    return texts | {name: csv_text(frame, digits=6) for name, frame in frames.items()}
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """Templates with everything from data escaped, unless it is one of our own charts."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )
+    made.filters |= {"slug": slug, "markdown": lambda text: re.sub(r"([|*_<`\\\[\]])", r"\\\1", str(text))}
+    made.globals |= {
+        "MARKS": claims.MARKS, "READING": claims.READING, "charts": charts, "Markup": markupsafe.Markup, "title": title, "grid": grid,
+        "marks": marks, "measured": claims.measured, "signed": claims.signed, "number": number, "reading": reading, "of_paper": of_paper,
+        "of_runs": of_runs, "label_here": label_here, "contrast_here": contrast_here, "text_here": text_here, "kind": charts.kind, "numbers_in": numbers_in,
+        "profiles_of": profiles_of, "style": (TEMPLATES / "page.css").read_text(), "script": (TEMPLATES / "page.js").read_text(), "explained": explained,
+    }
+    return made
+
+
+def numbers_in(*texts: str) -> list[str]:
+    """The D-numbers that texts speak of, in order."""
+    found = {number for text in texts for number in DEVIATION.findall(text)}
+    return sorted(found, key=lambda name: int(name[1:]))
+
+
+def explained(text: str, deviations: Mapping[str, str]) -> markupsafe.Markup:
+    """Text with each known D-number's meaning where it stands, as its title."""
+    return markupsafe.Markup(DEVIATION.sub(
+        lambda found: f'<abbr title="{markupsafe.escape(deviations[found[0]])}">{found[0]}</abbr>' if found[0] in deviations else found[0], str(markupsafe.escape(text))
+    ))  # fmt: skip
+
+
+def profiles_of(sections) -> list[tuple[str, list[str]]]:
+    """Cells of a study under every edition: labels, then the means with n in the editions' order; "" where there is none."""
+    by_labels: dict[tuple[str, ...], list[str]] = {}
+    for place, (_, section) in enumerate(sections):
+        for cell in section.result.cells:
+            entries = by_labels.setdefault(cell.cell.labels, [""] * len(sections))
+            if cell.estimate.n:
+                entries[place] = f"{number(cell.estimate.mean)} (n = {cell.estimate.n})"
+    return [("/".join(labels), entries) for labels, entries in by_labels.items() if sum(map(bool, entries)) > 1]
+
+
+def next_of_all(page: Page) -> list[tuple[Edition, Card, Standing, float, int]]:
+    """By edition, the open claim with the largest chance a minute at its next look, with the minutes and the number of all open claims."""
+    found = []
+    for edition in page.begun:
+        open_ = [(card, one) for card, one in _open(page, edition) if not one.next.futile and one.next.runs]
+        ranked = [pair for pair in open_ if pair[1].next.chance]
+        if ranked:
+            card, one = max(ranked, key=lambda pair: pair[1].next.chance / max(pair[1].next.minutes, 0.1))
+            found.append((edition, card, one, sum(pair[1].next.minutes for pair in open_), len(open_)))
+    return found
+
+
+def _open(page: Page, edition: Edition) -> list[tuple[Card, Standing]]:
+    found = [(card, card.standings.get(edition.name)) for cards in page.cards.values() for card in cards]
+    return [(card, one) for card, one in found if one is not None and one.next is not None]
+
+
+def claim_table(page: Page) -> pd.DataFrame:
+    """One row a claim and edition: all of claims.csv of that edition, what seeds alone give its mean, and what to run next."""
+    parts = []
+    for edition in page.begun:
+        frame = claims.claim_frame([one.result for one in edition.sections])
+        found = {card.claim.key: card.standings[edition.name] for cards in page.cards.values() for card in cards if edition.name in card.standings}
+        standing = [found[key] for key in frame["claim"]]
+        following = [one.next for one in standing]
+        parts.append(frame.assign(
+            paper=[one.result.study.paper for one in standing],
+            band=[one.band for one in standing], next_seeds=pd.array([None if one is None else one.seeds for one in following], dtype="Int64"),
+            next_runs=pd.array([None if one is None else one.runs for one in following], dtype="Int64"),
+            next_minutes=[None if one is None else one.minutes for one in following],
+            next_chance=[None if one is None else one.chance for one in following],
+            command=["" if one is None else one.command for one in following],
+            run_ids=[" ".join(run.run_id for cell in charts.cells_of(one) for run in cell.runs if run.rows is not None) for one in standing],
+        ))  # fmt: skip
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=claims.COLUMNS)
+
+
+def edition_table(page: Page) -> pd.DataFrame:
+    """One row a scale and profile: runs, hours, and claims by outcome."""
+    rows = []
+    for edition in page.editions:
+        row: dict[str, object] = {"scale": edition.scale, "profile": edition.profile, "runs": len(edition.runs), "hours": round(edition.hours, 2)}
+        row |= {"claims": sum(edition.counts.values()), **{name.replace(" ", "_"): edition.counts.get(name, 0) for name in claims.OUTCOMES}}
+        open_ = [one for _, one in _open(page, edition) if not one.next.futile]
+        row |= {"open_with_a_chance": len(open_), "minutes_to_their_next_look": round(sum(one.next.minutes for one in open_), 1)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def seed_table(page: Page) -> pd.DataFrame:
+    """One row a claim, edition and seed: the value of the comparison that decides the claim, above what the claim says."""
+    rows = [
+        (card.claim.key, one.result.scale.name, one.result.profile, seed, value)
+        for cards in page.cards.values() for card in cards for one in card.standings.values() for seed, value in enumerate(one.values)
+    ]
+    return pd.DataFrame(rows, columns=["claim", "scale", "profile", "seed", "above_the_claim"])
+
+
+def curve_table(page: Page) -> pd.DataFrame:
+    """One row a run and step: the development score along training, of every run behind a claim."""
+    rows, seen = [], set()
+    for one in (one for cards in page.cards.values() for card in cards for one in card.standings.values()):
+        for run in (run for cell in charts.cells_of(one) for run in cell.runs if run.rows is not None and run.run_id not in seen):
+            seen.add(run.run_id)
+            rows += [(run.run_id, int(step), float(value)) for step, value in curve(run.rows, one.result.aggregate).items()]
+    return pd.DataFrame(rows, columns=["run_id", "step", "development_score"])
+
+
+def not_tested(page: Page) -> pd.DataFrame:
+    """One row a study and edition of what was hard or is not tested: not comparable, failed runs, cells that the scale cannot run."""
+    rows = []
+    for edition in page.begun:
+        begun = {one.result.study.name for one in edition.sections}
+        rows += [(edition.name, study.name, "not begun", "no run of its own is stored") for study in page.studies if study.name not in begun and study.claims]
+        rows += [(edition.name, one.result.study.name, what, why) for one in edition.sections for what, why in _trouble(one.result)]
+    return pd.DataFrame(rows, columns=["edition", "study", "what", "why"])
+
+
+def _trouble(result: StudyResult) -> list[tuple[str, str]]:
+    found = [("not comparable", result.not_comparable)] if result.not_comparable and result.study.claims else []
+    for status in ("diverged", "collapsed"):
+        count = sum(run.status == status for run in result.runs)
+        found += [(status, f"{count} of {len(result.runs)} runs")] if count else []
+    reasons = Counter(cell.unavailable for cell in result.cells if cell.unavailable and not cell.cell.copied)
+    found += [("cannot be run", f"{count} cells: {reason}") for reason, count in reasons.items()]
+    return found
+
+
+def environment(page: Page) -> pd.DataFrame:
+    """One row a thing that can move a number without being part of a run's identity: its versions, and how many runs have each."""
+    runs = {name: flattened(run.provenance) for edition in page.begun for name, run in edition.runs.items()}
+    rows = []
+    for name in ENVIRONMENT:
+        versions = Counter(str(one[name]) for one in runs.values() if name in one)
+        rows += [(name, version, count) for version, count in sorted(versions.items())]
+    return pd.DataFrame(rows, columns=["what", "version", "runs"])

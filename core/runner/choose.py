@@ -1,0 +1,67 @@
+"""Which studies a command is about, and what it says of those that are wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.spec.catalogue import Fault
+from core.spec.errors import UserError
+from core.spec.study import Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """The studies that there are. `find` gives one by its name, `check` refuses one of which some cell makes no run; `faults` are what
+    is wrong with files whose studies are not among these."""
+
+    studies: Sequence[Study]
+    find: Callable[[str], Study]
+    groups: Mapping[str, Sequence[Study]] = field(default_factory=dict)  # names that stand for several studies
+    faults: Sequence[Fault] = ()
+    check: Callable[[Study], None] = lambda study: None
+
+    def named(self, names: Sequence[str]) -> list[Study]:
+        """The studies of these names, each once. Raises UserError for one that does not exist or is wrong."""
+        found: dict[str, Study] = {}
+        for name in names:
+            if wrong := [fault for fault in self.faults if fault.file.parent.name == name]:
+                raise UserError(str(wrong[0]))
+            if name in self.groups:
+                found |= {study.name: study for study in self.groups[name]}
+                continue
+            study = self.find(name)
+            found[study.name] = study
+            others = [other.name for other in self.studies if other.name.endswith(f"-{name}") and other.name != study.name]
+            if others:
+                print(f"{name} is {study.name}; {' and '.join(others)} has to be named in full.")
+        return list(found.values())
+
+    def chosen(self, names: Sequence[str], every: bool) -> list[Study]:
+        """The studies of these names, or every study. Raises UserError for one that is wrong; what is wrong with another is said."""
+        if every and self.faults:
+            more = f" ({len(self.faults) - 1} more files are wrong; see --list.)" if len(self.faults) > 1 else ""
+            raise UserError(f"{self.faults[0]}{more}")
+        studies = list(self.studies) if every else self.named(names)
+        for study in studies:
+            self.check(study)
+        for fault in self.faults:
+            print(f"Passed over: {fault}")
+        return studies
+
+    def list(self, names: Sequence[str]) -> int:
+        """Print the papers and studies, or those that are named, and what is wrong with any; the exit status: 2 if something is."""
+        wrong = [str(fault) for fault in self.faults]
+        studies = self.named(names) or self.studies
+        for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
+            print(", ".join(filter(None, (f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code))))
+        for study in studies:
+            print(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)")
+            try:
+                self.check(study)
+            except UserError as error:
+                wrong.append(str(error))
+        for sentence in wrong:
+            print(sentence, file=sys.stderr)
+        return 2 if wrong else 0

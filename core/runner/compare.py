@@ -1,0 +1,80 @@
+"""How far the scores of two runs of one configuration lie apart, and what that says of one's own runs and the published ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.spec.errors import UserError
+from core.store.store import Store
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SAME = 0.01  # points: a larger difference is more than another make of processor explains
+SCORES = ("spearman_", "accuracy_")  # how the metrics begin that are scores x 100
+SHOWN = 1e-4  # points: what differences are rounded up to
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Of one run: the largest |difference| over the scores that both have (points), their number, and how many only one has."""
+
+    largest: float
+    scores: int
+    alone: int
+
+
+def difference(published: DataFrame, anew: DataFrame) -> Difference:
+    """How far the scores of two runs lie apart, by checkpoint, task and metric (along a curve by step, too). No number on both
+    sides is no difference, on one side an infinite one."""
+    one, other = scores(published), scores(anew)
+    both = one.keys() & other.keys()
+    gaps = [apart(one[key], other[key]) for key in both]
+    return Difference(max(gaps, default=0.0), len(both), len(one.keys() ^ other.keys()))
+
+
+def scores(rows: DataFrame) -> dict[tuple, float]:
+    """The scores of a run by what they are."""
+    kept = rows[rows["metric"].str.startswith(SCORES)]
+    columns = (kept[name].tolist() for name in ("checkpoint", "task", "metric", "step", "value"))
+    return {
+        (checkpoint, task, metric, step if checkpoint == "curve" else None): value
+        for checkpoint, task, metric, step, value in zip(*columns, strict=True)
+    }
+
+
+def apart(one: float, other: float) -> float:
+    """|one - other|; 0 for two NaN, infinite for a single one."""
+    if math.isnan(one) or math.isnan(other):
+        return 0.0 if math.isnan(one) and math.isnan(other) else math.inf
+    return abs(one - other)
+
+
+def repeats(store: Store, own: Mapping[str, DataFrame]) -> str:
+    """How far one's own runs (rows by id) repeat the published runs of the same ids, in a sentence; empty without such runs."""
+    found = {}
+    for run, rows in own.items():
+        try:
+            published = store.load_published(run)
+        except UserError:
+            continue  # damaged, or of another version of the code
+        if published is not None:
+            found[run] = difference(published.rows, rows)
+    compared = {run: one for run, one in found.items() if one.scores}
+    if not compared:
+        return ""
+    worst = max(compared, key=lambda run: compared[run].largest)
+    largest = compared[worst].largest
+    count = f"{len(compared)} runs repeat" if len(compared) > 1 else "run repeats"
+    if largest <= SAME:
+        within = f"to within {max(SHOWN, math.ceil(largest / SHOWN) * SHOWN):.4f} points" if largest else "to the last digit"
+        return f"Your {count} the published {'ones' if len(compared) > 1 else 'one'} {within}."
+    by = f"by {largest:.4f}" if math.isfinite(largest) else "in a score that one of them lacks"
+    off = sum(one.largest > SAME for one in compared.values())
+    return (
+        f"{off} of your {len(compared)} runs that are published, too, differ from those by more than {SAME} points: {worst} {by}. "
+        f"Another version of a library or a changed line may be why; --verify-published trains published runs anew."
+    )

@@ -1,0 +1,124 @@
+"""What can be wrong with a study, said before anything is trained: each check raises StudyError with one sentence."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from core import methods
+from core.spec.claim import matches
+from core.spec.errors import StudyError, UserError
+from core.spec.profiles import PROFILES
+from core.spec.table import ENCODERS, FigureSpec, Metric
+
+if TYPE_CHECKING:
+    from core.spec.study import Study
+
+CHECKPOINTS = (
+    "selected", "last", "curve", "data", "time", "untrained", "untrained_first_last", "untrained_first_last_0", "whitening", "bag_of_words",
+)  # fmt: skip
+TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of every scale
+# What a metric's `quantity` may be: a row of a run (core.spec.result lists them), or what core.report.quantities derives from several.
+QUANTITIES = re.compile(
+    r"spearman(_all|_mean|_wmean|_gap_le3|_gap_gt3)?|accuracy_(test|dev)|alignment(_all)?_(global|batched64)|uniformity_(global|batched64)"
+    r"|mean_cosine|effective_rank|spread|singular_value_\d+|cosine_(itself|insertion|deletion|repetition|repetition_subword)"
+    r"|mtd_(at_selected_checkpoint|nominal|at_start|mean_over_run)|fgsm_changed_fraction|diverged_at|view_cosine(_plain)?"
+    r"|view_input_difference|loss|pairs|step_seconds"
+    r"|curve_(start|best_after_start|last|late_range)|(spectrum|singular)_\d+|length_gap|view_cosine_loss|alignment_plus_uniformity"
+)
+
+
+def check_shape(study: Study) -> None:
+    """Whether axes, cells, reference, figure and claims fit together. Raises StudyError."""
+    _check_cells(study)
+    names = [axis.name for axis in study.axes]
+    drawn = (study.figure.x, study.figure.series) if study.figure is not None else ()
+    for place, axis in (("rows", study.rows), ("columns", study.columns), *(("figure", axis) for axis in drawn)):
+        if axis is not None and axis not in names:
+            raise StudyError(f"{study.name} has no axis {axis}; choose one of {', '.join(names)}.", axis, place)
+    if study.tasks is not None and "task" not in names:
+        raise StudyError(f"{study.name} has no axis named task, over which tasks={study.tasks!r} could run; name one so, or leave tasks out.", "tasks")
+    if study.reference is not None and not study.matching(study.reference):
+        raise StudyError(f"{study.name} has no cell {_spoken(study.reference)} for its reference; name one of its cells, or None.", "reference")
+    _check_claims(study)
+
+
+def _check_cells(study: Study) -> None:
+    seen = set()
+    for cell in study.cells:
+        if cell.labels in seen:
+            raise StudyError(f"{study.name} has two cells {_spoken(cell.labels)}; give each labels of its own.", "cells")
+        seen.add(cell.labels)
+        if len(cell.labels) != len(study.axes) or any(l not in a.labels for l, a in zip(cell.labels, study.axes, strict=True)):
+            raise StudyError(
+                f"The cell {_spoken(cell.labels)} does not lie on the axes of {study.name}; give it one label of each, in their order.",
+                *cell.labels, "cells",
+            )  # fmt: skip
+        if cell.encoder not in ENCODERS:
+            raise StudyError(f"There is no encoder {cell.encoder}; choose one of {', '.join(ENCODERS)}.", cell.encoder, "cells")
+    for profile in [name for one in (study, *study.cells) for name in one.by_profile]:
+        if profile not in PROFILES:
+            raise StudyError(f"There is no profile {profile}; choose one of {', '.join(PROFILES)}.", profile, "by_profile")
+
+
+def _check_claims(study: Study) -> None:
+    labels = {cell.labels for cell in study.cells}
+    keys = set()
+    for claim in study.claims:
+        if claim.key in keys:
+            raise StudyError(f"{study.name} has two claims {claim.key}; give each a key of its own.", claim.key)
+        keys.add(claim.key)
+        for wanted in {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}:
+            if wanted not in labels and not any(matches(wanted, have) for have in labels):
+                raise StudyError(f"Claim {claim.key} speaks of {_spoken(wanted)}, which is no cell of {study.name}; name one of its cells.", claim.key)
+
+
+def check_names(study: Study, sets: frozenset[str]) -> None:
+    """Whether everything that a study names is known: methods, the figure's kind, tasks, checkpoints and quantities. `sets` are the
+    test sets and transfer tasks of all scales. Raises StudyError."""
+    known = methods.names()
+    for method in dict.fromkeys((study.method, *(cell.method for cell in study.cells if cell.method is not None))):
+        if method not in known:
+            raise StudyError(f"There is no method {method}; choose one of {', '.join(known)}.", str(method), "method")
+    kinds = typing.get_args(typing.get_type_hints(FigureSpec)["kind"])
+    if study.figure is not None and study.figure.kind not in kinds:
+        raise StudyError(f"There is no kind of figure {study.figure.kind}; choose one of {', '.join(kinds)}.", study.figure.kind, "figure")
+    for metric in dict.fromkeys(_metrics(study)):
+        for name, known, sort in ((metric.task, (*TASKS, *sorted(sets)), "task"), (metric.checkpoint, CHECKPOINTS, "checkpoint")):
+            if name not in known and not (metric.checkpoint == "data" and name.removesuffix(" train").removesuffix(" dev") in known):
+                raise StudyError(f"There is no {sort} {name}; choose one of {', '.join(known)}.", name, "metric")
+        if not QUANTITIES.fullmatch(metric.quantity):
+            raise StudyError(f"There is no quantity {metric.quantity}; core/spec/result.py lists what a run leaves.", metric.quantity, "metric")
+    for label in study.axis("task").labels if study.tasks is not None else ():
+        if label != "avg" and label not in sets:
+            raise StudyError(f"There is no task {label}; choose one of avg, {', '.join(sorted(sets))}.", label, "axes")
+
+
+def check_configurations(study: Study) -> None:
+    """Whether every cell's changes make a configuration under every profile. Raises StudyError."""
+    seen = []
+    for cell in study.cells:
+        what = (cell.method, cell.changes, cell.by_profile)
+        if cell.copied or what in seen:
+            continue
+        seen.append(what)
+        for profile in PROFILES:
+            try:
+                study.paper_config(cell, profile)
+            except UserError as error:
+                named = (*cell.changes, *study.base_changes, *(path for one in (cell, study) for some in one.by_profile.values() for path in some))
+                near = [path for path in named if path in str(error)]
+                raise StudyError(f"{_spoken(cell.labels)} makes no run under {profile}: {error}", *near, *cell.labels, "cells") from error
+
+
+def _metrics(study: Study) -> Iterator[Metric]:
+    yield study.metric
+    yield from (cell.metric for cell in study.cells if cell.metric is not None)
+    for claim in study.claims:
+        yield from (contrast.metric for contrast in claim.predicate.contrasts() if contrast.metric is not None)
+
+
+def _spoken(labels: tuple[str | None, ...]) -> str:
+    return "/".join("any" if label is None else str(label) for label in labels)

@@ -1,0 +1,89 @@
+"""What the project publishes, as a store of its own: the packs of every scale in one folder, which only `publish` changes."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from core.spec.scale import SCALES
+from core.store import files, locks, pack
+from core.store.pack import Pack, Run
+from core.store.parquet import Damaged
+from core.store.stored import CorruptRun
+
+MEND = "get the file anew, with git checkout"
+POLL = 0.05  # seconds between two tries for the lock
+
+
+class Published:
+    """The published runs under a folder; none without one."""
+
+    def __init__(self, folder: Path | None):
+        self.folder = folder
+        self._opened: dict[str, Pack] | None = None
+
+    def __contains__(self, run: str) -> bool:
+        return any(run in one for one in self._packs().values())
+
+    def runs(self) -> set[str]:
+        """The ids of all runs."""
+        return {run for one in self._packs().values() for run in one.runs()}
+
+    def place(self, run: str) -> str:
+        """Where a run stands, for messages."""
+        scale = next(scale for scale, one in self._packs().items() if run in one)
+        return f"Run {run} in {self.path(scale)}"
+
+    def path(self, scale: str) -> Path:
+        """The pack of a scale."""
+        return self.folder / scale / pack.NAME
+
+    def read(self, run: str) -> Run:
+        """Rows and footer of a run that is there. Raises CorruptRun."""
+        one = next(one for one in self._packs().values() if run in one)
+        try:
+            return one.read(run)
+        except Damaged as error:
+            raise CorruptRun(f"{self.place(run)} is damaged: {error}; {MEND}.") from error
+
+    def publish(self, new: Mapping[str, Mapping[str, Run]]) -> None:
+        """Pack these runs by scale with those that are there, each file whole or not at all; of a run that is there the new one
+        stays. Raises CorruptRun where what is there cannot be read, UserError where it cannot be written."""
+        with self._held():
+            for scale, runs in new.items():
+                path = self.path(scale)
+                files.sweep(path.parent, path.name)
+                try:
+                    old = Pack(path) if path.exists() else None
+                    kept = {run: old.read(run) for run in old.runs() if run not in runs} if old is not None else {}
+                except Damaged as error:
+                    raise CorruptRun(f"{path} is damaged: {error}; {MEND}.") from error
+                pack.write(path, {**kept, **runs})
+        self._opened = None
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """Within it no other command publishes here."""
+        while (descriptor := locks.hold(self.folder.parent / ".locks" / "published.lock")) is None:
+            time.sleep(POLL)
+        try:
+            yield
+        finally:
+            locks.release(descriptor)
+
+    def _packs(self) -> dict[str, Pack]:
+        """The packs that are there, by scale, opened once; one that is damaged is named, and its runs count as missing."""
+        if self._opened is None:
+            found = {}
+            for scale in SCALES if self.folder is not None else ():
+                path = self.path(scale)
+                if not path.is_file():
+                    continue
+                try:
+                    found[scale] = Pack(path)
+                except Damaged as error:
+                    print(f"{path} is damaged: {error}; its runs count as missing; {MEND}.", flush=True)
+            self._opened = found
+        return self._opened

@@ -1,0 +1,224 @@
+"""Finding studies: adding one is writing a file, and what is wrong with it is refused with its line before anything is trained."""
+
+from pathlib import Path
+
+import pytest
+
+import run_study
+import studies
+from core.data.sources import demo_sources
+from core.report.quantities import CURVE, DERIVED, UNITS
+from core.spec.catalogue import SETS, catalogue
+from core.spec.check import CHECKPOINTS, QUANTITIES, TASKS
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.profiles import PROFILES
+from core.spec.scale import DEMO
+from core.store.store import Store
+
+PAPER = """
+from core.spec.paper import Paper
+
+PAPER = Paper(key="mine", name="Mine", title="My paper", authors="Me 2026", order=9)
+"""
+STUDY = '''"""My Table 2."""
+
+from core.spec.claim import Claim, greater
+from core.spec.study import Study
+from core.spec.table import Axis, Cell, FigureSpec, Metric
+
+SIZES = (256, 512)
+
+STUDY = Study(
+    name="mine-table2",
+    paper="mine",
+    title="Table 2",
+    caption="Queue sizes",
+    method="mocose",
+    axes=(Axis(name="size", title="Size", labels=("256", "512")),),
+    rows="size",
+    columns=None,
+    cells=(
+        Cell(labels=("256",), changes={"queue.size": 256}),
+        Cell(labels=("512",), changes={"queue.size": 512}),
+    ),
+    metric=Metric(task="avg", title="Average"),
+    figure=FigureSpec(kind="bars"),
+    reference=("512",),
+    claims=(
+        Claim(key="M2.1", text="More is better.", predicate=greater(("512",), ("256",))),
+    ),
+)
+'''
+WRONG = {  # what is put in the place of what, the line that is named, and the sentence
+    "syntax": ('rows="size",', "rows=class,", 16, "It is no Python (invalid syntax)"),
+    "kind of figure": ('kind="bars"', 'kind="pie"', 23, "There is no kind of figure pie; choose one of"),
+    "task": ('task="avg"', 'task="STS17"', 22, "There is no task STS17; choose one of avg, dev"),
+    "checkpoint": ('title="Average"', 'title="Average", checkpoint="best"', 22, "There is no checkpoint best"),
+    "quantity": ('title="Average"', 'title="Average", quantity="pearson"', 22, "There is no quantity pearson"),
+    "paper": ('paper="mine"', 'paper="yours"', 11, "There is no paper yours in this folder; it holds studies of mine."),
+    "method": ('method="mocose"', 'method="mococo"', 14, "There is no method mococo; choose one of esimcse, mocose"),
+    "method of a cell": ('{"queue.size": 256}', '{}, method="mococo"', 19, "There is no method mococo"),
+    "encoder": ('{"queue.size": 256}', '{}, encoder="bert-huge"', 19, "There is no encoder bert-huge"),
+    "profile": ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 19, "There is no profile tidy"),
+    "claim": ('("512",), ("256",)', '("512",), ("1024",)', 26, "Claim M2.1 speaks of 1024, which is no cell of mine-table2"),
+    "reference": ('reference=("512",)', 'reference=("1024",)', 24, "mine-table2 has no cell 1024 for its reference"),
+    "axis": ('rows="size"', 'rows="width"', 16, "mine-table2 has no axis width; choose one of size."),
+    "label": ('Cell(labels=("256",)', 'Cell(labels=("128",)', 19, "The cell 128 does not lie on the axes"),
+    "labels twice": ('labels=("256",), changes', 'labels=("512",), changes', 18, "mine-table2 has two cells 512"),
+    "an argument that there is not": ("columns=None", "column=None", 9, "TypeError: Study.__init__() got an unexpected keyword argument"),
+    "no tuple": ("SIZES = (256, 512)", "SIZES = (256, 512) + 1", 7, "TypeError: can only concatenate tuple"),
+    "an import": ("import Claim, greater", "import Claim, larger", 3, "ImportError: cannot import name 'larger'"),
+    "no study": ("STUDY = Study(", "TABLE = Study(", 9, "It states no STUDY; write STUDY = Study(…)"),
+    "it ends the command": ("SIZES = (256, 512)", "raise SystemExit(3)", 7, "It ends the command (exit 3)"),
+}
+UNMADE = {  # what only making the runs shows
+    "field": ('"queue.size": 256', '"queue.length": 256', 19, "256 makes no run under paper: There is no field queue.length"),
+    "value": ('"queue.size": 256', '"queue.size": 0', 19, "256 makes no run under paper: queue.size is 0"),
+}
+
+
+def written(folder: Path, text: str = STUDY, name: str = "table2.py") -> Path:
+    """A paper's folder with this study in it."""
+    place = folder / "mine"
+    place.mkdir(exist_ok=True)
+    (place / "__init__.py").write_text(PAPER)
+    (place / name).write_text(text)
+    return place / name
+
+
+def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
+    written(tmp_path)
+    found = catalogue(Path(studies.__file__).parent, tmp_path)
+    assert found.faults == () and [paper.key for paper in found.papers] == ["mocose", "esimcse", "ours", "mine"]
+    assert found.studies[:-1] == studies.STUDIES and found.studies[-1].name == "mine-table2"
+    assert found.find("mine-table2").paper_name == "Mine" and found.groups["mine"] == (found.find("mine-table2"),)
+    assert found.find("table2").name == "mocose-table2"  # the first paper's, and the others by their full names
+    study, sources = found.find("mine-table2"), demo_sources().sources
+    runs = {run_id(study.config(cell, profile=p, scale=DEMO, sources=sources, seed=0)) for cell in study.cells for p in PROFILES}
+    assert len(runs) == 6
+
+
+def test_every_shipped_file_is_found_sound_and_belongs_to_its_folder():
+    assert studies.CATALOGUE.faults == ()
+    for study in studies.STUDIES:
+        studies.CATALOGUE.check(study)
+    assert [paper.name for paper in studies.CATALOGUE.papers] == ["MoCoSE", "ESimCSE", "Our own"]
+    assert all(paper.link.startswith("https://") and paper.code.startswith("https://") for paper in studies.CATALOGUE.papers[:2])
+
+
+def test_what_a_study_may_name_is_what_runs_leave_and_the_report_derives():
+    there = Store(Path("none"), Path(studies.__file__).parent.parent / "results" / "published")
+    rows = [there.load(run).table.select(["checkpoint", "task", "metric"]).to_pylist() for run in there.runs()]
+    left = {(row["checkpoint"], row["task"], row["metric"]) for run in rows for row in run}
+    assert {checkpoint for checkpoint, _, _ in left} < set(CHECKPOINTS)
+    assert {task.removesuffix(" train").removesuffix(" dev") for _, task, _ in left} - SETS <= set(TASKS) | {"DEV"}
+    assert all(QUANTITIES.fullmatch(name) for name in (*(metric for _, _, metric in left), *DERIVED, *CURVE, *UNITS, "spectrum_50", "singular_9"))
+    assert not any(QUANTITIES.fullmatch(name) for name in ("", "pearson", "spearman_", "singular_value_", "curve_first"))
+
+
+def test_studies_come_by_their_order_then_tables_figures_and_others_by_number(tmp_path):
+    places = {"Table 10": 0, "Table 2": 0, "Figure 3": 0, "Table 6b": 0, "Table 6a": 0, "K-means": 0, "Table 1": 1, "Figure 12": 0}
+    for number, (title, order) in enumerate(places.items()):
+        text = STUDY.replace("mine-table2", f"mine-{number}").replace('title="Table 2"', f'title="{title}", order={order}')
+        written(tmp_path, text, f"s{number}.py")
+    written(tmp_path, "this is no study", "_notes.py")
+    found = catalogue(tmp_path)
+    assert found.faults == ()
+    assert [study.title for study in found.studies] == [
+        "Table 2", "Table 6a", "Table 6b", "Table 10", "Figure 3", "Figure 12", "K-means", "Table 1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_with_a_study_is_one_sentence_with_its_line(tmp_path, wrong):
+    old, new, line, sentence = wrong
+    file = written(tmp_path, STUDY.replace(old, new, 1))
+    assert old in STUDY
+    found = catalogue(tmp_path)
+    assert found.studies == () and len(found.faults) == 1
+    said = str(found.faults[0])
+    assert said.startswith(f"{file}, line {line}: {sentence}") and said[-1] in ".)"
+    for name in ("mine-table2", "table2"):
+        with pytest.raises(UserError) as refused:
+            found.find(name)
+        assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("wrong", UNMADE.values(), ids=UNMADE)
+def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path, wrong):
+    old, new, line, sentence = wrong
+    file = written(tmp_path, STUDY.replace(old, new, 1))
+    found = catalogue(tmp_path)
+    with pytest.raises(UserError) as refused:
+        found.check(found.find("mine-table2"))
+    assert str(refused.value).startswith(f"{file}, line {line}: {sentence}")
+
+
+def test_two_studies_of_one_name_are_both_refused_and_say_where_the_other_is(tmp_path):
+    written(tmp_path), written(tmp_path, name="another.py")
+    written(tmp_path, STUDY.replace("mine-table2", "mine-table3"), "table3.py")
+    found = catalogue(tmp_path)
+    assert [study.name for study in found.studies] == ["mine-table3"]
+    assert sorted(str(fault).partition(", line 10: ")[2] for fault in found.faults) == [
+        "The name mine-table2 is that of mine/another.py, too; give each study its own.",
+        "The name mine-table2 is that of mine/table2.py, too; give each study its own.",
+    ]
+    with pytest.raises(UserError, match="give each study its own"):
+        found.find("mine-table2")
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [("PAPER = 1\n", "It states no PAPER"), ("PAPER = (\n", "It is no Python"), (PAPER.replace('"mine"', '"mocose"'), "The paper mocose is there already")],
+)  # fmt: skip
+def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path, text, sentence):
+    written(tmp_path)
+    (tmp_path / "mine" / "__init__.py").write_text(text)
+    found = catalogue(Path(studies.__file__).parent, tmp_path)
+    assert found.studies == studies.STUDIES and len(found.faults) == 1
+    with pytest.raises(UserError, match=sentence):
+        found.find("mine-table2")
+
+
+@pytest.fixture
+def command(tmp_path, capsys):
+    """The command line over the shipped studies and those of a test, which trains nothing: exit status, output and errors."""
+
+    def do(*words: str) -> tuple[int, str, str]:
+        found = catalogue(Path(studies.__file__).parent, tmp_path)
+        around = run_study.Surroundings(
+            studies=found.studies, find=found.find, groups=found.groups, faults=found.faults, check=found.check, job="none", warm=(),
+            home=tmp_path / "home",
+        )  # fmt: skip
+        status = run_study.main([*words, "--scale", "demo", "--device", "cpu"], around)
+        assert not (tmp_path / "home" / "results").exists()
+        return status, *capsys.readouterr()
+
+    return do
+
+
+def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_path, command):
+    file = written(tmp_path, STUDY.replace('rows="size",', "rows=class,"))
+    sentence = f"{file}, line 16: It is no Python (invalid syntax); mend that line.\n"
+    status, out, wrong = command("--list")
+    assert (status, wrong) == (2, sentence) and "mocose-table3" in out and "mine-table2" not in out
+    for words in (["mine-table2", "--plan"], ["mine-table2"], ["mine", "--plan"], ["--all", "--plan"], ["--all", "--regenerate-figures"]):
+        assert command(*words) == (2, "", sentence)
+    status, out, wrong = command("mocose-table3", "--plan")
+    assert (status, wrong) == (0, "") and f"Passed over: {sentence}" in out and "18 distinct runs" in out
+
+
+def test_a_study_whose_runs_cannot_be_made_is_refused_before_any_training(tmp_path, command):
+    file = written(tmp_path, STUDY.replace('"queue.size": 256', '"queue.size": 0'))
+    for words in (["mine-table2"], ["mine-table2", "--plan"], ["mine-table2", "--list"]):
+        status, _, wrong = command(*words)
+        assert status == 2 and wrong.startswith(f"{file}, line 19: 256 makes no run under paper: queue.size is 0")
+    assert command("mocose-table3", "--plan")[0] == 0
+
+
+def test_a_study_that_is_one_file_is_trained_and_stored(desk):
+    written(desk.folder)
+    done = desk.do("mine-table2", "--seeds", "1", "--jobs", "2", PAPERS_FOLDER=str(desk.folder))
+    assert done.returncode == 0, done.stderr
+    assert len(desk.started()) == 2 and "2 missing" not in done.stdout
