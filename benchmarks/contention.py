@@ -62,8 +62,8 @@ def main() -> None:
                 print(f"{name}, {'one core held' if held else 'alone'}: {found[name, held][-1]:.2f}", flush=True)
     print(f"{'':34}{'alone':>8}{'one core held':>16}   steps/s, medians of {ROUNDS} rounds")
     for name, _, _ in cases:
-        alone, held = (sorted(found[name, held])[ROUNDS // 2] for held in (False, True))
-        print(f"{name:34}{alone:8.2f}{held:16.2f}")
+        alone, beside = (sorted(found[name, held])[ROUNDS // 2] for held in (False, True))
+        print(f"{name:34}{alone:8.2f}{beside:16.2f}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Static padding, `transformers`' own layers, the target branch inside autograd, EMA tensor by tensor over state dicts, an
 optimiser that loops over parameters, a loss read back at every step; test sets scored subset by subset in batches of 128.
-With dropout off its loss is ours (tests/test_benchmarks.py).
+With dropout off its loss is ours (tests/project/test_benchmarks.py).
 """
 
 from __future__ import annotations

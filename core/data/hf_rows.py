@@ -10,6 +10,7 @@ from pathlib import Path
 
 PAIR_COLUMNS = (("sentence1", "sentence_1", "sent1", "text1"), ("sentence2", "sentence_2", "sent2", "text2"), ("score", "similarity_score", "label"))
 TEXT_COLUMNS = ("text", "sentence", "sentences", "sent")
+SAFE = 4  # the first version of the library that runs no code of a data set's
 FILES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet", ".txt": "text"}
 
 
@@ -30,6 +31,8 @@ def main(argv: list[str]) -> int:
 def _loaded(name: str, revision: str | None, split: str):
     import datasets
 
+    if int(datasets.__version__.partition(".")[0]) < SAFE:
+        raise ValueError(f"version {datasets.__version__} can run a data set's own code; install {SAFE}.0 or later")
     datasets.disable_progress_bars()
     path = Path(name)
     if path.is_absolute() and path.is_file():

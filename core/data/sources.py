@@ -115,7 +115,8 @@ def local_places(
             raise UserError(f"--encoder {folder} is no folder; give one saved by transformers.")
         if not (folder / "config.json").is_file():
             raise UserError(f"--encoder {folder} holds no config.json; give a folder saved by transformers.")
-    for option, file in [("--text", text)] * (text is not None) + [("--pairs", file) for _, file in pairs]:
+    own = [("--pairs", file) for _, file in pairs] + ([("--text", text)] if text is not None else [])
+    for option, file in own:
         if not file.is_file():
             raise UserError(f"{option} {file} is no file; give one with {'a sentence' if option == '--text' else 'two sentences and a score'} a line.")
     corpus = text or corpus

@@ -156,12 +156,12 @@ def gold(a: Frame, b: Frame) -> float:
         score = _entity(x, y) if x and y else 0.0
         total += 2.0 * max(score, 0.3 if elsewhere else 0.0)
         weight += 2.0
-    for x, y, partial in ((a.place, b.place, 0.3), (a.time, b.time, 0.3), (a.manner, b.manner, 0.0)):
-        if x is None and y is None:
+    for here, there, partial in ((a.place, b.place, 0.3), (a.time, b.time, 0.3), (a.manner, b.manner, 0.0)):
+        if here is None and there is None:
             continue
-        if x is None or y is None:
+        if here is None or there is None:
             weight += 0.5
         else:
-            total += _related(x, y, partial)
+            total += _related(here, there, partial)
             weight += 1.0
     return 5.0 * (0.5 if a.negated != b.negated else 1.0) * total / weight

@@ -12,7 +12,7 @@ occur in the training text) and changes it in several ways; gold scores follow f
 
 from functools import cache
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.demo.frame import (
     ALONE,
@@ -104,7 +104,7 @@ def omission(rng: Random, frame: Frame) -> Frame:
 
 def bare(rng: Random, frame: Frame) -> Frame:
     """Return the frame without circumstances and attributes."""
-    plain = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
+    plain: dict[str, Any] = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
     return frame._replace(place=None, time=None, manner=None, **plain)
 
 
@@ -129,7 +129,7 @@ def short(rng: Random, frame: Frame) -> Frame:
 
 def long(rng: Random, frame: Frame) -> Frame:
     """Return the frame with every circumstance filled."""
-    filled = {slot: concept(rng, groups) for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
+    filled: dict[str, Any] = {slot: concept(rng, groups) for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
               if getattr(frame, slot) is None}
     return frame._replace(**filled)
 

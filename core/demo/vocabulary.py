@@ -34,7 +34,7 @@ def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
     known = set(vocabulary)
     split = {word: [word[0], *("##" + c for c in word[1:])] for word in ranked[whole:]}
     while len(vocabulary) < size:
-        pairs = Counter()
+        pairs: Counter[tuple[str, str]] = Counter()
         for word, pieces in split.items():
             for pair in pairwise(pieces):
                 pairs[pair] += counts[word]

@@ -174,7 +174,8 @@ def _put_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, dict[str, 
     """Put the moments of every parameter back, by its place among the groups. Raises ValueError or IndexError if they are another model's."""
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
     for place, state in saved.items():  # a parameter that nothing reads has none
-        if any(value.dim() and value.shape != parameters[int(place)].shape for value in state.values()):
+        parameter = parameters[int(place)]
+        if any(value.dim() and value.shape != parameter.shape for value in state.values()):
             raise ValueError(f"moments of another shape for parameter {place}")
     state = {int(place): _own(state, torch.device("cpu")) for place, state in saved.items()}
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -16,10 +16,12 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
     released_cosine: eta_t = end - (end - start) * (cos(pi * t / T) + 1) / 2 with T = total_updates; it comes back down
     after T, as the released code does.
     """
-    if ema.schedule == "constant":
+    if ema.schedule == "constant" or ema.end is None:
         return ema.start
-    period = ema.total_updates if ema.schedule == "released_cosine" else steps
-    progress = update / period if ema.schedule == "released_cosine" else min(1.0, update / period)
+    if ema.schedule == "released_cosine" and ema.total_updates is not None:
+        progress = update / ema.total_updates
+    else:
+        progress = min(1.0, update / steps)
     return ema.end - (ema.end - ema.start) * (math.cos(math.pi * progress) + 1.0) / 2.0
 
 

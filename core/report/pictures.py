@@ -150,7 +150,7 @@ def _name_ends(axes: Axes, lines: Sequence[tuple[str, Mapping[float, float], str
         heights[n] = min(heights[n], 1.0 if n == len(heights) - 1 else heights[n + 1] - DODGED)
     for height, (end, name, colour, _) in zip(heights, ends, strict=False):
         axes.annotate(name, xy=(1.0, end), xytext=(1.02, height), xycoords="axes fraction", textcoords="axes fraction", size=6.5, va="center",
-                      color="#333333", arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0})
+                      color="#333333", arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)})
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:

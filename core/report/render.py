@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from core.report.cells import StudyResult, gather
+from core.report.cells import RunResult, StudyResult, gather
 from core.report.claims import claim_frame
 from core.report.comparability import comparability_frame, judged
 from core.report.figures import figure, finding
@@ -30,6 +30,7 @@ from core.spec.deviations import explanations
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 
+PACK = "runs.parquet"  # of the published runs of a scale
 WORTH_PROCESSES = 8  # studies; a process takes about two seconds to start
 
 
@@ -159,12 +160,11 @@ def render_index(studies: Sequence[Study], sections: Mapping[tuple[str, str], Se
     return [f"{Path(results_dir) / name}" for name in ("index.html", "README.md", "claims.csv")]
 
 
-def _run_file(store, run) -> Path | None:
-    """The file of a run: one's own before the published one; None where it is in neither folder by itself."""
-    for root in (store.root, store.published):
-        if root is not None and (path := Path(root) / "runs" / f"{run.run_id}.parquet").exists():
-            return path
-    return None
+def _run_file(store, run: RunResult, scale: str) -> Path | None:
+    """The file that holds a run: one's own, else the pack of its scale; None where neither is there."""
+    own = Path(store.root) / "runs" / f"{run.run_id}.parquet"
+    packed = None if store.published is None else Path(store.published) / scale / PACK
+    return next((path for path in (own, packed) if path is not None and path.exists()), None)
 
 
 def _table_files(result: StudyResult) -> dict[str, bytes]:

@@ -220,6 +220,8 @@ def _pairs(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
     """Names and places of --pairs. Raises UserError for a name given twice, and where one's own data cannot go."""
     if (given.pairs or given.text is not None) and (given.all or given.resolve or given.verify_published):
         raise UserError("--text and --pairs make tables of their own, without claims; name studies, and leave out --all, --resolve and --verify-published.")
+    if (given.pairs or given.text is not None) and given.publish:
+        raise UserError("--publish is for runs on the papers' data; leave it out, or --text and --pairs.")
     found = [named(text) for text in given.pairs]
     for name, _ in found:
         if sum(other == name for other, _ in found) > 1:

@@ -76,15 +76,12 @@ class Pace:
     def left(self) -> float:
         """What all runs still need: the running ones by their own rates, the others by the estimate, corrected by how long the runs so far
         took and what the running ones come to at their rates."""
-        rated = [going for going in self.going.values() if going.rate and going.total]
-        known = self.trained_cost + sum(self.expected(going.run.config) for going in rated)
-        came_to = self.trained_seconds + sum(going.total / going.rate for going in rated)
-        speed = came_to / known if known else 1.0
-        own = [
-            self.seconds_left(going) if going in rated else self.expected(going.run.config) * (1 - going.fraction) * speed
-            for going in self.going.values()
-        ]  # fmt: skip
-        waiting = self.total_cost - self.ended_cost - sum(self.expected(going.run.config) for going in self.going.values())
+        costs = {run: self.expected(going.run.config) for run, going in self.going.items()}
+        whole = {run: going.total / going.rate for run, going in self.going.items() if going.rate and going.total}  # seconds at its rate
+        known = self.trained_cost + sum(costs[run] for run in whole)
+        speed = (self.trained_seconds + sum(whole.values())) / known if known else 1.0
+        own = [whole.get(run, costs[run] * speed) * max(0.0, 1 - going.fraction) for run, going in self.going.items()]
+        waiting = self.total_cost - self.ended_cost - sum(costs.values())
         work = max(0.0, waiting) * speed + sum(own)
         return max(work / max(1, min(self.jobs, self.total - self.ended)), max(own, default=0.0))
 

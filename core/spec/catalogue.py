@@ -54,7 +54,9 @@ class Found:
     @property
     def names(self) -> tuple[str, ...]:
         """The full names to which this answers."""
-        return self.fault.names if self.study is None else (self.study.name,)
+        if self.study is not None:
+            return (self.study.name,)
+        return self.fault.names if self.fault is not None else ()
 
 
 class Catalogue:
@@ -111,8 +113,8 @@ def catalogue(*folders: Path) -> Catalogue:
         papers[place.name] = paper
         found += [_read(file, paper) for file in files]
     papers = dict(sorted(papers.items(), key=lambda item: (item[1].order, item[0])))
-    place = {folder: number for number, folder in enumerate(papers)}
-    found.sort(key=lambda one: (place.get(one.folder, len(place)), _order(one)))
+    ranks = {folder: number for number, folder in enumerate(papers)}
+    found.sort(key=lambda one: (ranks.get(one.folder, len(ranks)), _order(one)))
     return Catalogue(papers, _told_apart(found))
 
 
@@ -134,6 +136,8 @@ def _read(file: Path, paper: Paper) -> Found:
 def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
     """What a file states under a name. Raises whatever its code does, and StudyError if the name is not there."""
     spec = importlib.util.spec_from_file_location(module, file)
+    if spec is None or spec.loader is None:
+        raise StudyError(f"{file.name} cannot be read as Python.", name)
     made = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(made)

@@ -58,7 +58,7 @@ def _check_cells(study: Study) -> None:
             )  # fmt: skip
         if cell.encoder not in ENCODERS:
             raise StudyError(f"There is no encoder {cell.encoder}; choose one of {', '.join(ENCODERS)}.", cell.encoder, "cells")
-    for profile in [name for one in (study, *study.cells) for name in one.by_profile]:
+    for profile in [*study.by_profile, *(name for cell in study.cells for name in cell.by_profile)]:
         if profile not in PROFILES:
             raise StudyError(f"There is no profile {profile}; choose one of {', '.join(PROFILES)}.", profile, "by_profile")
 

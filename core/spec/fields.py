@@ -89,7 +89,7 @@ def _spelled(value: object) -> str:
 
 def _sections() -> list[tuple[str, type[Section]]]:
     """The sections of runs by name, those of every method first; two methods' sections may share a name (queue)."""
-    runs = [RunConfig, *(methods.method(name).run for name in methods.names())]
+    runs: list[type[Section]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
     kinds = [(name, option) for run in runs for name, hint in field_types(run).items() for option in alternatives(hint)]
     return list(dict.fromkeys((name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, Section)))
 
@@ -102,8 +102,8 @@ def _field(name: str, section: str, kind: type[Section]) -> Field:
     path = f"{section}.{name}" if section else name
     expected = next(hint for own, hint in field_types(kind).items() if public_name(own) == name)
     text = meanings(kind).get(name, "")
-    meaning, _, numbers = text.partition(" (D")
-    numbers = re.findall(r"D\d+", f"D{numbers}") if numbers else []
+    meaning, _, rest = text.partition(" (D")
+    numbers = re.findall(r"D\d+", f"D{rest}") if rest else []
     return Field(
         path=path, choices=_choices(expected), deviations=tuple(numbers), meaning=meaning,
         defaults=_defaults(section, kind, name), settled=settled_by(path),

@@ -55,7 +55,10 @@ def from_plain(plain: dict) -> RunConfig:
     """The configuration that `to_plain` wrote. Raises UserError for unknown kinds, unknown or missing fields."""
     if plain.get("kind") != _kind(RunConfig) and "method" not in plain:
         raise UserError("This document does not hold a run configuration.")
-    return _section_from(plain, methods.method(plain.get("method")).run)
+    found = _section_from(plain, methods.method(str(plain.get("method"))).run)
+    if not isinstance(found, RunConfig):
+        raise UserError("This document does not hold a run configuration.")
+    return found
 
 
 def from_canonical_json(text: str) -> tuple[RunConfig, int]:

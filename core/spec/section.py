@@ -7,10 +7,14 @@ import functools
 import math
 import types
 import typing
+from collections.abc import Callable
+from typing import TypeVar
 
 from core.spec.bounds import MOST
 from core.spec.errors import UserError
 
+Class = TypeVar("Class", bound=type)
+Found = TypeVar("Found")
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 
 
@@ -40,20 +44,25 @@ class Section:
         """Refuse contradictions between fields; overridden where there are any."""
 
 
-@functools.cache  # resolving annotations is most of what making a section costs
+def kept(function: Callable[[Class], Found]) -> Callable[[Class], Found]:
+    """functools.cache for a function of a class; its own types take no classes."""
+    return functools.cache(function)
+
+
+@kept  # resolving annotations is most of what making a section costs
 def field_types(section: type) -> dict[str, typing.Any]:
     """Resolved annotations of a section class, by field name."""
     return typing.get_type_hints(section)
 
 
-@functools.cache
+@kept
 def meanings(section: type) -> dict[str, str]:
     """What each field of a section class means, by its public name: the text beside its type in `Annotated[type, text]`."""
     annotated = typing.get_type_hints(section, include_extras=True)
     return {public_name(name): hint.__metadata__[0] for name, hint in annotated.items() if hasattr(hint, "__metadata__")}
 
 
-@functools.cache
+@kept
 def _declared(section: type[Section]) -> tuple[tuple[str, typing.Any, str, frozenset[type]], ...]:
     """Name, resolved annotation and dotted path of each field of a section class, and the types whose every value fits."""
     hints = field_types(section)
@@ -68,7 +77,7 @@ def _plain(expected) -> frozenset[type]:
     return frozenset(option for option in options if option in (str, bool, type(None)) or issubclass(option, Section))
 
 
-@functools.cache
+@kept
 def public_names(section: type[Section]) -> dict[str, str]:
     """The fields of a section class by their public names."""
     return {public_name(field.name): field.name for field in dataclasses.fields(section)}

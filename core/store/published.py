@@ -39,7 +39,7 @@ class Published:
 
     def path(self, scale: str) -> Path:
         """The pack of a scale."""
-        return self.folder / scale / pack.NAME
+        return self._home / scale / pack.NAME
 
     def read(self, run: str) -> Run:
         """Rows and footer of a run that is there. Raises CorruptRun."""
@@ -64,10 +64,16 @@ class Published:
                 pack.write(path, {**kept, **runs})
         self._opened = None
 
+    @property
+    def _home(self) -> Path:
+        if self.folder is None:
+            raise ValueError("this store has no folder of published runs")
+        return self.folder
+
     @contextlib.contextmanager
     def _held(self) -> Iterator[None]:
         """Within it no other command publishes here."""
-        while (descriptor := locks.hold(self.folder.parent / ".locks" / "published.lock")) is None:
+        while (descriptor := locks.hold(self._home.parent / ".locks" / "published.lock")) is None:
             time.sleep(POLL)
         try:
             yield

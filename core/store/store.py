@@ -20,13 +20,13 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import pyarrow as pa
 
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, run_id
-from core.spec.result import Result
+from core.spec.result import Result, Status
 from core.spec.run import RunConfig
 from core.store import files, locks, parquet
 from core.store.console import say
@@ -270,8 +270,9 @@ class Store:
 
 def _stored(run: str, table: pa.Table, config: RunConfig, footer: dict[str, str], source: Literal["own", "published"]) -> StoredRun:
     return StoredRun(
-        run_id=run, config=config, status=footer["status"], table=table, provenance=json.loads(footer["provenance"]), source=source
-    )
+        run_id=run, config=config, status=cast(Status, footer["status"]), table=table, provenance=json.loads(footer["provenance"]),
+        source=source,
+    )  # fmt: skip
 
 
 def _believed(table: pa.Table, footer: dict[str, str], run: str, where: str, mend: str) -> RunConfig:

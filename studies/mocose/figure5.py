@@ -13,7 +13,7 @@ MEASURES = {
     "late range": ("Range of the last third", "curve_late_range"),
 }
 BARE, KEPT, HEALTHY = "no predictor, η = 0", "predictor, η = 0", "standard"
-SETTINGS = {  # changes, and the numbers read off Figures 5 and 6 (± 0.2) by measure
+SETTINGS: dict[str, tuple[dict[str, object], tuple[float | None, ...]]] = {  # changes, and the numbers read off Figures 5 and 6 (± 0.2) by measure
     BARE: ({"heads.predictor_layers": 0, **CONSTANT}, (23.6, 10.5, 0.0, 1.0)),
     KEPT: ({"heads.predictor_layers": 2, **CONSTANT}, (None, 17.3, 4.2, 5.0)),
     "no predictor, η from 0": ({"heads.predictor_layers": 0, **SCHEDULED}, (None,) * 4),

@@ -6,7 +6,7 @@ from core.spec.profiles import as_coded
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
-MODELS = {  # method and changes
+MODELS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes
     "MoCoSE": ("mocose", {**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}),
     "SimCSE": ("simcse", {"train.batch_size": 64, "train.learning_rate": 3e-5}),
 }

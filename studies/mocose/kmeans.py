@@ -3,7 +3,7 @@
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
-PRINTED = {  # what stands for the queue: changes, and the score
+PRINTED: dict[str, tuple[dict[str, object], float]] = {  # what stands for the queue: changes, and the score
     "normal": ({"queue.negatives": "entries", "queue.clusters": None}, 76.41),
     "mean": ({"queue.negatives": "mean", "queue.clusters": None}, 76.80),
     "5 clusters": ({"queue.negatives": "kmeans", "queue.clusters": 5}, 74.37),

@@ -37,7 +37,7 @@ RUN = {
     "SimCSE-BERT-large": ("simcse", "bert-large", {"train.batch_size": 64, "train.learning_rate": 1e-5}, "selected"),
     "MoCoSE-BERT-large": ("mocose", "bert-large", {"train.batch_size": 32, "train.learning_rate": 1e-5}, "selected"),
 }
-COPIED = ("mocose", "bert-base", {}, "selected")
+COPIED: tuple[str, str, dict[str, object], str] = ("mocose", "bert-base", {}, "selected")
 
 MOCOSE, SIMCSE = "MoCoSE-BERT-base", "SimCSE-BERT-base"
 LARGE, SIMCSE_LARGE = "MoCoSE-BERT-large", "SimCSE-BERT-large"

@@ -27,7 +27,7 @@ RUN = {  # the rows that are run: method, encoder, changes, as in Table 1
     "SimCSE-RoBERTa-large": ("simcse", "roberta-large", {"train.batch_size": 512, "train.learning_rate": 3e-5}),
     "MoCoSE-BERT-large": ("mocose", "bert-large", {"train.batch_size": 32, "train.learning_rate": 1e-5}),
 }
-COPIED = ("mocose", "bert-base", {})
+COPIED: tuple[str, str, dict[str, object]] = ("mocose", "bert-base", {})
 PRINTED_IN = {"MoCoSE-BERT-base": "dev", "MoCoSE-BERT-large": "dev"}  # all others: test (D42)
 
 STUDY = Study(

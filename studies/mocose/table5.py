@@ -6,7 +6,7 @@ from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.views import TextView
 
-VECTOR = {
+VECTOR: dict[str, tuple[dict[str, object], float, tuple[float, ...]]] = {
     "Dropout only": ({}, 76.76, ()),
     "FGSM 5e-9": ({"fgsm.epsilon": 5e-9, "fgsm.gradient": "current"}, 77.04, (76.80, 77.04, 77.27)),
     "Position shuffle": ({"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "real_tokens"}, 73.80, ()),
@@ -19,7 +19,7 @@ CODED = {  # what the code has in their place (D18, D22, D24)
     "Position shuffle": {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
     "Token dropout 0.1": {"aug.token_cutoff_pool": "padded_all"},
 }
-TEXT = {
+TEXT: dict[str, tuple[dict[str, object], float, tuple[float, ...]]] = {
     "Typos": ({"text": TextView(kind="typos")}, 22.32, ()),
     "Synonym replace": ({"text": TextView(kind="contextual_substitute", model="roberta-base")}, 28.70, ()),
     "Paraphrasing": ({"text": TextView(kind="continuation", model="xlnet-base-cased")}, 60.45, ()),

@@ -6,9 +6,9 @@ from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there
-STALE = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}
+STALE: dict[str, object] = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}
 
-CHANGES = {
+CHANGES: dict[str, dict[str, object]] = {
     "paper": {},
     "D1 negatives of the batch too": {"loss.in_batch_negatives": True},
     "D2 decay 0.85 to 1 and down again": wrapping(0.85),

@@ -5,7 +5,7 @@ from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
-AUGMENTATIONS = {
+AUGMENTATIONS: dict[str, dict[str, object]] = {
     "position shuffle": {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "real_tokens"},
     "position shuffle, one a batch (D24)": {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "real_tokens"},
     "position shuffle, over padding (D24)": {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "padded"},

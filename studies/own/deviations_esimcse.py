@@ -6,7 +6,7 @@ from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 
-CHANGES = {
+CHANGES: dict[str, dict[str, object]] = {
     "paper": {},
     "D60 momentum encoder starts random": {"momentum.init": "random"},
     "D61 range of the code": {"dup.range": "released"},

@@ -7,6 +7,8 @@ methods here). With dropout off it gives what `transformers` gives, to rounding.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,9 +22,14 @@ from core.engine.encoder.packing import Packed
 
 
 class Embeddings(nn.Module):
-    """Word, position and token-type embeddings, LayerNorm, dropout."""
+    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers' module of the same parts."""
 
-    def __init__(self, source: nn.Module, *, dropout: float, position_offset: int):
+    word: nn.Embedding
+    position: nn.Embedding
+    token_type: nn.Embedding
+    norm: nn.LayerNorm
+
+    def __init__(self, source: Any, *, dropout: float, position_offset: int):
         super().__init__()
         self.word = source.word_embeddings
         self.position = source.position_embeddings
@@ -46,9 +53,19 @@ class Embeddings(nn.Module):
 
 
 class Layer(nn.Module):
-    """One post-LayerNorm transformer layer over packed tokens."""
+    """One post-LayerNorm transformer layer over packed tokens; `source` is transformers' layer."""
 
-    def __init__(self, source: nn.Module, *, heads: int, activation: str, hidden_dropout: float, attention_dropout: float,
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    attention_out: nn.Linear
+    attention_norm: nn.LayerNorm
+    up: nn.Linear
+    down: nn.Linear
+    norm: nn.LayerNorm
+    activation: Callable[[Tensor], Tensor]
+
+    def __init__(self, source: Any, *, heads: int, activation: str, hidden_dropout: float, attention_dropout: float,
                  attention: str):
         super().__init__()
         self.query, self.key, self.value = source.attention.self.query, source.attention.self.key, source.attention.self.value
@@ -66,7 +83,8 @@ class Layer(nn.Module):
         parts = grid.grid(linear(x, weight, bias), len(sources))  # (B * heads, L, d) each
         if first_only:
             parts = (_apply(self.query, wanted).view(packed.batch * self.heads, 1, -1), *parts)  # query (B * heads, 1, d)
-        context = self._attend(*parts, grid.bias)  # (B * heads, 1 or L, d)
+        query, key, value = parts
+        context = self._attend(query, key, value, grid.bias)  # (B * heads, 1 or L, d)
         context = context.reshape(packed.batch, -1) if first_only else grid.line(context)  # (Q, hidden)
         x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context)))
         y = _apply(self.down, self.activation(_apply(self.up, x)))
@@ -78,8 +96,8 @@ class Layer(nn.Module):
         torch's fused attention cannot take a mask of ours, so it serves where nothing is dropped.
         """
         if self.attention == "sdpa" and not self.attention_dropout.active:
-            split = [part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype))]
-            return F.scaled_dot_product_attention(*split[:3], attn_mask=split[3]).flatten(0, 1)
+            query, key, value, mask = (part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype)))
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(0, 1)
         scores = torch.baddbmm(bias.to(query.dtype), query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1]))  # (B * heads, Q, L)
         return self.attention_dropout(scores.softmax(-1)) @ value
 
@@ -94,17 +112,18 @@ class Stack(nn.Module):
     def __init__(self, layers: list[Layer]):
         super().__init__()
         self.layers = nn.ModuleList(layers)
+        self.heads = layers[0].heads
 
     def forward(self, x: Tensor, packed: Packed) -> Tensor:
         """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
-        grid = layout(packed, self.layers[0].heads)
+        grid = layout(packed, self.heads)
         for layer in self.layers[:-1]:
             x = layer(x, packed, grid)
         return self.layers[-1](x, packed, grid, first_only=True)
 
     def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
         """The embeddings and what each layer makes of them, (T, hidden) each."""
-        grid = layout(packed, self.layers[0].heads)
+        grid = layout(packed, self.heads)
         found = [x]
         for layer in self.layers:
             found.append(layer(found[-1], packed, grid))
@@ -126,7 +145,7 @@ class Encoder(nn.Module):
         return self.stack(self.embeddings(packed), packed)
 
 
-def from_pretrained(model: nn.Module, *, hidden_dropout: float, attention_dropout: float, attention: str) -> Encoder:
+def from_pretrained(model: Any, *, hidden_dropout: float, attention_dropout: float, attention: str) -> Encoder:
     """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not copied).
 
     Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.

@@ -179,7 +179,7 @@ def _transfer_tasks(options: argparse.Namespace) -> list[TransferTask]:
 
 def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Sequence[str], geometry_task: str, accuracies) -> None:
     """One row a number: model, pooling, task, metric, value, pairs; full precision."""
-    rows = []
+    rows: list[tuple[str, str, float, int | str]] = []
     for aggregate in ("all", "mean", "wmean"):
         metric = f"spearman_{aggregate}"
         rows += [(s.name, metric, getattr(s, aggregate), s.pairs) for s in evaluation.scores.values()]

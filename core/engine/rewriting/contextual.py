@@ -7,7 +7,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,7 @@ class Blank(NamedTuple):
         return self.parts[0] + "".join(word + part for word, part in zip(words, self.parts[1:], strict=True))
 
 
-def proposed(model: nn.Module, tokenizer, texts: Sequence[str], text: TextView, seed: int) -> list[str]:
+def proposed(model: Any, tokenizer, texts: Sequence[str], text: TextView, seed: int) -> list[str]:
     """The texts with words of the model's at `text.rate` of their words, 1 to 10 each, before them or in their place.
 
     All words of a sentence are asked for in one pass, while nlpaug fills one mask after the other (a guess that this matters
@@ -114,6 +114,6 @@ def _completed(blank: Blank, words: Sequence[str]) -> str:
     return blank.filled([*inserted, *kept])
 
 
-def _positions(model: nn.Module) -> int:
+def _positions(model: Any) -> int:
     config = model.config
     return config.max_position_embeddings - (config.pad_token_id + 1 if config.model_type == "roberta" else 0)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
-from torch import nn
 
 BATCH = 64
 APPENDED = 30  # tokens at most, as D28 observed
 TOP, NUCLEUS = 50, 0.9  # nlpaug's defaults
 
 
-def continued(model: nn.Module, tokenizer, texts: Sequence[str], seed: int) -> list[str]:
+def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[str]:
     """Each text with up to 30 tokens of the model's behind it, drawn among the 50 likeliest and of those the likeliest 90 %. A text of
     blanks stays.
 
@@ -35,7 +35,7 @@ def continued(model: nn.Module, tokenizer, texts: Sequence[str], seed: int) -> l
     return result
 
 
-def translated(model: nn.Module, tokenizer, texts: Sequence[str]) -> list[str]:
+def translated(model: Any, tokenizer, texts: Sequence[str]) -> list[str]:
     """Each text in the other language, by the model's own search (no chance in it). A text of blanks stays."""
     result = list(texts)
     with torch.inference_mode():

@@ -30,14 +30,14 @@ DEVIATION = re.compile(r"\bD\d+\b")
 CSV_FILES = ("claims.csv", "editions.csv", "seeds.csv", "curves.csv", "noise.csv", "not_tested.csv", "environment.csv")
 
 
-def page_files(page: Page, folder: Path, figures: Path, run_file: Callable[[RunResult], Path | None], deviations: Mapping[str, str]) -> dict[str, str]:
+def page_files(page: Page, folder: Path, figures: Path, run_file: Callable[[RunResult, str], Path | None], deviations: Mapping[str, str]) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `figures` is where the figures' files lie, `run_file` the file of a run (None: no link), `deviations` what each D-number stands for.
+    `figures` is where the figures' files lie, `run_file` the file that holds a run of a scale (None: no link), `deviations` what each D-number stands for.
     """
 
-    def link(run: RunResult) -> str:
-        path = run_file(run)
+    def link(run: RunResult, scale: str) -> str:
+        path = run_file(run, scale)
         return "" if path is None else Path(os.path.relpath(path, folder)).as_posix()
 
     given = {

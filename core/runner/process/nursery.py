@@ -19,6 +19,8 @@ import socket
 import sys
 from collections.abc import Callable
 
+import pandas  # noqa: F401  (pyarrow imports it at the first array, which would be once a child)
+
 from core.runner.process import wire
 from core.runner.process.child import live
 from core.store import files

@@ -1,0 +1,184 @@
+"""Text and pairs of one's own: what is read, what is refused, and that nothing is shared with other data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import run_study
+from core.data import hf
+from core.data.own import named, on_own, own_digest, own_sets, read_pairs
+from core.data.sources import local_places, local_sources
+from core.runner import cli
+from core.runner.plan import plan
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.scale import MINI
+
+ONE_RUN = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")
+PAIRS = "w1 w2\tw1 w3\t4\nw4 w5\tw6 w7\t0.5\nw8 w9\tw8 w1\t2.25\n"
+
+
+def written(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_pairs_are_read_as_they_stand(tmp_path):
+    text = "\ufefffirst\tsecond\tscore\r\n  a  b \tc\t0.9\r\n\nd\te\t-3\n"
+    assert read_pairs(written(tmp_path / "a.tsv", text)) == [("a b", "c", 0.9), ("d", "e", -3.0)]
+
+
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\nc\td\thigh\n", "line 2: expected a score, but found 'high'"),
+        ("a\tb\t1\nc\t \t2\n", "line 2: expected two sentences of"), ("a\tb\t1\nc\td\tnan\n", "line 2: expected a score"),
+        ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"), ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
+        ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"), ("a\tb\t1\t2\n", "but found 4 columns"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_pair_is_named(content, sentence, tmp_path):
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        read_pairs(written(tmp_path / "a.tsv", content))
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("x/news.tsv", ("news", "x/news.tsv")), ("dev=x/news.tsv", ("dev", "x/news.tsv")), ("My set=a=b.tsv", ("My set", "a=b.tsv")),
+        ("hf:mteb/sts12-sts@" + "0" * 40 + "#test", ("sts12-sts", "hf:mteb/sts12-sts@" + "0" * 40 + "#test")), ("a/b=c.tsv", ("b=c", None)),
+    ],
+)  # fmt: skip
+def test_a_set_is_named_or_called_like_its_file(text, found):
+    if found[1] is None:
+        with pytest.raises(UserError, match="NAME=FILE"):
+            named(text)
+    else:
+        assert named(text) == found
+
+
+def test_names_twice_and_claims_are_refused():
+    for arguments, sentence in (
+        (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "names a twice"), (["--all", "--pairs", "a.tsv"], "leave out --all"),
+        (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
+        (["table3", "--pairs", "x="], "names no file"), (["table3", "--text", "a", "--publish"], "--publish is for runs on the papers' data"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            cli.parse(arguments)
+
+
+def test_names_and_content_are_the_identity_of_pairs_and_nothing_else(tmp_path):
+    one, same = (written(tmp_path / name, PAIRS) for name in ("a.tsv", "b.tsv"))
+    other = written(tmp_path / "c.tsv", PAIRS.replace("2.25", "2.5"))
+    digest = own_digest(own_sets([("x", one)]), None)
+    assert own_digest(own_sets([("x", same)]), None) == digest
+    assert len({digest, own_digest(own_sets([("x", other)]), None), own_digest(own_sets([("y", one)]), None), own_digest(own_sets([("x", one)]), "rest")}) == 4
+
+
+def test_one_s_own_sets_take_the_place_of_the_scale_s():
+    assert (on_own(MINI, ["x", "dev", "y"]).tests, on_own(MINI, ["x", "dev", "y"]).dev) == (("x", "y"), "dev")
+    assert (on_own(MINI, ["x"]).dev, on_own(MINI, ["dev"]).tests, on_own(MINI, [])) == (MINI.dev, MINI.tests, MINI)
+
+
+def planned(desk, *arguments: str) -> tuple[str, set[str]]:
+    """The name of the table that these arguments make, and the runs behind it."""
+    given = [*ONE_RUN, "--scale", "mini", "--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder"), *arguments]
+    shipped = run_study._shipped()
+    command = run_study.Command(cli.parse(given), given, replace(shipped, home=desk.folder / "home"))
+    found = command.sources(MINI, command.chosen())
+    scale, (study,) = command.on_data(MINI, command.chosen(), found)
+    made = plan([study], profile="paper", scale=scale, sources=found.sources, seeds=1, store=command.store, labels=("0.85",))
+    return study.name, {run.run_id for run in made.runs}
+
+
+def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(desk, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(desk.folder / "cache"))
+    lines = "a sentence of my own\n" * 16_384
+    text = written(tmp_path / "mine.txt", lines)
+    (tmp_path / "b").mkdir()
+    again = written(tmp_path / "b" / "mine.txt", lines + "one more\n")
+    pairs = written(tmp_path / "news.tsv", PAIRS)
+    both = ("--pairs", str(pairs), "--pairs", f"dev={pairs}")
+    made = [planned(desk, *more) for more in ((), ("--text", str(text)), ("--text", str(again)), both[:2], both, ("--text", str(text), *both))]
+    names, runs = [name for name, _ in made], [run for _, found in made for run in found]
+    assert len(set(names)) == len(made) == len(set(runs)) == len(runs)
+    assert names[0] == "mocose-table3" and all(re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8}", name) for name in names[1:3])
+    assert re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8},pairs=news\+dev~[0-9a-f]{8}", names[-1])
+    out = capsys.readouterr().out
+    assert "Training text mine.txt: 16384 sentences." in out and "Training text mine.txt: 16385 sentences." in out
+    assert f"Test set news: 3 pairs of {pairs}." in out and f"Development set: 3 pairs of {pairs}." in out
+    assert planned(desk, "--text", str(again))[1] == made[2][1]
+
+
+def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
+    import tiny_checkpoint
+
+    from core.engine import job
+    from core.spec.execution import Execution
+    from core.spec.profiles import base
+    from core.spec.scale import at_scale
+    from core.spec.vary import vary
+
+    folder = tiny_checkpoint.bert(tmp_path)
+    text = written(tmp_path / "mine.txt", "".join(f"w{i % 40} w{i % 7} w{i % 11}\n" for i in range(16_384)))
+    pairs = [("news", written(tmp_path / "news.tsv", PAIRS)), ("dev", written(tmp_path / "dev.tsv", PAIRS + "w11\tw12\t1\n"))]
+    found = local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache")
+    config = at_scale(base("simcse", "paper"), MINI, found.sources)
+    config = vary(config, {"train.steps": 3, "train.batch_size": 8, "eval.every": 1, "data.max_length": 12})
+    execution = Execution(
+        results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), corpus_path=str(text), encoder_path=str(folder),
+        pairs=tuple((name, str(path)) for name, path in pairs),
+    )  # fmt: skip
+    result = job.run(config, execution, lambda message: None)
+    assert {block.task: len(block.gold) for block in result.pairs} == {"news": 3, "dev": 4}
+    values = {(row.checkpoint, row.task): row.value for row in result.rows if row.metric == "spearman_all"}
+    assert values["selected", "avg"] == values["selected", "news"] and np.isfinite(values["selected", "dev"])
+    assert not any(task.startswith("STS") for _, task in values)
+    written(pairs[0][1], PAIRS.replace("2.25", "2.5"))
+    with pytest.raises(UserError, match="not the one that this run was planned with"):
+        job.run(config, execution, lambda message: None)
+    assert run_id(config) != run_id(at_scale(base("simcse", "paper"), MINI, local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache").sources))
+
+
+def test_the_datasets_library_reads_a_folder_of_this_machine(tmp_path):
+    pytest.importorskip("datasets", reason="the datasets library is not installed")
+    data = tmp_path / "set"
+    data.mkdir()
+    written(data / "test.jsonl", '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n')
+    path = hf.written(f"hf:{data}#test", "pairs", tmp_path / "cache")
+    assert read_pairs(path) == [("a b", "c", 1.5), ("d e", "f", 4.0)]
+    lines = written(tmp_path / "lines.txt", "one sentence\nand another\n")
+    assert hf.written(f"hf:{lines}#train", "text", tmp_path / "cache").read_text() == "one sentence\nand another\n"
+    with pytest.raises(UserError, match="none of text"):
+        hf.written(f"hf:{data}#test", "text", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    "place, sentence",
+    [
+        ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"),
+        ("hf:./nowhere#test", "is not there"), ("hf:mteb/sts12-sts@" + "a" * 40 + "#test", "pip install datasets"),
+    ],
+)  # fmt: skip
+def test_a_data_set_that_cannot_be_read_is_one_sentence(place, sentence, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=sentence):
+        hf.written(place, "pairs", tmp_path)
+
+
+def test_another_encoder_in_the_same_folder_has_tables_of_its_own(desk):
+    assert re.search(r"mocose-table3 0.85 seed 0", desk.do(*ONE_RUN).stdout)
+    first = set(desk.store.runs())
+    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
+    done = desk.do(*ONE_RUN)
+    assert done.returncode == 0 and "these tables are named after encoder=encoder~" in done.stdout, done.stderr
+    assert re.search(r"mocose-table3@encoder=encoder~[0-9a-f]{8} 0.85 seed 0", done.stdout) and len(desk.store.runs()) == 2 and first < set(desk.store.runs())
+    refused = desk.do("--all", "--plan")
+    assert refused.returncode == 2 and "give another --results-dir" in refused.stderr
+    (desk.folder / "encoder" / "vocab.txt").unlink()
+    assert "named after" not in desk.do(*ONE_RUN, "--plan").stdout  # the first goes on under its plain name

@@ -1,0 +1,116 @@
+"""Real children, killed at random steps and in the middle of a checkpoint: the finished run is the undisturbed one."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import threading
+
+import pytest
+from desk import until
+from threadpoolctl import threadpool_limits
+
+import run_study
+from core.data.sources import demo_sources
+from core.engine import job
+from core.runner.devices import Resources, Slots
+from core.runner.launch import Launcher, Stop
+from core.runner.pace import Pace
+from core.runner.plan import PlannedRun
+from core.runner.progress import Display
+from core.spec.execution import Execution
+from core.spec.identity import run_id
+from core.spec.profiles import base
+from core.spec.scale import DEMO, at_scale
+from core.spec.vary import vary
+from core.store import locks
+from core.store.store import Store
+
+STEPS = 13
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("resume")
+    (found / "tmp").mkdir()
+    before, locks.tempfile.tempdir = locks.tempfile.tempdir, str(found / "tmp")
+    yield found
+    locks.tempfile.tempdir = before
+
+
+@pytest.fixture(scope="module")
+def store(folder):
+    made = Store(folder / "results", None)
+    made.prepare()
+    return made
+
+
+@pytest.fixture(scope="module")
+def launcher(folder, store):
+    """One warm process for all tests here; a checkpoint after every step."""
+    execution = Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9)
+    made = Launcher(
+        store=store, execution=execution, slots=Slots(Resources(device="cpu", jobs=1, threads=1, gpus=())),
+        display=Display(Pace(9, 9.0, 1)), job="tests.support.killed_jobs:run", warm=run_study.WARM,
+    )  # fmt: skip
+    yield made
+    made.close()
+
+
+def planned(method: str, profile: str, **changes) -> PlannedRun:
+    run = at_scale(base(method, profile), DEMO, demo_sources().sources)
+    run = vary(run, {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 5, "train.precision": "fp32"})
+    run = vary(run, {key.replace("__", "."): value for key, value in changes.items()})
+    return PlannedRun(run_id=run_id(run), config=run, cells=("made-up a",), seed=0)
+
+
+def undisturbed(run: PlannedRun, folder) -> Store:
+    """A store with the same run, trained here in one go."""
+    execution = Execution(results_dir=str(folder / "calm"), cache_dir=str(folder / "cache"))
+    calm = Store(folder / "calm", None)
+    with threadpool_limits(1):  # as in the children: numpy's products round otherwise with another number of threads
+        calm.save(run.config, job.run(run.config, execution, lambda message: None))
+    return calm
+
+
+def same(run: PlannedRun, store: Store, calm: Store) -> None:
+    ours, theirs = store.load(run.run_id), calm.load(run.run_id)
+    assert ours.status == theirs.status and ours.rows.to_csv() == theirs.rows.to_csv()  # pandas writes floats to the last bit
+    assert ours.rows["value"].to_numpy().tobytes() == theirs.rows["value"].to_numpy().tobytes()
+    pairs = [(each.root / "pairs" / f"{run.run_id}.parquet").read_bytes() for each in (store, calm)]
+    assert pairs[0] == pairs[1]
+
+
+@pytest.mark.parametrize("method, profile", [("mocose", "repaired"), ("esimcse", "repaired")])
+def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, profile, folder, store, launcher):
+    run, draw = planned(method, profile), random.Random(method + profile)
+    fates = ["write 3", f"step {draw.randint(2, 5)}", f"step {draw.randint(1, 4)}"]
+    for fate in fates:
+        (folder / "cache").mkdir(exist_ok=True)
+        (folder / "cache" / "fate").write_text(fate)
+        outcome = launcher.launch(run)
+        assert outcome.state == "failed" and "signal 9" in outcome.failure.cause and store.checkpoint(run.run_id).exists()
+    assert launcher.launch(run).state == "done"
+    resumed = store.load(run.run_id).provenance["resumed_at_steps"]
+    lived = [2, *(int(fate.split()[1]) for fate in fates[1:])]  # the third checkpoint was torn
+    assert resumed == list(itertools.accumulate(lived))
+    assert not list((store.root / "checkpoints").iterdir()) and not (store.root / "damaged").exists()
+    same(run, store, undisturbed(run, folder))
+
+
+def test_a_stopped_run_writes_a_checkpoint_and_goes_on(folder, store, launcher):
+    run = planned("esimcse", "repaired", dup__unit="word")
+    (folder / "cache").mkdir(exist_ok=True)
+    (folder / "cache" / "fate").write_text("slow 0.2")
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(launcher.launch(run)))
+    thread.start()
+    until(lambda: store.checkpoint(run.run_id).exists(), 60)
+    launcher.stop.ask(signal.SIGTERM, 30.0)
+    thread.join()
+    assert outcomes[0].state == "stopped" and store.failure(run.run_id) is None and store.checkpoint(run.run_id).exists()
+    launcher.stop = Stop()  # as the next command would have
+    assert launcher.launch(run).state == "done"
+    assert 1 <= store.load(run.run_id).provenance["resumed_at_steps"][0] < STEPS
+    same(run, store, undisturbed(run, folder))

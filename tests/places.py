@@ -1,7 +1,0 @@
-"""Where things lie: the checkout, what the tests share, and data beside the checkout that not every machine has."""
-
-from pathlib import Path
-
-SUPPORT = Path(__file__).resolve().parent
-ROOT = SUPPORT.parent
-SHARED = ROOT.parent / "shared"

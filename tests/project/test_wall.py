@@ -1,0 +1,162 @@
+"""The walls between the floors: who may import whom, and that reports need no torch."""
+
+import ast
+import os
+import subprocess
+import sys
+
+import pytest
+from fake_store import SOURCES
+from places import ROOT, SUPPORT
+
+from core.spec.result import PairBlock, Result, Row
+from core.spec.scale import DEMO
+from core.store.store import Store
+from studies import find
+
+TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
+READING = {"numpy", "pandas", "scipy", "matplotlib", "PIL", "tabulate", "jinja2"}
+
+
+def modules(folder):
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def imported(path):
+    """Every module that a file names in an import, at any depth, relative ones refused."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def tops(path):
+    return {name.partition(".")[0] for name in imported(path)}
+
+
+SETTINGS = ("settings", "sections")  # what a method says without torch, and what those below may ask it for
+
+
+def told(names):
+    """The names without the methods' settings, the finder of methods, and what is taken from them."""
+    parts = {name: name.split(".") for name in names}
+    return {
+        name for name, part in parts.items()
+        if name not in ("core.methods", "core.methods.schedules") and not (part[:2] == ["core", "methods"] and set(part) & set(SETTINGS))
+        and part[:3] != ["core", "methods", "schedules"]
+    }  # fmt: skip
+
+
+def within(names, *allowed):
+    return all(name in ("core", "studies") or name.startswith(allowed) for name in names if name.partition(".")[0] in ("core", "studies"))
+
+
+FLOORS = {  # a floor's folder, and what its modules may import of the project
+    "core/spec": ("core.spec",),
+    "core/store": ("core.spec", "core.store"),
+    "core/data": ("core.spec", "core.store", "core.data", "core.demo"),
+    "core/report": ("core.spec", "core.report"),
+    "core/runner": ("core.spec", "core.store", "core.data", "core.runner"),
+    "core/methods": ("core.spec", "core.methods", "core.engine"),
+    "core/engine": ("core.spec", "core.store", "core.data", "core.demo", "core.methods", "core.engine"),
+    "core/demo": ("core.spec", "core.data", "core.demo", "core.engine"),
+    "studies": ("core.spec", "studies"),
+}
+WITHOUT_TORCH = ("core/spec", "core/store", "core/data", "core/report", "core/runner", "studies")
+# Processes of their own, which nothing imports: the one may load torch when it converts weights, the other loads datasets.
+BY_NAME = {"core/data/hub.py", "core/data/hf_rows.py"}
+ABOVE = [path for folder in WITHOUT_TORCH for path in modules(folder)]
+
+
+@pytest.mark.parametrize("path", [path for folder in FLOORS for path in modules(folder)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_floor_imports_those_below_it(path):
+    allowed = next(names for folder, names in FLOORS.items() if path.is_relative_to(ROOT / folder))
+    command = ("core.runner.cli",) if path == ROOT / "core/engine/evaluation/command.py" else ()  # it reads a command line itself
+    assert within(told(imported(path)), *allowed, *command)
+
+
+@pytest.mark.parametrize("path", ABOVE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_torch_where_plans_and_drawings_are_made(path):
+    if str(path.relative_to(ROOT)) not in BY_NAME:
+        assert not tops(path) & TORCH
+
+
+TOLD = [path for path in modules("core/methods") if path.stem in (*SETTINGS, "schedules") or path == ROOT / "core/methods/__init__.py"]
+
+
+@pytest.mark.parametrize("path", modules("core/spec") + TOLD + modules("studies"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_spec_settings_and_studies_need_the_standard_library_alone(path):
+    assert tops(path) <= set(sys.stdlib_module_names) | {"core", "studies"}
+    assert path not in TOLD or within(told(imported(path)), "core.spec")
+
+
+@pytest.mark.parametrize("path", modules("core/report"), ids=lambda p: p.stem)
+def test_report_needs_only_what_reads_numbers(path):
+    assert tops(path) <= set(sys.stdlib_module_names) | {"core"} | READING
+
+
+def test_only_the_two_modules_of_the_cluster_need_dask():
+    using = {path.stem for path in ABOVE + modules("core/engine") + [ROOT / "run_study.py"] if tops(path) & {"dask", "distributed"}}
+    assert using == {"driver", "worker"}
+    importing = [path.stem for path in ABOVE if imported(path) & {"core.runner.cluster.driver", "core.runner.cluster.worker"}]
+    assert set(importing) == {"driver", "schedule"} and "if TYPE_CHECKING:\n    from core.runner.cluster.driver" in (ROOT / "core/runner/schedule.py").read_text()
+
+
+def test_the_walk_sees_what_it_should(tmp_path):
+    assert len(ABOVE) > 20
+    sly = tmp_path / "sly.py"
+    sly.write_text("def f():\n    if True:\n        import torch.nn as n\n        from core import engine\n")
+    assert tops(sly) & TORCH and "core.engine" in imported(sly)
+    assert not within(imported(sly), "core.spec")
+
+
+def stored(folder):
+    """A real store with two seeds of each cell of a study, pairs for the first seed."""
+    store, study = Store(folder, None), find("esimcse-table11")
+    store.prepare()
+    for place, cell in enumerate(study.cells):
+        for seed in range(2):
+            config = study.config(cell, profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
+            rows = tuple(
+                Row(checkpoint, task, f"spearman_{aggregate}", 300, 50.0 + place + seed / 10)
+                for checkpoint in ("selected", "last") for task in (*DEMO.tests, "avg", "dev") for aggregate in ("all", "mean", "wmean")
+            )  # fmt: skip
+            pairs = (PairBlock("DEV", "all", (1.0, 2.0, 3.0), (0.1, 0.3, 0.2), (4, 4, 4), (5, 5, 5)),)
+            store.save(config, Result(status="ok", rows=rows, pairs=pairs, provenance={"device": "cpu"}))
+
+
+CODE = """
+import sys
+from pathlib import Path
+from core.report.render import render
+from core.store.store import Store
+from core.spec.scale import DEMO
+from fake_store import SOURCES
+from studies import STUDIES
+folder = Path(sys.argv[1])
+summary = render(STUDIES, "paper", DEMO, SOURCES, 2, Store(folder, None), folder / "results", folder / "figures")
+print(*summary.lines, sep="\\n")
+assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
+assert "scipy.stats" not in sys.modules, "two seconds of imports at every start; scipy.special has Student's t"
+"""
+
+
+def test_rendering_works_with_a_poisoned_torch(tmp_path):
+    stored(tmp_path / "store")
+    for name in TORCH:
+        (tmp_path / "poison" / name).mkdir(parents=True)
+        (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned: imported ' + __name__)\n")
+    paths = os.pathsep.join([str(tmp_path / "poison"), str(ROOT), str(SUPPORT)])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment, check=False)
+    assert "poisoned" in poisoned.stderr  # the poison works
+    done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
+    drawn = {path.name for path in (tmp_path / "store").rglob("demo/paper/*")}
+    assert drawn >= {f"esimcse-table11{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
+    assert not [name for name in drawn if name.startswith("mocose")]  # of which nothing is stored

@@ -1,0 +1,117 @@
+"""Figures that are no difference: every cell is drawn where it belongs, with the numbers that it has."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from fake_store import SOURCES, filled
+
+from core.report import pictures
+from core.report.cells import gather
+from core.report.figures import finding
+from core.report.style import drawing, pixels, png_bytes
+from core.spec.scale import DEMO
+from core.spec.table import FigureSpec
+from studies import find
+
+TABLE3 = replace(find("mocose-table3"), reference=None)
+
+
+def of(study, store):
+    return gather(study, profile="paper", scale=DEMO, sources=SOURCES, seeds=3, store=store)
+
+
+def drawn(kind, store=None, study=TABLE3):
+    study = replace(study, figure=FigureSpec(kind=kind, caption="A caption"))
+    result = of(study, store or filled(study))
+    with drawing():
+        return result, pictures.of_levels(result)
+
+
+def xs(axes, marker, size):
+    """Where single points with this marker stand, by row."""
+    found = [line for line in axes.lines if line.get_marker() == marker and len(line.get_xdata()) == 1 and line.get_markersize() == size]
+    return {round(float(line.get_ydata()[0])): float(line.get_xdata()[0]) for line in found}
+
+
+def test_bars_show_each_cells_mean_and_the_papers_in_the_tables_order():
+    result, figure = drawn("bars")
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["0.5", "0.8", "0.85", "0.9", "0.95", "0.99"]
+    assert xs(axes, "o", 4.6) == {row: pytest.approx(cell.estimate.mean) for row, cell in enumerate(result.cells)}
+    assert xs(axes, "o", 4.2) == {row: pytest.approx(cell.cell.published) for row, cell in enumerate(result.cells)}
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first row is on top
+    assert finding(figure).startswith("0 of 6 rows lie above what the paper prints; ")
+
+
+def test_a_strip_has_a_dot_for_every_run_around_its_mean_on_one_axis_with_the_papers():
+    result, figure = drawn("strip")
+    (axes,) = figure.axes
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert len(dots) == 6 + 5  # one decay is printed without its runs
+    ours, papers = result.cells[1], dots[2]
+    values = np.array([run.value for run in ours.runs])
+    assert sorted(dots[1].get_xdata()) == pytest.approx(sorted(values - values.mean()))
+    assert papers.get_markerfacecolor() == "white" and sum(papers.get_xdata()) == pytest.approx(0.0)
+
+
+def test_seeds_alone_are_the_finding_of_the_noise_study():
+    study = find("noise")
+    result = of(study, filled(study, seeds=24))
+    with drawing():
+        said = finding(pictures.of_levels(result))
+    values = [run.value for run in result.cells[0].runs]
+    assert f"over {np.ptp(values):.1f} points (SD {np.std(values, ddof=1):.1f}, n = 24); the paper prints it up to 0.9 apart" in said
+
+
+def test_learning_curves_are_the_mean_over_seeds_named_at_their_ends():
+    result, figure = drawn("curve")
+    axes = figure.axes[0]
+    means = [line for line in axes.lines if line.get_linewidth() == 1.5]
+    assert len(means) == 6 and list(means[0].get_xdata()) == [100, 200, 300]
+    mean = np.mean([run.value for run in result.cells[0].runs])
+    assert list(means[0].get_ydata()) == pytest.approx([mean / 3, mean * 2 / 3, mean])
+    names = {text.get_text() for text in axes.texts}
+    assert names == {f"{cell.cell.labels[0]} (n = 3)" for cell in result.cells}
+    heights = sorted(text.get_position()[1] for text in axes.texts)
+    assert min(b - a for a, b in itertools.pairwise(heights)) >= pictures.DODGED - 1e-9 and 0 <= heights[0] and heights[-1] <= 1
+
+
+def test_no_two_lines_look_alike():
+    study = find("mocose-table1")
+    seen = [(pictures.LOOKS[n % 7].marker, pictures.LOOKS[n % 7].colour, pictures.DASHES[n // 7 % 4]) for n in range(len(study.cells) % 28)]
+    assert len(set(seen)) == len(seen)
+
+
+def test_spectra_are_shares_of_the_largest_singular_value():
+    store = filled(TABLE3)
+    for run in store.runs.values():
+        rows = [("selected", "dev", f"singular_value_{i}", 300, value) for i, value in enumerate((8.0, 4.0, 2.0))]
+        run.rows = pd.concat([run.rows, pd.DataFrame(rows, columns=run.rows.columns)], ignore_index=True)
+    _, figure = drawn("spectrum", store)
+    lines = [line for line in figure.axes[0].lines if line.get_linewidth() == 1.5]
+    assert len(lines) == 6 and list(lines[0].get_xdata()) == [1, 2, 3] and list(lines[0].get_ydata()) == pytest.approx([1, 0.5, 0.25])
+
+
+@pytest.mark.parametrize("kind", ["bars", "strip", "curve", "spectrum"])
+def test_a_half_run_study_is_drawn(kind):
+    _, figure = drawn(kind, filled(TABLE3, skip={(("0.9",), s) for s in range(3)}))
+    assert png_bytes(pixels(figure))[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "3 of 18 runs are missing" in " ".join(text.get_text() for text in figure.texts)
+
+
+def test_untrained_bert_has_a_line_of_its_own_among_the_spectra():
+    shown = pictures._distinct(of(find("mocose-figure7"), filled(find("mocose-figure7"))))
+    assert [cell.cell.labels[0] for cell in shown] == ["MoCoSE", "SimCSE", "BERT"]
+
+
+def test_the_papers_own_curves_stand_beside_ours_at_their_share_of_the_run():
+    study = find("mocose-figure5")
+    with drawing():
+        axes = pictures.of_levels(of(study, filled(study))).axes[0]
+    printed = [line for line in axes.lines if line.get_linewidth() == 0.8 and len(line.get_xdata())]
+    assert [len(line.get_xdata()) for line in printed] == [48, 51] and {line.get_markerfacecolor() for line in printed} == {"white"}
+    assert list(printed[0].get_ydata())[:2] == [23.6, 10.5] and next(iter(printed[1].get_ydata())) == 17.3
+    assert printed[0].get_xdata()[1] == pytest.approx(300 / 15_625 * 300)  # the made-up runs have 300 steps

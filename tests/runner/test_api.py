@@ -1,0 +1,95 @@
+"""Results as DataFrames: what they hold, that nothing heavy is loaded, and that the page's example runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from fake_jobs import made_result
+from places import ROOT
+
+import studies
+from core import api
+from core.api import load
+from core.data.sources import demo_sources
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.result import Row
+from core.spec.scale import DEMO
+from core.store.store import Store
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A checkout with the runs of a table: the first seed published, the second one's own."""
+    results = tmp_path / "results"
+    study, sources = studies.find("table6b"), demo_sources().sources
+    for cell in study.cells:
+        for seed, store in enumerate((Store(tmp_path / "theirs", None), Store(results, None))):
+            store.prepare()
+            config = study.config(cell, profile="paper", scale=DEMO, sources=sources, seed=seed)
+            made, sts = made_result(config), f"spearman_{config.sts.aggregate}"
+            curve = (Row("curve", "dev", sts, 0, 40.0), Row("curve", "dev", sts, 2, 50.0), Row("curve", "train", "loss", 2, 1.5))
+            store.save(config, replace(made, rows=(*made.rows, *curve)))
+    theirs = Store(tmp_path / "theirs", None)
+    theirs.publish(theirs.runs(), results / "published")
+    other = Store(tmp_path / "other", None)
+    other.publish(other.runs(), results / "published")
+    monkeypatch.setattr(api, "HOME", tmp_path)
+    return tmp_path
+
+
+def test_frames_hold_what_is_stored(home):
+    results = load()
+    runs, cells = results.runs(), studies.find("table6b").cells
+    assert len(runs) == 2 * len(cells) == runs["run"].nunique() and set(runs["source"]) == {"own", "published"}
+    one = runs.iloc[0]
+    stored = results.store.load(one["run"])
+    assert run_id(stored.config) == one["run"] and one["train.batch_size"] == stored.config.train.batch_size
+    scores, curves, pairs = results.scores(), results.curves(), results.pairs()
+    mine = scores[(scores["run"] == one["run"]) & (scores["checkpoint"] == "selected") & (scores["task"] == "avg")]
+    assert one["score"] in set(mine["value"]) and list(scores.columns[:2]) == ["run", "checkpoint"]
+    assert set(curves["run"]) == set(runs["run"]) and list(curves.columns) == ["run", "step", "dev", "loss"]
+    assert curves[curves["run"] == one["run"]].fillna(-1).values[:, 1:].tolist() == [[0, 40.0, -1], [2, 50.0, 1.5]]
+    assert set(pairs["run"]) == set(runs.loc[runs["source"] == "own", "run"]) and {"gold", "cosine"} <= set(pairs.columns)
+    assert len(load(published=False).runs()) == len(cells)
+
+
+def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
+    table = load().table("table6b", seeds=2)
+    assert len(table) == len(studies.find("table6b").cells) and set(table["n"]) == {2} and "printed" in table
+    assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
+
+
+def test_a_damaged_run_is_passed_over(home):
+    (path, *_) = sorted((home / "results/runs").glob("*.parquet"))
+    path.write_bytes(path.read_bytes()[:-20])
+    assert path.stem not in set(load().runs()["run"])
+
+
+@pytest.mark.parametrize(
+    "call, sentence",
+    [
+        (lambda: load("/nowhere"), "is no results folder"), (lambda: load().table("tabel6b"), "did you mean"),
+        (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
+        (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_one_sentence(call, sentence, home):
+    with pytest.raises(UserError, match=sentence):
+        call()
+
+
+def test_the_page_s_example_runs(home, capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text(), re.DOTALL)
+    exec(compile(example, "docs/api.md", "exec"), {})  # noqa: S102  (the page's own code)
+    out = capsys.readouterr().out
+    assert "mocose" in out and "batch_size" in out
+
+
+def test_neither_torch_nor_the_engine_is_loaded():
+    code = "import sys, core.api; print([name for name in sys.modules if name == 'torch' or name.startswith('core.engine')])"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True).stdout == "[]\n"

@@ -1,0 +1,169 @@
+"""Packed runs: each as it was stored, checked as it was stored, read alone, and written whole whatever dies."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from desk import until
+from fake_jobs import made_result
+from fake_store import config_of
+from places import ROOT, SUPPORT
+
+from core.spec.scale import DEMO, MINI
+from core.store import pack, parquet
+from core.store.parquet import Damaged
+from core.store.store import Store
+from core.store.stored import CorruptRun
+from studies import find
+
+STUDY = find("mocose-table3")
+CONFIGS = [config_of(STUDY, cell.labels, seed, scale=scale) for scale in (DEMO, MINI) for cell in STUDY.cells for seed in range(13)]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A store with 78 runs of each of two scales, more than a row group holds, published."""
+    folder = tmp_path_factory.mktemp("own")
+    store = Store(folder / "results", folder / "published")
+    for config in CONFIGS:
+        store.save(config, made_result(config))
+    store.publish(store.runs(), folder / "published")
+    return store
+
+
+def alone(store: Store) -> Store:
+    """What a fresh clone has: the published runs and none of one's own."""
+    return Store(store.root / "none", store.published)
+
+
+def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own):
+    assert sorted(str(path.relative_to(own.published)) for path in own.published.rglob("*") if path.is_file()) == [
+        "demo/runs.parquet", "mini/runs.parquet",
+    ]  # fmt: skip
+    clone = alone(own)
+    assert clone.runs() == own.runs() and len(clone.runs()) == len(CONFIGS)
+    for run in own.runs():
+        mine, theirs = own.load(run), clone.load(run)
+        assert (mine.config, mine.status, mine.provenance) == (theirs.config, theirs.status, theirs.provenance)
+        assert mine.table.equals(theirs.table) and (mine.source, theirs.source) == ("own", "published")
+        assert clone.verified_published(run) and not clone.has(run) and clone.has(run, use_published=True)
+
+
+def test_a_run_is_read_without_the_others(own):
+    opened = pack.Pack(own.published / "demo" / "runs.parquet")
+    assert opened._groups == {}
+    last = opened.runs()[-1]
+    opened.read(last)
+    assert list(opened._groups) == [1] and opened._groups[1].num_rows == sum(own.load(run).table.num_rows for run in opened.runs()[64:])
+
+
+def test_the_same_runs_give_the_same_bytes_in_whatever_order_they_came(own, tmp_path):
+    for number, runs in enumerate((own.runs(), own.runs()[::-1])):
+        for run in (runs[:20], runs[20:]):
+            own.publish(run, tmp_path / str(number))
+    content = [(tmp_path / number / "demo" / "runs.parquet").read_bytes() for number in "01"]
+    assert content[0] == content[1] == (own.published / "demo" / "runs.parquet").read_bytes()
+    stamp = os.stat(tmp_path / "0" / "demo" / "runs.parquet").st_mtime_ns
+    own.publish(own.runs()[:3], tmp_path / "0")
+    assert os.stat(tmp_path / "0" / "demo" / "runs.parquet").st_mtime_ns == stamp  # git sees no change where there is none
+
+
+def test_a_run_that_is_published_again_takes_the_place_of_the_old_one(own, tmp_path):
+    own.publish(own.runs(), tmp_path / "published")
+    config = CONFIGS[3]
+    store = Store(tmp_path / "results", tmp_path / "published")
+    other = made_result(config)
+    store.save(config, type(other)(status="diverged", rows=other.rows[:2], provenance={"made": "again"}))
+    run = next(run for run in store.runs() if store.has(run))
+    store.publish([run], tmp_path / "published")
+    found = alone(store)
+    assert found.load(run).status == "diverged" and found.load(run).table.num_rows == 2
+    assert found.runs() == own.runs() and all(found.verified_published(other) for other in found.runs())
+
+
+def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
+    content = (own.published / "demo" / "runs.parquet").read_bytes()
+    runs = pack.Pack(own.published / "demo" / "runs.parquet").runs()
+    place, draw, refused = tmp_path / "demo" / "runs.parquet", random.Random(5), 0
+    place.parent.mkdir()
+    for _ in range(150):
+        at = draw.randrange(len(content))
+        place.write_bytes(content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :])
+        try:
+            opened = pack.Pack(place)
+        except Damaged:
+            refused += 1
+            continue
+        for run in draw.sample(runs, 6):
+            if run not in opened:
+                refused += 1
+                continue
+            try:
+                table, footer = opened.read(run)
+            except Damaged:
+                refused += 1
+                continue
+            assert table.equals(own.load(run).table) and footer["run_id"] == run
+    assert refused > 20
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 5000], ids=["empty", "begun", "noise"])
+def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(own, tmp_path, capsys, content):
+    own.publish(own.runs(), tmp_path / "published")
+    (tmp_path / "published" / "demo" / "runs.parquet").write_bytes(content)
+    store = Store(tmp_path / "results", tmp_path / "published")
+    assert len(store.runs()) == len(CONFIGS) // 2
+    assert f"{tmp_path / 'published' / 'demo' / 'runs.parquet'} is damaged: " in capsys.readouterr().out
+    with pytest.raises(CorruptRun, match="get the file anew"):
+        own.publish(own.runs(), tmp_path / "published")
+    assert (tmp_path / "published" / "demo" / "runs.parquet").read_bytes() == content  # nothing is lost by trying
+
+
+def test_a_run_whose_numbers_were_changed_is_named_and_left_out(own, tmp_path, capsys, monkeypatch):
+    opened = pack.Pack(own.published / "demo" / "runs.parquet")
+    runs = {run: opened.read(run) for run in opened.runs()}
+    bad, true = opened.runs()[7], parquet.seal
+    monkeypatch.setattr(parquet, "seal", lambda table, footer: "0" * 64 if footer["run_id"] == bad else true(table, footer))
+    pack.write(tmp_path / "demo" / "runs.parquet", runs)
+    monkeypatch.undo()
+    store = Store(tmp_path / "results", tmp_path)
+    assert not store.verified_published(bad) and "its content does not match its seal; get the file anew" in capsys.readouterr().out
+    assert all(store.verified_published(run) for run in opened.runs() if run != bad)
+
+
+PUBLISH = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+from pathlib import Path
+from core.store.store import Store
+own, target = Store(Path(sys.argv[3]), None), Path(sys.argv[4])
+runs = own.runs()
+print("ready", flush=True)
+for count in range(10, len(runs), 10):
+    own.publish(runs[:count], target)
+"""
+
+
+def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, tmp_path):
+    draw, target, held = random.Random(11), tmp_path / "home" / "published", 0
+    for attempt in range(8):
+        process = subprocess.Popen(
+            [sys.executable, "-c", PUBLISH, str(ROOT), str(SUPPORT), str(own.root), str(target)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout.readline() == "ready\n"
+        if attempt == 0:
+            until(lambda: list(target.rglob("runs.parquet")), 60.0)
+        time.sleep(draw.uniform(0.0, 0.8))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for path in target.rglob("runs.parquet"):
+            opened = pack.Pack(path)
+            held = max(held, len(opened.runs()))
+            assert all(opened.read(run)[0].equals(own.load(run).table) for run in opened.runs())
+    own.publish(own.runs(), target)
+    assert held and (target / "demo" / "runs.parquet").read_bytes() == (own.published / "demo" / "runs.parquet").read_bytes()
+    assert not [path for path in target.rglob("*") if path.is_file() and path.name != "runs.parquet"]

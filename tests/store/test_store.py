@@ -1,0 +1,224 @@
+"""The store keeps what it was given, believes nothing that was changed, and is never half-written."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_jobs import made_result
+from places import ROOT, SUPPORT
+
+from core.spec.errors import UserError
+from core.spec.identity import run_id
+from core.spec.profiles import base
+from core.spec.result import PairBlock, Result, Row
+from core.spec.vary import vary
+from core.store import files, locks, parquet
+from core.store.store import CorruptRun, Failure, MissingRun, Store
+
+CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
+RUN = run_id(CONFIG)
+ROWS = (
+    Row("selected", "STS12", "spearman_all", 300, 0.1 + 0.2),
+    Row("selected", "avg", "spearman_all", 300, float("nan")),
+    Row("curve", "train", "loss", 1, 1e-308),
+)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "results", tmp_path / "published")
+
+
+def path(store: Store) -> Path:
+    return store.root / "runs" / f"{RUN}.parquet"
+
+
+def test_what_is_saved_is_what_is_loaded(store):
+    store.save(CONFIG, Result(status="collapsed", rows=ROWS, provenance={"device": "cpu", "seconds": {"train": 1.5}}))
+    stored = store.load(RUN)
+    assert (stored.run_id, stored.config, stored.status, stored.source) == (RUN, CONFIG, "collapsed", "own")
+    assert stored.provenance == {"device": "cpu", "seconds": {"train": 1.5}}
+    assert list(stored.rows.columns) == list(Row._fields)
+    assert stored.rows["value"].to_numpy().tobytes() == np.array([row.value for row in ROWS]).tobytes()
+    assert store.has(RUN) and store.verified(RUN) and store.runs() == (RUN,)
+
+
+def test_pairs_are_kept_as_float32_and_int16(store):
+    block = PairBlock("STS12", "MSRpar", [0.0, 4.75], [0.1, 0.123456789], [3, 70_000], [4, 5])
+    store.save(CONFIG, Result(status="ok", rows=ROWS, pairs=(block,)))
+    pairs = store.load_pairs(RUN)
+    assert list(map(str, pairs.dtypes[["gold", "cosine", "words_a"]])) == ["float32", "float32", "int16"]
+    assert pairs["cosine"].to_numpy()[1] == np.float32(0.123456789) and pairs["words_a"].tolist() == [3, 32_767]
+
+
+def test_the_same_content_gives_the_same_bytes(store, tmp_path):
+    other = Store(tmp_path / "other", None)
+    for each in (store, other):
+        each.save(CONFIG, made_result(CONFIG))
+    for kind in ("runs", "pairs"):
+        assert (store.root / kind / f"{RUN}.parquet").read_bytes() == (other.root / kind / f"{RUN}.parquet").read_bytes()
+
+
+def test_a_missing_run_is_named(store):
+    assert not store.has(RUN) and store.load_pairs(RUN) is None
+    with pytest.raises(MissingRun, match=RUN):
+        store.load(RUN)
+
+
+def test_published_runs_count_only_when_asked_and_own_ones_come_first(store):
+    store.save(CONFIG, made_result(CONFIG))
+    store.publish([RUN], store.published)
+    path(store).unlink()
+    (store.root / "pairs" / f"{RUN}.parquet").unlink()
+    assert not store.has(RUN) and store.has(RUN, use_published=True) and store.load(RUN).source == "published"
+    assert [path.name for path in store.published.rglob("*") if path.is_file()] == ["runs.parquet"]
+    store.save(CONFIG, made_result(CONFIG))
+    assert store.load(RUN).source == "own"
+
+
+def test_success_forgets_the_failure(store):
+    failure = Failure(cause="exception", detail="ValueError: x", log_tail=("a", "b"), log="x.log", exit_status=1)
+    store.record_failure(RUN, failure)
+    assert store.failure(RUN) == failure
+    store.save(CONFIG, made_result(CONFIG))
+    assert store.failure(RUN) is None
+    (store.root / "failures" / f"{RUN}.json").write_text("{")
+    assert store.failure(RUN).cause == "unknown"
+
+
+def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
+    store.save(CONFIG, made_result(CONFIG))
+    wrong = "0" * 16
+    os.rename(path(store), path(store).with_stem(wrong))
+    with pytest.raises(CorruptRun, match=f"{wrong}.parquet holds run {RUN}"):
+        store.load(wrong)
+    assert not store.verified(wrong) and not store.has(wrong)
+    assert [p.name for p in (store.root / "damaged").iterdir()] == [f"runs-{wrong}.0.parquet"]
+    assert "set aside" in capsys.readouterr().out
+
+
+def test_a_tampered_number_or_configuration_is_refused(store):
+    store.save(CONFIG, made_result(CONFIG))
+    table, footer = parquet.from_bytes(path(store).read_bytes(), parquet.RUN_SCHEMA)
+    other = vary(CONFIG, {"train.steps": 6})
+    path(store).write_bytes(parquet.to_bytes(table, {**footer, "config": footer["config"].replace('"steps":5', '"steps":6')}))
+    with pytest.raises(CorruptRun, match=run_id(other)):
+        store.load(RUN)
+
+
+def test_no_damage_is_ever_read_as_a_number(store):
+    store.save(CONFIG, made_result(CONFIG))
+    whole, sound = path(store).read_bytes(), store.load(RUN)
+    rng, refused = random.Random(0), 0
+    for _ in range(300):
+        broken = bytearray(whole)
+        kind = rng.choice(("flip", "zero", "cut", "insert"))
+        at = rng.randrange(len(broken))
+        if kind == "flip":
+            broken[at] ^= 1 << rng.randrange(8)
+        elif kind == "zero":
+            broken[at : at + rng.randrange(1, 64)] = bytes(rng.randrange(1, 64))
+        elif kind == "cut":
+            del broken[at:]
+        else:
+            broken[at:at] = rng.randbytes(rng.randrange(1, 16))
+        path(store).write_bytes(bytes(broken))
+        try:
+            read = store.load(RUN)
+        except CorruptRun as error:
+            assert str(path(store)) in str(error) and "\n" not in str(error)
+            refused += 1
+        else:  # the flip hit what carries nothing, such as the name of the writing library
+            assert read.rows.equals(sound.rows) and read.provenance == sound.provenance and read.config == sound.config
+    assert refused > 200
+
+
+def test_pairs_of_another_attempt_are_refused(store):
+    store.save(CONFIG, made_result(CONFIG))
+    first = (store.root / "pairs" / f"{RUN}.parquet").read_bytes()
+    block = PairBlock("STS12", "MSRpar", [0.0], [0.5], [3], [4])
+    store.save(CONFIG, Result(status="ok", rows=ROWS, pairs=(block,)))
+    (store.root / "pairs" / f"{RUN}.parquet").write_bytes(first)
+    with pytest.raises(CorruptRun, match="another attempt"):
+        store.load_pairs(RUN)
+
+
+def _hammer(root: str, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        Store(Path(root), None).save(CONFIG, made_result(CONFIG))
+
+
+def test_two_processes_hammering_one_id_leave_one_good_file(store):
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_hammer, args=(str(store.root), 1.0)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        if store.has(RUN):
+            store.load(RUN)
+    assert all(writer.exitcode == 0 for writer in writers)
+    assert sorted(p.name for p in (store.root / "runs").iterdir()) == [f"{RUN}.parquet"]
+
+
+def test_a_writer_killed_at_any_moment_leaves_all_or_nothing(store):
+    context = multiprocessing.get_context("fork")
+    rng = random.Random(1)
+    store.prepare()  # on a busy machine no writer may live long enough to make a folder
+    for _ in range(15):
+        writer = context.Process(target=_hammer, args=(str(store.root), 5.0))
+        writer.start()
+        time.sleep(rng.uniform(0.02, 0.12))
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.join()
+        if store.has(RUN):
+            store.load(RUN)
+            store.load_pairs(RUN)
+    locks.release(store.claim(RUN))  # the next at it sweeps what the killed ones left
+    assert not [p for kind in ("runs", "pairs") for p in (store.root / kind).iterdir() if p.name.startswith(".")]
+
+
+def test_a_full_disk_leaves_nothing_torn(store):
+    store.save(CONFIG, made_result(CONFIG))
+    before = path(store).read_bytes()
+    code = (
+        "import resource, signal, sys; sys.path[:0] = sys.argv[2:]\n"
+        "from pathlib import Path; from core.store.store import Store; from core.spec.errors import UserError\n"
+        "from fake_jobs import made_result; from test_store import CONFIG\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "try: Store(Path(sys.argv[1]), None).save(CONFIG, made_result(CONFIG))\n"
+        "except UserError as error: print(error); sys.exit(7)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, store.root, SUPPORT, ROOT], capture_output=True, text=True, check=False)
+    assert done.returncode == 7 and "could not be written" in done.stdout, done.stderr
+    assert path(store).read_bytes() == before
+    assert [p.name for p in (store.root / "runs").iterdir()] == [f"{RUN}.parquet"]
+    assert "disk is full" in files.trouble(path(store), OSError(28, "No space left on device"))
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="results"):
+        Store(tmp_path / "file" / "results", None).prepare()
+
+
+def test_other_files_are_passed_over(store):
+    store.save(CONFIG, made_result(CONFIG))
+    (store.root / "runs" / "notes.parquet").write_text("mine")
+    (store.root / "runs" / "README").write_text("mine")
+    assert store.runs() == (RUN,)
+
+
+def test_the_failure_file_is_plain_json(store):
+    store.record_failure(RUN, Failure(cause="killed"))
+    assert json.loads((store.root / "failures" / f"{RUN}.json").read_text())["run_id"] == RUN

@@ -1,0 +1,64 @@
+"""`run_study.py` with the fake job and a report that draws nothing, in a home of its own: for the runner's tests."""
+
+import os
+import sys
+import types
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import run_study
+import studies
+from core.spec.catalogue import catalogue
+
+
+@dataclass
+class Drawn:
+    lines: list = field(default_factory=lambda: ["drew nothing"])
+    missing: int = 0
+    published: int = 0
+    sections: list = field(default_factory=list)
+
+
+def render(chosen, profile, scale, sources, seeds, store, results_dir, figures_dir):
+    return Drawn(missing=sum(1 for study in chosen for _ in study.cells) - len(store.runs()) // seeds)
+
+
+if not os.environ.get("REAL_REPORT"):
+    module = types.ModuleType("core.report.render")
+    module.render = render
+    module.gathered = lambda *_: []
+    module.render_index = lambda *_: []
+    sys.modules["core.report.render"] = module
+
+found = studies.CATALOGUE
+if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them
+    found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))
+chosen, by_name = found.studies, found.find
+if os.environ.get("KNOWN_STUDIES"):
+    from tests.support.known_jobs import STUDIES as chosen
+
+    def by_name(name: str):
+        """The study of that name among the made-up ones."""
+        return next(study for study in chosen if study.name == name)
+if os.environ.get("REFERENCE_CELL"):  # one cell a study, for tests that train in earnest
+    chosen = tuple(
+        replace(s, cells=tuple(c for c in s.cells if c.labels == s.reference), claims=()) for s in chosen if s.reference is not None
+    )
+
+
+def find(name: str):
+    """The study of that name among those chosen."""
+    return next(study for study in chosen if study.name == by_name(name).name)
+
+
+sys.exit(
+    run_study.main(
+        sys.argv[1:],
+        run_study.Surroundings(
+            studies=chosen, find=find, faults=found.faults, check=found.check, job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"), warm=(),
+            home=Path(os.environ["FAKE_HOME"]),
+        ),
+    )
+)

@@ -1,0 +1,7 @@
+"""Where things lie: the checkout, what the tests share, and data beside the checkout that not every machine has."""
+
+from pathlib import Path
+
+SUPPORT = Path(__file__).resolve().parent
+ROOT = SUPPORT.parents[1]
+SHARED = ROOT.parent / "shared"
