@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from desk import SIX, Desk, until
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-")
 
 
@@ -32,7 +32,7 @@ def through_a_shell(desk):
 
 
 def started(desk: Desk, redirection: str, *arguments: str) -> subprocess.Popen:
-    words = [sys.executable, str(ROOT / "tests" / "driver.py"), *arguments, "--scale", "mini", "--data-dir", str(desk.folder / "data"),
+    words = [sys.executable, str(ROOT / "tests" / "support" / "driver.py"), *arguments, "--scale", "mini", "--data-dir", str(desk.folder / "data"),
              "--encoder", str(desk.folder / "encoder")]  # fmt: skip
     return subprocess.Popen(["sh", "-c", f"exec {shlex.join(words)} {redirection}"], env=desk.environment(), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)  # fmt: skip
