@@ -6,8 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from places import ROOT
-
+ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"\| (?P<promise>[^|]+) \| `(?P<file>[\w/]+\.py)::(?P<test>\w+)` \|")
 
 

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from desk import SIX, Desk, until
-from places import ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-")
 
 
@@ -31,7 +32,7 @@ def through_a_shell(desk):
 
 
 def started(desk: Desk, redirection: str, *arguments: str) -> subprocess.Popen:
-    words = [sys.executable, str(ROOT / "tests" / "driver.py"), *arguments, "--scale", "mini", "--data-dir", str(desk.folder / "data"),
+    words = [sys.executable, str(ROOT / "tests" / "support" / "driver.py"), *arguments, "--scale", "mini", "--data-dir", str(desk.folder / "data"),
              "--encoder", str(desk.folder / "encoder")]  # fmt: skip
     return subprocess.Popen(["sh", "-c", f"exec {shlex.join(words)} {redirection}"], env=desk.environment(), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)  # fmt: skip
