@@ -223,5 +223,7 @@ def answer(page: Page) -> str:
 def _said(counts: Mapping[str, int]) -> str:
     words = {"supported": "are supported", "contradicted": "are contradicted", "equivalent": "make no difference that matters",
              "undecided": "are undecided", "not comparable": "cannot be compared there", "not run": "are not run"}
-    parts = [f"{counts[outcome]} {words[outcome]}" for outcome in claims.OUTCOMES if counts.get(outcome)]
+    one = {**words, "supported": "is supported", "contradicted": "is contradicted", "equivalent": "makes no difference that matters",
+           "undecided": "is undecided", "not run": "is not run"}
+    parts = [f"{counts[outcome]} {(one if counts[outcome] == 1 else words)[outcome]}" for outcome in claims.OUTCOMES if counts.get(outcome)]
     return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] if parts else "nothing is known"
