@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import TextIO
 
 from core.spec.printable import printable
@@ -23,7 +24,8 @@ def open_closed() -> None:
         if getattr(sys, name) is None:  # Python's own sign that it was closed
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  it stays open as long as the process
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # a terminal's alphabet may lack what a name holds
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal's alphabet may lack what a name holds
 
 
 def say(*lines: str, out: TextIO | None = None) -> None:

@@ -58,7 +58,7 @@ def _count(value: object) -> bool:
 
 
 def _time(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and 0 <= value < LONG_AGO
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value < LONG_AGO
 
 
 def _or_none(fits: Callable[[object], bool]) -> Callable[[object], bool]:

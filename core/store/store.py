@@ -28,16 +28,14 @@ from core.spec.errors import UserError
 from core.spec.identity import canonical_json, run_id
 from core.spec.result import Result, Status
 from core.spec.run import RunConfig
-from core.store import files, locks, parquet
+from core.store import files, locks, parquet, reading
 from core.store.console import say
 from core.store.published import MEND, Published
-from core.store.sense import nonsense
-from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun, believed
+from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
 
-MOST_BYTES = 256 << 20  # of a run or its pairs, which have less than one
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -96,10 +94,10 @@ class Store:
         path = self._pairs(run)
         if not path.exists():
             return None
-        content = _content(path)
-        table, _ = _opened(path, content, parquet.PAIR_SCHEMA)
+        content = reading.content(path)
+        table, _ = reading.opened(path, content, parquet.PAIR_SCHEMA)
         if self._own(run).exists():
-            footer = _opened(self._own(run), _content(self._own(run)), parquet.RUN_SCHEMA)[1]
+            footer = reading.opened(self._own(run), reading.content(self._own(run)), parquet.RUN_SCHEMA)[1]
             if footer.get("pairs") != hashlib.sha256(content).hexdigest():
                 raise CorruptRun(f"{path} belongs to another attempt at run {run}; train the run again with --force.")
         return table.to_pandas()
@@ -152,7 +150,7 @@ class Store:
     def failure(self, run: str) -> Failure | None:
         """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown cause."""
         try:
-            plain = json.loads(files.content(self._failure(run), MOST_BYTES))
+            plain = json.loads(files.content(self._failure(run), reading.MOST_BYTES))
             return Failure(
                 cause=str(plain["cause"]), detail=str(plain["detail"]), log_tail=tuple(map(str, plain["log_tail"])),
                 log=str(plain["log"]), exit_status=plain["exit_status"],
@@ -248,12 +246,12 @@ class Store:
                 locks.release(claim)
 
     def _checked(self, path: Path) -> tuple[pa.Table, RunConfig, dict[str, str]]:
-        table, footer = _opened(path, _content(path), parquet.RUN_SCHEMA)
-        return table, _believed(table, footer, path.stem, str(path), "delete the file and train the run again"), footer
+        table, footer = reading.opened(path, reading.content(path), parquet.RUN_SCHEMA)
+        return table, reading.consistent(table, footer, path.stem, str(path), "delete the file and train the run again"), footer
 
     def _checked_published(self, run: str) -> tuple[pa.Table, RunConfig, dict[str, str]]:
         table, footer = self._packs.read(run)
-        return table, _believed(table, footer, run, self._packs.place(run), MEND), footer
+        return table, reading.consistent(table, footer, run, self._packs.place(run), MEND), footer
 
     def _own(self, run: str) -> Path:
         return self.root / "runs" / f"{run}.parquet"
@@ -273,34 +271,3 @@ def _stored(run: str, table: pa.Table, config: RunConfig, footer: dict[str, str]
         run_id=run, config=config, status=cast(Status, footer["status"]), table=table, provenance=json.loads(footer["provenance"]),
         source=source,
     )  # fmt: skip
-
-
-def _believed(table: pa.Table, footer: dict[str, str], run: str, where: str, mend: str) -> RunConfig:
-    """The configuration of a run whose numbers and provenance can be what a run wrote. Raises CorruptRun or OtherVersion."""
-    config = believed(footer, run, where, mend)
-    if why := nonsense(table, json.loads(footer["provenance"])):
-        raise CorruptRun(f"{where} holds what no run can have written ({why}); {mend}.")
-    return config
-
-
-def _content(path: Path) -> bytes:
-    """A run's file as it is. Raises MissingRun or CorruptRun where there is none, UserError if it may not be read."""
-    try:
-        return files.content(path, MOST_BYTES)
-    except FileNotFoundError as error:
-        raise MissingRun(f"{path} is not there; train the run again.") from error
-    except files.NotAFile as error:
-        raise CorruptRun(f"{path} was not read ({error.strerror}); delete it and train the run again.") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
-
-
-def _opened(path: Path, content: bytes, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
-    """Table and footer of a run's file, both as they were written and under the run's own name."""
-    try:
-        table, metadata = parquet.from_bytes(content, schema)
-    except parquet.Damaged as error:
-        raise CorruptRun(f"{path} is damaged: {error}; delete it and train the run again.") from error
-    if metadata.get("run_id") != path.stem:
-        raise CorruptRun(f"{path} holds run {metadata.get('run_id')}, not the one it is named after; delete it or name it rightly.")
-    return table, metadata

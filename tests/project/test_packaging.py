@@ -9,7 +9,7 @@ from importlib.metadata import packages_distributions
 from places import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-WITH_ANOTHER = {"httpx": "huggingface_hub's own client", "threadpoolctl": "scikit-learn's"}  # theirs to choose a release of
+WITH_ANOTHER = {"httpx": "huggingface_hub's own client", "threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
 OPTIONAL = {"datasets": "for text and pairs that a user names on the hub; the command says how to install it"}
 NOT_IMPORTED = {"dask": "its command starts the workers", "sacremoses": "the back-translation models' tokenizer asks for it", "pytest-timeout": "a plugin of pytest"}
 

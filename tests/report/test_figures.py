@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -231,7 +232,7 @@ def test_the_same_cells_give_the_same_bytes_in_any_process_and_under_any_matplot
     here = digest(drawn(TABLE11, filled(TABLE11)))
     assert dict(matplotlib.rcParams) == before
     (tmp_path / "matplotlibrc").write_text("font.size: 20\naxes.facecolor: red\nsavefig.dpi: 50\nsavefig.bbox: tight\npdf.compression: 0\n")
-    paths = os.pathsep.join([str(SUPPORT), str(ROOT)])
+    paths = os.pathsep.join([str(Path(__file__).parent), str(SUPPORT), str(ROOT)])
     environment = {**os.environ, "PYTHONHASHSEED": "9", "MATPLOTLIBRC": str(tmp_path), "PYTHONPATH": paths, "SOURCE_DATE_EPOCH": "1"}
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, env=environment, timeout=240, check=False)
     assert done.stdout.split() == here, done.stderr

@@ -60,7 +60,7 @@ def table(seeds):
 
 def test_the_sentence_of_a_table_names_range_cells_seeds_and_p():
     [few] = sentences([table(3)])
-    assert few.startswith("MoCoSE Table 0: Small: its 3 cells, each over 3 seeds, range over 1") and "not tested" in few
+    assert few.startswith("mocose Table 0: Small: its 3 cells, each over 3 seeds, range over 1") and "not tested" in few
     [many] = sentences([table(6)])
     assert "each over 6 seeds" in many and many.endswith("p = 0.031.")
 

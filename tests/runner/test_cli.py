@@ -51,7 +51,7 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         (("table3", "--sede", "3"), "Unrecognized arguments"),
         (("table3", "--plan", "--status"), "not allowed with argument"),
         (("table3", "--plan", "--force"), "--force goes with training"),
-        (("table3", "--regenerate-figures", "--publish"), "--regenerate-figures does not do"),
+        (("table3", "--regenerate-figures", "--publish"), "draws everything that is published; add --all"),
         (("table3", "--regenerate-figures", "--cell", "0.9"), "tables are drawn whole"),
         (("table3", *MINI_HERE, "--cell", "0.96"), "No cell is called '0.96'; did you mean '0.9"),
         (("table3", "--scale", "demo", "--data-dir", "{data}"), "Scale demo has its own text"),

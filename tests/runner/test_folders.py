@@ -51,7 +51,7 @@ def test_a_stored_file_that_another_version_wrote_is_not_taken_for_damage(desk, 
     fill(desk, 1)
     run = desk.six().runs[0]
     monkeypatch.setattr("core.spec.identity.NUMERICS", 99)
-    monkeypatch.setattr("core.store.store.NUMERICS", 99)
+    monkeypatch.setattr("core.store.stored.NUMERICS", 99)
     other = desk.results / "runs" / f"{run_id(run.config)}.parquet"
     shutil.copy(desk.results / "runs" / f"{run.run_id}.parquet", other)  # renamed by hand: the footer still tells
     assert not desk.store.verified(other.stem) and not other.exists()
