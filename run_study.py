@@ -222,13 +222,17 @@ class Command:
                 "give another --results-dir, since a page and a ledger are for one."
             )
         if other:
-            console.say(f"{self.results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
+            console.say(
+                f"{self.results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}."
+            )
         return scale, [study.on(other, own=False) if other else study for study in studies]
 
     def own_data(self) -> tuple[Path | None, list[tuple[str, Path]]]:
         """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""
+
         def file(place: str, kind: str) -> Path:
             return hf.written(place, kind, cache_folder()) if place.startswith("hf:") else Path(place).expanduser().absolute()
+
         text = None if self.options.text is None else file(self.options.text, "text")
         return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 

@@ -55,7 +55,9 @@ def _measure(options: argparse.Namespace) -> int:
         if row.group == "rate":  # dozens of shapes: in the file alone
             continue
         reached = f"{row.target:<8}" if row.target else " " * 8
-        print(f"{row.group:<11} {row.setting:<13} {row.what:<46} {row.value:>10.4g} {row.unit:<8} {reached} {row.note}".rstrip(), flush=True)
+        print(
+            f"{row.group:<11} {row.setting:<13} {row.what:<46} {row.value:>10.4g} {row.unit:<8} {reached} {row.note}".rstrip(), flush=True
+        )
     path = options.out / "benchmarks.csv"
     options.out.mkdir(parents=True, exist_ok=True)
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -108,7 +110,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="few repeats, for a look")
     parser.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"parts to measure: {', '.join(NAMES)}")
-    parser.add_argument("--threads", type=int, default=cores(), help="CPU threads of the real encoder (all cores; the demo's slots have one)")
+    parser.add_argument(
+        "--threads", type=int, default=cores(), help="CPU threads of the real encoder (all cores; the demo's slots have one)"
+    )
     parser.add_argument("--cpu-time", action="store_true", help="count processor time, not wall time: with --threads 1, on a busy machine")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--data-dir", type=Path, help="SentEval's data and the training text (default: where the tests look)")

@@ -97,9 +97,7 @@ def _head_layers(config: RunConfig, shape: Shape) -> list[tuple[int, int]]:
 def _backward(product: Product) -> list[Product]:
     """The two products that give the gradients of a product's factors."""
     rows, inner, columns, batch = product.shape
-    return [
-        Product(rows, columns, inner, batch, product.operations), Product(columns, rows, inner, batch, product.operations)
-    ]
+    return [Product(rows, columns, inner, batch, product.operations), Product(columns, rows, inner, batch, product.operations)]
 
 
 def operations(products: Sequence[Product]) -> float:

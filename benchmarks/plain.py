@@ -89,9 +89,7 @@ class PlainMoCoSE(nn.Module):
         self.stale = self.words.grad.clone()
         self.updates += 1
         decay = ema_decay(self.config.ema, self.updates, self.config.train.steps)
-        pairs = (
-            (self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler), (self.target_projection, self.projection)
-        )
+        pairs = ((self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler), (self.target_projection, self.projection))
         with torch.no_grad():
             for target, online in pairs:
                 followed = online.state_dict()

@@ -124,7 +124,9 @@ def careless(claim: Claim, runs: np.ndarray) -> np.ndarray:
 def wrong(claim: Claim, world: World, found: np.ndarray) -> np.ndarray:
     """Whether verdicts are wrong: supported though false, contradicted though true, equivalent though beyond the margin."""
     holds, margin = truth(claim.predicate, world.value), claim.margin or 0.0
-    near = truth(claim.predicate, lambda one: world.value(one, margin)) and not truth(claim.predicate, lambda one: world.value(one, -margin))
+    near = truth(claim.predicate, lambda one: world.value(one, margin)) and not truth(
+        claim.predicate, lambda one: world.value(one, -margin)
+    )
     return ((found == 1) & (not holds)) | ((found == 2) & bool(holds)) | ((found == 3) & (not near))
 
 
@@ -180,8 +182,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=2000)
     studies = parser.parse_args().studies
-    print(f"Studies of {len(CLAIMS)} claims with a wrong verdict, in % of {studies} (SE {100 * np.sqrt(0.05 * 0.95 / studies):.1f} at 5 %), and the claim wrong most often\n")
-    print("| truth | SD | cell a × | shared | tails | at every look | runs chased | which claim |\n| :-- | --: | --: | --: | :-- | --: | --: | :-- |")
+    print(
+        f"Studies of {len(CLAIMS)} claims with a wrong verdict, in % of {studies} (SE {100 * np.sqrt(0.05 * 0.95 / studies):.1f} at 5 %), and the claim wrong most often\n"
+    )
+    print(
+        "| truth | SD | cell a × | shared | tails | at every look | runs chased | which claim |\n| :-- | --: | --: | --: | :-- | --: | --: | :-- |"
+    )
     for place, world in enumerate(worlds()):
         runs = world.draw(studies, np.random.default_rng(place))
         print(f"| {world.truth} | {world.sd} | {world.wide:g} | {world.shared} | {world.tails} | {_errors(world, runs)} |", flush=True)
@@ -193,7 +199,9 @@ def main() -> None:
     print("\nThe rule before: p < 0.05 after every seed until decided\n\n| truth | SD | wrong |\n| :-- | --: | --: |")
     for name in TRUTHS:
         world = World(truth=name, sd=0.84)
-        print(f"| {name} | 0.84 | {100 * studies_in_error(world, world.draw(studies // 8, np.random.default_rng(0)), careless).mean():.1f} |")
+        print(
+            f"| {name} | 0.84 | {100 * studies_in_error(world, world.draw(studies // 8, np.random.default_rng(0)), careless).mean():.1f} |"
+        )
     _print_power(studies)
 
 

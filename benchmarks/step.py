@@ -72,10 +72,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
 def _floors(setting: Setting, trained: dict[str, OurTraining], seconds: dict[str, float]) -> Iterator[Row]:
     ours = trained["ours"]
     config = ours.config
-    lengths = [
-        np.array([len(ours.table[i]) for i in indices])
-        for indices in islice(batch_indices(config, len(ours.table)), 64)
-    ]
+    lengths = [np.array([len(ours.table[i]) for i in indices]) for indices in islice(batch_indices(config, len(ours.table)), 64)]
     products = floor.step_products(config, shape_of(setting), lengths, len(ours.model.queue.visible()))
     moved, bytes_rate = floor.state_bytes(ours.model), floor.bandwidth(setting.device)
     yield Row("floor", setting.name, "operations of a step", floor.operations(products) / 1e9, "GFLOP")

@@ -74,7 +74,11 @@ class Results:
         """One row a test pair of one's own runs: run, task, subset, gold, cosine, words_a, words_b. Published runs keep none."""
         found = ((run, self.store.load_pairs(run.run_id)) for run in self._each() if run.source == "own")
         parts = [frame.assign(run=run.run_id) for run, frame in found if frame is not None]
-        return _run_first(pd.concat(parts, ignore_index=True)) if parts else pd.DataFrame(columns=["run", "task", "subset", "gold", "cosine", "words_a", "words_b"])
+        return (
+            _run_first(pd.concat(parts, ignore_index=True))
+            if parts
+            else pd.DataFrame(columns=["run", "task", "subset", "gold", "cosine", "words_a", "words_b"])
+        )
 
     def table(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
         """A study's table, one row a cell, with the columns of its CSV file. Raises UserError for names that are not there."""
@@ -87,7 +91,9 @@ class Results:
     def study(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> StudyResult:
         """What tables, figures and verdicts of a study are made of."""
         if scale not in SCALES or profile not in PROFILES:
-            raise UserError(f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}.")
+            raise UserError(
+                f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}."
+            )
         at = SCALES[scale]
         found = finding.demo_sources() if scale == "demo" else finding.recorded_sources(at, self.store)
         if found is None:

@@ -95,7 +95,9 @@ def _check_shapes(folder: Path, config: dict, found: dict[str, list[int]]) -> No
     if type(layers) is not int or not ("num_hidden_layers" not in config or 1 <= layers <= 1000):
         raise UserError(f"{folder}/config.json has num_hidden_layers {layers!r}; give a BERT or RoBERTa encoder.")
     if type(heads) is not int or heads < 1 or width % heads:
-        raise UserError(f"{folder}/config.json has num_attention_heads {heads!r}, which does not divide its hidden_size {width}; give a whole checkpoint.")
+        raise UserError(
+            f"{folder}/config.json has num_attention_heads {heads!r}, which does not divide its hidden_size {width}; give a whole checkpoint."
+        )
     wanted = {f"encoder.layer.{i}.attention.self.query.weight": [width, width] for i in range(layers)}
     for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
         if size in config:

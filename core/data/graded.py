@@ -36,9 +36,7 @@ def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
         input_path, gold_path = (root / file for file in year_files(name, subset))
         lines, scores = numbered_lines(input_path), numbered_lines(gold_path)
         if len(lines) != len(scores):
-            raise UserError(
-                f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores ({gold_path}); {AGAIN}."
-            )
+            raise UserError(f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores ({gold_path}); {AGAIN}.")
         pairs = []
         for (number, line), (_, score) in zip(lines, scores, strict=True):
             if not score.strip():

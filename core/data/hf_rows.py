@@ -8,7 +8,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-PAIR_COLUMNS = (("sentence1", "sentence_1", "sent1", "text1"), ("sentence2", "sentence_2", "sent2", "text2"), ("score", "similarity_score", "label"))
+PAIR_COLUMNS = (
+    ("sentence1", "sentence_1", "sent1", "text1"),
+    ("sentence2", "sentence_2", "sent2", "text2"),
+    ("score", "similarity_score", "label"),
+)
 TEXT_COLUMNS = ("text", "sentence", "sentences", "sent")
 SAFE = 4  # the first version of the library that runs no code of a data set's
 FILES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet", ".txt": "text"}
@@ -24,7 +28,10 @@ def main(argv: list[str]) -> int:
             out.writelines("\t".join(" ".join(str(row[column]).split()) for column in names) + "\n" for row in rows)
         return 0
     except Exception as error:  # noqa: BLE001  (the library has many of its own)
-        print(f"{name} could not be read by the datasets library ({type(error).__name__}: {' '.join(str(error).split())[:200]}).", file=sys.stderr)
+        print(
+            f"{name} could not be read by the datasets library ({type(error).__name__}: {' '.join(str(error).split())[:200]}).",
+            file=sys.stderr,
+        )
         return 2
 
 

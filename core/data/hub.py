@@ -34,9 +34,7 @@ from core.store.files import write_whole
 PARTS = ("data", "encoder")
 
 
-def prefetch(
-    cache_dir: Path, encoder: str, data: Repository = DATA, parts: Sequence[str] = PARTS
-) -> dict[str, str]:
+def prefetch(cache_dir: Path, encoder: str, data: Repository = DATA, parts: Sequence[str] = PARTS) -> dict[str, str]:
     """Paths and names of text and evaluation sets (part `data`) and of the encoder, fetched if they are not in `cache_dir`.
 
     Raises UserError, one sentence, for whatever went wrong; what is not right is not kept.

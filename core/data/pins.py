@@ -42,9 +42,7 @@ CORPUS_FILE, EVALUATION_FILE = "wiki1m_for_simcse.txt", "senteval.tar"
 # One million sentences; readers that count what follows the last newline find one more (D78).
 CORPUS_ROWS = (1_000_000, 1_000_001)
 
-DATA = Repository(
-    "princeton-nlp/datasets-for-simcse", "dataset", None, {CORPUS_FILE: None, EVALUATION_FILE: None}
-)
+DATA = Repository("princeton-nlp/datasets-for-simcse", "dataset", None, {CORPUS_FILE: None, EVALUATION_FILE: None})
 
 ENCODERS: dict[str, Repository] = {
     "bert-base-uncased": Repository(

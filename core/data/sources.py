@@ -102,7 +102,10 @@ def demo_sources() -> Found:
 
 
 def local_places(
-    data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = (), text: Path | None = None,
+    data_dir: Path | None,
+    encoder: Path | None,
+    others: Sequence[tuple[str, Path]] = (),
+    text: Path | None = None,
     pairs: Sequence[tuple[str, Path]] = (),
 ) -> Places:
     """The places that the user named; parts not named stay None. Raises UserError for a part that should be there and is not."""
@@ -120,7 +123,9 @@ def local_places(
     own = [("--pairs", file) for _, file in pairs] + ([("--text", text)] if text is not None else [])
     for option, file in own:
         if not file.is_file():
-            raise UserError(f"{option} {file} is no file; give one with {'a sentence' if option == '--text' else 'two sentences and a score'} a line.")
+            raise UserError(
+                f"{option} {file} is no file; give one with {'a sentence' if option == '--text' else 'two sentences and a score'} a line."
+            )
     corpus = text or corpus
     return Places(
         pairs=tuple(pairs), own_text=text is not None, corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",

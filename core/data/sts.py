@@ -80,7 +80,8 @@ def sets_digest(sets: dict[str, StsSet]) -> str:
     """SHA-256 of the sets' content: name, sentences and gold of every pair, one a line, sets in order of name."""
     lines = [
         f"{name}\t{a}\t{b}\t{float(gold)!r}\n"
-        for name in sorted(sets) for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True)
+        for name in sorted(sets)
+        for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True)
     ]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 

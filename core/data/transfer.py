@@ -69,7 +69,8 @@ def load_probes() -> list[TransferTask]:
     from core.demo.probes import TASKS, probe  # the real scales need no demo world
 
     return [
-        TransferTask(name, **{part: Part(*map(tuple, zip(*examples, strict=True))) for part, examples in probe(name).items()}) for name in TASKS
+        TransferTask(name, **{part: Part(*map(tuple, zip(*examples, strict=True))) for part, examples in probe(name).items()})
+        for name in TASKS
     ]
 
 

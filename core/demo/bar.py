@@ -63,8 +63,7 @@ def factor_run(name: str, seed: int) -> RunConfig:
 
 def average(result: Result, checkpoint: str) -> float:
     """The test average of one checkpoint (`selected`, `untrained`, `bag_of_words`); NaN if the run diverged."""
-    found = [row.value for row in result.rows
-             if (row.checkpoint, row.task, row.metric) == (checkpoint, "avg", "spearman_all")]
+    found = [row.value for row in result.rows if (row.checkpoint, row.task, row.metric) == (checkpoint, "avg", "spearman_all")]
     return found[0] if found else float("nan")
 
 
@@ -93,8 +92,13 @@ def main() -> None:
             begin = time.process_time()
             result = job.run(at_scale(run, DEMO, sources), execution, lambda message: None)
             if arguments.out:
-                record = {"name": name, "seed": run.seed.model, "selected": average(result, "selected"),
-                          "status": result.status, "cpu_seconds": round(time.process_time() - begin, 2)}
+                record = {
+                    "name": name,
+                    "seed": run.seed.model,
+                    "selected": average(result, "selected"),
+                    "status": result.status,
+                    "cpu_seconds": round(time.process_time() - begin, 2),
+                }
                 with arguments.out.open("a") as file:
                     file.write(json.dumps(record) + "\n")
             return result

@@ -49,8 +49,7 @@ def _flat(groups: dict) -> tuple:
 
 
 TOPICS = tuple(PERSONS)
-ALL = {id(g): _flat(g) for g in (PERSONS, OBJECTS, PLACES, TIMES, MANNERS, TRAITS, QUALITIES,
-                                 ALONE, TO_PERSON, TO_THING, TO_RECEIVER)}
+ALL = {id(g): _flat(g) for g in (PERSONS, OBJECTS, PLACES, TIMES, MANNERS, TRAITS, QUALITIES, ALONE, TO_PERSON, TO_THING, TO_RECEIVER)}
 
 
 def one(rng: Random, items):
@@ -92,8 +91,7 @@ def draw(rng: Random, kind: str | None = None, details: float = 0.4) -> Frame:
     topic = one(rng, TOPICS)
     habits = HABITS[topic]
     agent = person(rng, topic)
-    kind = kind or one(rng, ("alone", "person", "person", "person", "person", "thing", "thing", "thing",
-                             "receiver", "receiver"))
+    kind = kind or one(rng, ("alone", "person", "person", "person", "person", "thing", "thing", "thing", "receiver", "receiver"))
     patient = receiver = None
     if kind == "alone":
         action = concept(rng, ALONE, habits[0])
@@ -104,7 +102,10 @@ def draw(rng: Random, kind: str | None = None, details: float = 0.4) -> Frame:
     else:
         action, patient, receiver = concept(rng, TO_RECEIVER, habits[3]), thing(rng, topic), other_person(rng, topic, agent)
     return Frame(
-        action, agent, patient, receiver,
+        action,
+        agent,
+        patient,
+        receiver,
         concept(rng, PLACES, topic) if rng.random() < details else None,
         concept(rng, TIMES) if rng.random() < details else None,
         concept(rng, MANNERS) if rng.random() < details else None,

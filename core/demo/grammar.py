@@ -84,8 +84,7 @@ def clause(rng: Random, frame: Frame, manner: str, wording: dict, plain: bool) -
     return ("it is not true that " if wrapped else "") + text + after
 
 
-def render(rng: Random, frame: Frame, opener: float = 0.02, wording: dict | None = None,
-           plain: float = 0.0) -> str:
+def render(rng: Random, frame: Frame, opener: float = 0.02, wording: dict | None = None, plain: float = 0.0) -> str:
     """Return one sentence for the frame: capitalised, ending in a full stop.
 
     opener: the probability of an empty opening phrase. wording: forms to use, by concept; the forms that are drawn are

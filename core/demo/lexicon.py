@@ -45,8 +45,7 @@ def _verbs(text: str) -> dict:
     groups = {}
     for group, concepts in _table(text).items():
         groups[group] = tuple(
-            Concept(c.forms[0].split()[0], group, tuple(Verb(*(f.split() + [f.split()[-1]])[:3]) for f in c.forms))
-            for c in concepts
+            Concept(c.forms[0].split()[0], group, tuple(Verb(*(f.split() + [f.split()[-1]])[:3]) for f in c.forms)) for c in concepts
         )
     return groups
 

@@ -62,9 +62,13 @@ def _another(rng: Random, groups: dict, old, group: str | None = None):
 
 def action(rng: Random, frame: Frame) -> Frame:
     """Return the frame with another action of the same kind; half the time one of the same family."""
-    verbs = TO_RECEIVER if frame.receiver else ALONE if not frame.patient else (
-        TO_PERSON if frame.patient.noun.group in PERSONS and frame.patient.noun in PERSONS[frame.patient.noun.group]
-        else TO_THING)
+    verbs = (
+        TO_RECEIVER
+        if frame.receiver
+        else ALONE
+        if not frame.patient
+        else (TO_PERSON if frame.patient.noun.group in PERSONS and frame.patient.noun in PERSONS[frame.patient.noun.group] else TO_THING)
+    )
     return frame._replace(action=_another(rng, verbs, frame.action, frame.action.group if rng.random() < 0.5 else None))
 
 
@@ -129,8 +133,11 @@ def short(rng: Random, frame: Frame) -> Frame:
 
 def long(rng: Random, frame: Frame) -> Frame:
     """Return the frame with every circumstance filled."""
-    filled: dict[str, Any] = {slot: concept(rng, groups) for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
-              if getattr(frame, slot) is None}
+    filled: dict[str, Any] = {
+        slot: concept(rng, groups)
+        for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
+        if getattr(frame, slot) is None
+    }
     return frame._replace(**filled)
 
 
@@ -154,8 +161,16 @@ def denial(rng: Random, frame: Frame) -> Frame:
 
 def stranger(rng: Random, frame: Frame) -> Frame:
     """Return another frame of the same kind."""
-    return draw(rng, "receiver" if frame.receiver else "alone" if not frame.patient else
-                "person" if frame.patient.noun in PERSONS[frame.patient.noun.group] else "thing")
+    return draw(
+        rng,
+        "receiver"
+        if frame.receiver
+        else "alone"
+        if not frame.patient
+        else "person"
+        if frame.patient.noun in PERSONS[frame.patient.noun.group]
+        else "thing",
+    )
 
 
 def some(rng: Random, frame: Frame) -> Frame:
@@ -165,13 +180,45 @@ def some(rng: Random, frame: Frame) -> Frame:
 
 # For each character: the kinds of frame, and the changes, of which every new member of a family takes one.
 CHARACTERS = {
-    "Para": ((None,), ((same,), (same,), (same,), (omission,), (some,), (some,), (some, some), (some, some, some),
-                       (stranger,), (stranger,))),
+    "Para": (
+        (None,),
+        ((same,), (same,), (same,), (omission,), (some,), (some,), (some, some), (some, some, some), (stranger,), (stranger,)),
+    ),
     "Length": ((None,), ((same,), (same,), (some,), (some, some), (some, some, some), (denial,), (stranger,), (stranger,))),
-    "Roles": (("person", "person", "receiver"), ((same,), (same,), (same,), (roles,), (roles,), (roles,), (denial,),
-                                                 (denial,), (roles, denial), (some,), (some, some, some), (stranger,))),
-    "Mixed": ((None,), ((same,), (same,), (some,), (some, some), (some, some, some), (some, some, some, some), (roles,),
-                        (denial,), (bare,), (full,), (stranger,), (stranger,))),
+    "Roles": (
+        ("person", "person", "receiver"),
+        (
+            (same,),
+            (same,),
+            (same,),
+            (roles,),
+            (roles,),
+            (roles,),
+            (denial,),
+            (denial,),
+            (roles, denial),
+            (some,),
+            (some, some, some),
+            (stranger,),
+        ),
+    ),
+    "Mixed": (
+        (None,),
+        (
+            (same,),
+            (same,),
+            (some,),
+            (some, some),
+            (some, some, some),
+            (some, some, some, some),
+            (roles,),
+            (denial,),
+            (bare,),
+            (full,),
+            (stranger,),
+            (stranger,),
+        ),
+    ),
 }
 # Share of the real changes that keep the original's words and pattern otherwise. Where all do, the scores of equally trained
 # models scatter less, since how a sentence is put no longer hides what was changed.

@@ -46,8 +46,13 @@ def build_tokenizer() -> BertTokenizer:
 def build_model(seed: int, layers: int = LAYERS, width: int = WIDTH, vocabulary: int = VOCABULARY) -> BertForPreTraining:
     """Return an untrained model whose weights depend on `seed` alone."""
     config = BertConfig(
-        vocab_size=vocabulary, hidden_size=width, num_hidden_layers=layers, num_attention_heads=HEADS,
-        intermediate_size=4 * width, max_position_embeddings=POSITIONS, initializer_range=INIT,
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=HEADS,
+        intermediate_size=4 * width,
+        max_position_embeddings=POSITIONS,
+        initializer_range=INIT,
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -84,7 +89,7 @@ def batches(seed: int, encode: Encoding, size: int) -> Iterator[tuple[torch.Tens
             first, second = (encode.ids(s) for s in next(stream))
             rows.append(([CLS, *first, SEP, *second, SEP][:POSITIONS], len(first) + 2))
         rows.sort(key=lambda row: len(row[0]))
-        chunks = [rows[i:i + size] for i in range(0, len(rows), size)]
+        chunks = [rows[i : i + size] for i in range(0, len(rows), size)]
         order.shuffle(chunks)
         for chunk in chunks:
             longest = len(chunk[-1][0])
@@ -109,8 +114,7 @@ def train(model: BertForPreTraining, encode: Encoding, seed: int, steps: int, re
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     optimiser = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}], lr=RATE)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps)))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps)))
     stream = batches(seed, encode, BATCH)
     model.train()
     for module in model.modules():
@@ -141,8 +145,9 @@ def save(model: BertForPreTraining, tokenizer: BertTokenizer, out: Path) -> str:
     """
     model.config.architectures = ["BertForMaskedLM"]
     tied = "cls.predictions.decoder."  # the same tensors as the word embeddings and the head's bias
-    kept = {name: tensor.contiguous() for name, tensor in model.state_dict().items()
-            if not name.startswith(("cls.seq_relationship.", tied))}
+    kept = {
+        name: tensor.contiguous() for name, tensor in model.state_dict().items() if not name.startswith(("cls.seq_relationship.", tied))
+    }
     out.mkdir(parents=True, exist_ok=True)
     model.config.save_pretrained(out)
     save_file(kept, out / "model.safetensors", metadata={"format": "pt"})
@@ -180,12 +185,28 @@ def main() -> None:
     begin = time.monotonic()
     tokenizer = build_tokenizer()
     model = build_model(arguments.seed, vocabulary=len(tokenizer))
-    train(model, Encoding(tokenizer), arguments.seed, arguments.steps,
-          lambda step, loss: print(f"step {step}  loss {loss:.3f}  {time.monotonic() - begin:.0f} s", flush=True))
+    train(
+        model,
+        Encoding(tokenizer),
+        arguments.seed,
+        arguments.steps,
+        lambda step, loss: print(f"step {step}  loss {loss:.3f}  {time.monotonic() - begin:.0f} s", flush=True),
+    )
     digest = save(model, tokenizer, arguments.out)
-    (arguments.out / "README.md").write_text(README.format(
-        layers=LAYERS, width=WIDTH, vocabulary=len(tokenizer), seed=arguments.seed, threads=arguments.threads,
-        steps=arguments.steps, batch=BATCH, minutes=(time.monotonic() - begin) / 60, torch=torch.__version__, digest=digest))
+    (arguments.out / "README.md").write_text(
+        README.format(
+            layers=LAYERS,
+            width=WIDTH,
+            vocabulary=len(tokenizer),
+            seed=arguments.seed,
+            threads=arguments.threads,
+            steps=arguments.steps,
+            batch=BATCH,
+            minutes=(time.monotonic() - begin) / 60,
+            torch=torch.__version__,
+            digest=digest,
+        )
+    )
     print(f"{digest}  {arguments.out / 'model.safetensors'}")
 
 

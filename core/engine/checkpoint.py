@@ -82,9 +82,7 @@ class Keeper:
         """Whether a checkpoint is to be written after this step."""
         return self.asked or time.monotonic() - self._wrote >= self._every
 
-    def write(
-        self, at: Standing, model: nn.Module, optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler
-    ) -> None:
+    def write(self, at: Standing, model: nn.Module, optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> None:
         """Write where the run stands. A full disk is told and costs no more than the checkpoint. If the process was asked to
         end, this ends it."""
         content = {

@@ -89,12 +89,18 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
 
     with kept(keeper, rows, progress):
         training = train(
-            config, model, training_batches(config, text, device, done),
-            lambda step: check(scorer, model, config, step, rows), told, keeper,
+            config,
+            model,
+            training_batches(config, text, device, done),
+            lambda step: check(scorer, model, config, step, rows),
+            told,
+            keeper,
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
-    some = pack([text.table[i] for i in range(min(config.train.batch_size, len(text.table)))], device)  # as in training, whenever it is asked
+    some = pack(
+        [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))], device
+    )  # as in training, whenever it is asked
     rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics(some).items() if value is not None]
     progress(phase("evaluate", config.train.steps, config))
     status, pairs = "diverged", ()
@@ -142,9 +148,7 @@ def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None
 def check_precision(config: RunConfig, device: torch.device) -> None:
     """Refuse a precision that this device would silently run as another."""
     if config.train.precision in ("tf32", "fp16") and device.type != "cuda":
-        raise UserError(
-            f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
-        )
+        raise UserError(f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
 
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, object]:
@@ -158,7 +162,9 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, obje
             f"{folder} holds a {checkpoint.model.config.model_type} model; only {' and '.join(TRAINABLE)} encoders can be trained."
         )
     encoder = from_pretrained(
-        checkpoint.model, hidden_dropout=config.encoder.hidden_dropout, attention_dropout=config.encoder.attention_dropout,
+        checkpoint.model,
+        hidden_dropout=config.encoder.hidden_dropout,
+        attention_dropout=config.encoder.attention_dropout,
         attention=config.encoder.attention,
     )
     if config.data.max_length > encoder.max_positions:
@@ -180,7 +186,8 @@ def training_text_of(config: RunConfig, execution: Execution, tokenizer, device:
     data = config.data
     sentences = training_text(data, execution.corpus_path) if config.reads_words else None
     table = cached_table(
-        Path(execution.cache_dir), ["training", data.digest, data.reader, data.max_length, config.encoder.digest],
+        Path(execution.cache_dir),
+        ["training", data.digest, data.reader, data.max_length, config.encoder.digest],
         lambda: tokenise(tokenizer, sentences or training_text(data, execution.corpus_path), data.max_length),
     )
     if config.rewriting is None:
@@ -198,9 +205,7 @@ def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
     return load_sts(root) | own, own_digest(own, evaluation_digest(root))
 
 
-def scorer_for(
-    scale: Scale, config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device
-) -> Scorer:
+def scorer_for(scale: Scale, config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device) -> Scorer:
     """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
     if execution.pairs:
         sets, digest = sets_with_own(execution)
@@ -220,7 +225,8 @@ def scorer_for(
     sentences = list(dict.fromkeys(text for pairs in wanted for side in (pairs.a, pairs.b) for text in side))
     text_digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()
     table = cached_table(
-        Path(execution.cache_dir), ["evaluation", text_digest, encoder.max_positions, config.encoder.digest],
+        Path(execution.cache_dir),
+        ["evaluation", text_digest, encoder.max_positions, config.encoder.digest],
         lambda: tokenise(tokenizer, sentences, encoder.max_positions),
     )
     return Scorer(sets, scale.dev, scale.tests, geometry_sets, sentences, table, device)

@@ -59,7 +59,9 @@ def _dense(layer: nn.Linear, activation: str) -> Dense:
 
 
 def _card(config: RunConfig, run: str, layout: SentenceLayout, step: int, encoder_name: str) -> str:
-    warning = "The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ." if config.disturbed else ""
+    warning = (
+        "The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ." if config.disturbed else ""
+    )
     vector = "[CLS] of the last layer" + (f", then {len(layout.layers)} dense layers" if layout.layers else "")
     return CARD.format(
         run=run, method=config.method, scale=config.scale, encoder=encoder_name or "its encoder", step=step, steps=config.train.steps,

@@ -54,7 +54,10 @@ def commit() -> str:
         head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
         dirty = subprocess.run(
             ["git", "status", "--porcelain", "--untracked-files=no", "--", folder.parent],
-            cwd=folder, capture_output=True, text=True, check=True,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

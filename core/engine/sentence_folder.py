@@ -70,7 +70,9 @@ def read_layout(folder: Path) -> SentenceLayout | None:
     if not (folder / "modules.json").is_file():
         return _pooling_alone(folder)
     modules = _read(folder / "modules.json")
-    if not isinstance(modules, list) or not all(isinstance(m, dict) and isinstance(m.get("type"), str) and isinstance(m.get("path"), str) for m in modules):
+    if not isinstance(modules, list) or not all(
+        isinstance(m, dict) and isinstance(m.get("type"), str) and isinstance(m.get("path"), str) for m in modules
+    ):
         raise UserError(f"{folder}/modules.json lists no modules; copy it there again, or give --pooling and leave it out.")
     pooling, layers = None, []
     for module in modules:
@@ -80,7 +82,9 @@ def read_layout(folder: Path) -> SentenceLayout | None:
         elif kind == "Dense":
             layers.append(_dense(place))
         elif kind not in ("Transformer", "Normalize"):
-            raise UserError(f"{folder} has a module {kind[:80]!r} behind its encoder, which is not known here; give --pooling to leave it out.")
+            raise UserError(
+                f"{folder} has a module {kind[:80]!r} behind its encoder, which is not known here; give --pooling to leave it out."
+            )
     if pooling is None:
         raise UserError(f"{folder}/modules.json names no pooling; give --pooling cls or mean.")
     return SentenceLayout(pooling, tuple(layers), *_sentence_settings(folder))

@@ -7,9 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def info_nce(
-    query: Tensor, key: Tensor, negatives: Tensor | None, *, temperature: float, in_batch_negatives: bool = True
-) -> Tensor:
+def info_nce(query: Tensor, key: Tensor, negatives: Tensor | None, *, temperature: float, in_batch_negatives: bool = True) -> Tensor:
     """Mean cross-entropy of each query against its key, the other keys and the queue; cosine similarity throughout.
 
     query, key: (batch, dim); negatives: (width, dim) or None. Row i has the logits cos(q_i, k_1..k_B) / tau, then

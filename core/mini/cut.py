@@ -17,6 +17,7 @@ def neuron_importance(model: BertModel, ids: Tensor, mask: Tensor) -> list[Tenso
         def hook(_, __, output):  # output (B, L, inner)
             activity = output[mask.bool()].abs().mean(0)
             found.append(activity * layer.output.dense.weight.norm(dim=0))
+
         return hook
 
     hooks = [layer.intermediate.register_forward_hook(keep(layer)) for layer in model.encoder.layer]
@@ -27,15 +28,22 @@ def neuron_importance(model: BertModel, ids: Tensor, mask: Tensor) -> list[Tenso
     return found
 
 
-def cut(model: BertModel, *, layers: Sequence[int], inner: int, pieces: Sequence[int], positions: int, importance: list[Tensor]) -> BertForPreTraining:
+def cut(
+    model: BertModel, *, layers: Sequence[int], inner: int, pieces: Sequence[int], positions: int, importance: list[Tensor]
+) -> BertForPreTraining:
     """The model of these layers (0 is the lowest), of the `inner` most important neurons each, with these rows of the word embeddings.
 
     The heads for masked words and pairs are new: the masked-word head begins as the identity over the word embeddings.
     """
     was = model.config
     config = BertConfig(
-        vocab_size=len(pieces), hidden_size=was.hidden_size, num_hidden_layers=len(layers), num_attention_heads=was.num_attention_heads,
-        intermediate_size=inner, max_position_embeddings=positions, layer_norm_eps=was.layer_norm_eps,
+        vocab_size=len(pieces),
+        hidden_size=was.hidden_size,
+        num_hidden_layers=len(layers),
+        num_attention_heads=was.num_attention_heads,
+        intermediate_size=inner,
+        max_position_embeddings=positions,
+        layer_norm_eps=was.layer_norm_eps,
     )
     small = BertForPreTraining(config)
     source, target = model.embeddings, small.bert.embeddings

@@ -214,9 +214,7 @@ def stored_seeds(study: Study, cell: Cell, *, profile: str, scale: Scale, source
     return max(seeds, least)
 
 
-def _run(
-    store, identity: str, seed: int, metric: Metric, aggregate: str, scale: Scale, loaded: dict[str, RunResult]
-) -> RunResult:
+def _run(store, identity: str, seed: int, metric: Metric, aggregate: str, scale: Scale, loaded: dict[str, RunResult]) -> RunResult:
     """A run as its cell reads it."""
     if identity not in loaded:
         loaded[identity] = _load(store, identity, seed)
@@ -236,7 +234,11 @@ def _load(store, identity: str, seed: int) -> RunResult:
     except UserError as error:  # a damaged file: the other runs can still be shown
         return RunResult(seed=seed, run_id=identity, status="missing", provenance={}, trouble=str(error))
     return RunResult(
-        seed=seed, run_id=identity, status=stored.status, source=stored.source, provenance=stored.provenance,
+        seed=seed,
+        run_id=identity,
+        status=stored.status,
+        source=stored.source,
+        provenance=stored.provenance,
         rows=with_times(stored.rows, stored.provenance),
     )
 

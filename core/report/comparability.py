@@ -64,7 +64,8 @@ def comparability(result: StudyResult) -> Comparability:
     study = result.study
     runs = [
         (cell.cell, study.config(cell.cell, profile=result.profile, scale=result.scale, sources=result.sources, seed=0))
-        for cell in result.cells if not cell.unavailable
+        for cell in result.cells
+        if not cell.unavailable
     ]
     if not runs:
         return Comparability((), float("nan"))
@@ -95,7 +96,13 @@ def travel(run: RunConfig) -> float:
 
 
 def _turnover(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
-    return _worst(runs, turnover, "turnover", MOST_TURNOVER, "the queue turns over for the first time in {value} of the run ({where}; at most {limit})")
+    return _worst(
+        runs,
+        turnover,
+        "turnover",
+        MOST_TURNOVER,
+        "the queue turns over for the first time in {value} of the run ({where}; at most {limit})",
+    )
 
 
 def _initial_weights(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
@@ -186,11 +193,19 @@ def comparability_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
     for result in results:
         found = comparability(result)
         row: dict[str, object] = {
-            "study": result.study.name, "scale": result.scale.name, "profile": result.profile,
-            "comparable": "no" if found.reasons else "yes", "reasons": "; ".join(found.reasons), "travel": found.travel,
+            "study": result.study.name,
+            "scale": result.scale.name,
+            "profile": result.profile,
+            "comparable": "no" if found.reasons else "yes",
+            "reasons": "; ".join(found.reasons),
+            "travel": found.travel,
         }
         for check in found.checks:
             name = check.kind.replace(" ", "_")
-            row |= {name: check.value, f"{name}_limit": check.limit, f"{name}_met": {True: "yes", False: "no", None: "not known"}[check.met]}
+            row |= {
+                name: check.value,
+                f"{name}_limit": check.limit,
+                f"{name}_met": {True: "yes", False: "no", None: "not known"}[check.met],
+            }
         rows.append(row)
     return pd.DataFrame(rows)

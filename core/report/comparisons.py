@@ -42,7 +42,9 @@ def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> Divi
     """How a pair's level is divided in the claims that compare it, the largest of each side; None where no claim does."""
     sides = [
         Divisors(support, contradiction) if contrast.terms[0].cell == labels else Divisors(contradiction, support)
-        for claim in claims for contrast, support, contradiction in _leaves(claim.predicate) if _is_pair(contrast, labels, reference)
+        for claim in claims
+        for contrast, support, contradiction in _leaves(claim.predicate)
+        if _is_pair(contrast, labels, reference)
     ]
     return Divisors(max(one.low for one in sides), max(one.high for one in sides)) if sides else None
 

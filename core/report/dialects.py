@@ -6,10 +6,20 @@ import unicodedata
 
 from core.spec.printable import printable
 
-MARKDOWN = str.maketrans({
-    "\\": "&#92;",  # an entity, since a backslash before the one of `\|` would end the cell
-    "&": "&amp;", "|": r"\|", "*": r"\*", "_": r"\_", "<": r"\<", "`": r"\`", "$": r"\$", "~": r"\~", "!": r"\!",
-})
+MARKDOWN = str.maketrans(
+    {
+        "\\": "&#92;",  # an entity, since a backslash before the one of `\|` would end the cell
+        "&": "&amp;",
+        "|": r"\|",
+        "*": r"\*",
+        "_": r"\_",
+        "<": r"\<",
+        "`": r"\`",
+        "$": r"\$",
+        "~": r"\~",
+        "!": r"\!",
+    }
+)
 # One character at a time, so that nothing is escaped twice.
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",

@@ -91,8 +91,11 @@ def differences(result: StudyResult) -> Differences | None:
     drawn = {labels: row for labels, row in rows.items() if row.printed is not None or row.word not in ("not run", "not at this scale")}
     named = "/".join(label_here(label, result) for label in pattern if label not in (None, "avg"))
     return Differences(
-        base=named or "the reference", panels=_panels(result, drawn, bases), ordered=result.study.figure.kind == "line" and _numbers(result),
-        from_noise=result.noise is not None and _is_score(bases), left_out=len(rows) - len(drawn),
+        base=named or "the reference",
+        panels=_panels(result, drawn, bases),
+        ordered=result.study.figure.kind == "line" and _numbers(result),
+        from_noise=result.noise is not None and _is_score(bases),
+        left_out=len(rows) - len(drawn),
     )
 
 
@@ -113,9 +116,7 @@ def _against(base: CellResult, group: Sequence[CellResult], result: StudyResult)
     values = {cell.cell.labels: {run.seed: run.value for run in cell.runs if run.value is not None} for cell in group}
     same = {cell.cell.labels: values[cell.cell.labels] for cell in group if _alike(cell, base)}
     found = comparisons(same, base.cell.labels, result.study.claims) if same.get(base.cell.labels) else {}
-    return {
-        cell.cell.labels: _row(cell, base, found.get(cell.cell.labels, NO_COMPARISON), values, result) for cell in group
-    }
+    return {cell.cell.labels: _row(cell, base, found.get(cell.cell.labels, NO_COMPARISON), values, result) for cell in group}
 
 
 def _alike(cell: CellResult, base: CellResult) -> bool:
@@ -138,9 +139,17 @@ def _row(cell: CellResult, base: CellResult, found: Comparison, values: Mapping[
         return Row(label=label, mean=None, printed=printed, word=word, n=found.n)
     bad = {run.seed for run in (*cell.runs, *base.runs) if run.status in FAILED}
     return Row(
-        label=label, mean=found.difference, low=found.low, high=found.high, basis=found.basis, told=found.distinguishable, n=found.n,
+        label=label,
+        mean=found.difference,
+        low=found.low,
+        high=found.high,
+        basis=found.basis,
+        told=found.distinguishable,
+        n=found.n,
         seeds=tuple(value for seed, value in by_seed.items() if seed not in bad),
-        failed=tuple(value for seed, value in by_seed.items() if seed in bad), printed=printed, band=_band(base, found.n, result),
+        failed=tuple(value for seed, value in by_seed.items() if seed in bad),
+        printed=printed,
+        band=_band(base, found.n, result),
     )
 
 

@@ -42,14 +42,25 @@ def of_rows(result: StudyResult, found: Differences) -> Figure:
     names = [row.label for row in found.panels[0].rows]
     more = sum(wrapped(name).count("\n") for name in names)
     height = 0.12 + PER_ROW * max(len(panel.rows) for panel in found.panels) + PER_WRAP * more
-    made = sheet(result, of_differences(found), _line(result, found), notes_of(result, *_notes(result, found)), panels=len(found.panels),
-                 columns=columns, height=height, left=room(names), right=ROOM_FOR_N if columns == 1 else 0.14)
+    made = sheet(
+        result,
+        of_differences(found),
+        _line(result, found),
+        notes_of(result, *_notes(result, found)),
+        panels=len(found.panels),
+        columns=columns,
+        height=height,
+        left=room(names),
+        right=ROOM_FOR_N if columns == 1 else 0.14,
+    )
     bounds = frame(found.panels)
     for number, (box, panel) in enumerate(zip(made.boxes, found.panels, strict=False)):
         axes = place(made.figure, box)
         _furnish(axes, panel, names if number % columns == 0 else None, bounds)
         _draw(axes, panel, bounds, found.ordered, counts=columns == 1)
-        axes.set_xlabel(f"{'points' if panel.unit == SCORE else panel.unit} above {found.base}" if number % columns == 0 else "", loc="left")
+        axes.set_xlabel(
+            f"{'points' if panel.unit == SCORE else panel.unit} above {found.base}" if number % columns == 0 else "", loc="left"
+        )
     untrained = _untrained(result)
     if untrained is not None and bounds[0] <= untrained <= bounds[1]:
         for axes in made.figure.axes:
@@ -97,11 +108,15 @@ def _ours(axes: Axes, place_: int, row: Row, bounds: tuple[float, float]) -> Non
     y = place_ + ABOVE
     if row.mean is None:
         if row.word:
-            axes.text(0 if bounds[0] < 0 < bounds[1] else bounds[0], y, f" {row.word}", size=6, color=GREY, va="center", ha="left", style="italic")
+            axes.text(
+                0 if bounds[0] < 0 < bounds[1] else bounds[0], y, f" {row.word}", size=6, color=GREY, va="center", ha="left", style="italic"
+            )
         return
     colour = TOLD if row.told else OURS
     inside = [value for value in row.seeds if bounds[0] <= value <= bounds[1]]
-    axes.plot(inside, [y - 0.19] * len(inside), linestyle="", marker="|", markersize=3.6, color=GREY, alpha=0.8, zorder=3, markeredgewidth=0.7)
+    axes.plot(
+        inside, [y - 0.19] * len(inside), linestyle="", marker="|", markersize=3.6, color=GREY, alpha=0.8, zorder=3, markeredgewidth=0.7
+    )
     failed = [min(max(value, bounds[0]), bounds[1]) for value in row.failed]
     axes.plot(failed, [y - 0.19] * len(failed), linestyle="", marker="x", markersize=3.4, color=TOLD, zorder=3, clip_on=False)
     if not bounds[0] <= row.mean <= bounds[1]:
@@ -109,7 +124,16 @@ def _ours(axes: Axes, place_: int, row: Row, bounds: tuple[float, float]) -> Non
         return
     if row.basis:
         _interval(axes, y, row, bounds, colour)
-    axes.plot([row.mean], [y], marker="D" if row.told else "o", markersize=4.6, color=colour, markeredgecolor="white", markeredgewidth=0.5, zorder=5)
+    axes.plot(
+        [row.mean],
+        [y],
+        marker="D" if row.told else "o",
+        markersize=4.6,
+        color=colour,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        zorder=5,
+    )
 
 
 def _interval(axes: Axes, y: float, row: Row, bounds: tuple[float, float], colour: str) -> None:
@@ -136,10 +160,25 @@ def _beyond(axes: Axes, y: float, value: float, bounds: tuple[float, float], col
     """A number beyond the frame: an arrow at the edge, and the number beside it."""
     left = value < bounds[0]
     step = 0.015 * (bounds[1] - bounds[0])
-    axes.plot([bounds[0] if left else bounds[1]], [y], marker="<" if left else ">", markersize=4.4, color=colour, clip_on=False, zorder=5,
-              markerfacecolor="white" if colour == GREY else colour)
-    axes.text(bounds[0] + 2 * step if left else bounds[1] - 2 * step, y, f"{value:+.1f}".replace("-", "−"), size=6.2, color=colour,
-              va="center", ha="left" if left else "right")
+    axes.plot(
+        [bounds[0] if left else bounds[1]],
+        [y],
+        marker="<" if left else ">",
+        markersize=4.4,
+        color=colour,
+        clip_on=False,
+        zorder=5,
+        markerfacecolor="white" if colour == GREY else colour,
+    )
+    axes.text(
+        bounds[0] + 2 * step if left else bounds[1] - 2 * step,
+        y,
+        f"{value:+.1f}".replace("-", "−"),
+        size=6.2,
+        color=colour,
+        va="center",
+        ha="left" if left else "right",
+    )
 
 
 def _line(result: StudyResult, found: Differences) -> str:
@@ -170,10 +209,14 @@ def _notes(result: StudyResult, found: Differences) -> list[str]:
         said.append(f"Not run yet, and not drawn: {found.left_out} rows.")
     shown = {row.n for row in found.rows if row.mean is not None}
     if len(found.panels) > 1 and shown:
-        said.append(f"n = {min(shown)} seeds a row." if len(shown) == 1 else f"n = {min(shown)} to {max(shown)} seeds a row; the table has each.")
+        said.append(
+            f"n = {min(shown)} seeds a row." if len(shown) == 1 else f"n = {min(shown)} to {max(shown)} seeds a row; the table has each."
+        )
     untrained = _untrained(result)
     if untrained is not None:
-        said.append(f"Untrained, the encoder is {untrained:+.1f} points from the reference (dotted, where it is in the frame).".replace("-", "−"))
+        said.append(
+            f"Untrained, the encoder is {untrained:+.1f} points from the reference (dotted, where it is in the frame).".replace("-", "−")
+        )
     return said
 
 

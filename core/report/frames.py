@@ -34,19 +34,30 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
         estimate, comparison, places = cell.estimate, cell.comparison, decimals(cell.metric) + 2
         row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         numbers = {
-            "mean": estimate.mean, "interval_low": estimate.low, "interval_high": estimate.high, "sd": estimate.sd,
+            "mean": estimate.mean,
+            "interval_low": estimate.low,
+            "interval_high": estimate.high,
+            "sd": estimate.sd,
             "printed": np.nan if cell.cell.published is None else cell.cell.published,
             "minus_printed": np.nan if cell.difference is None else cell.difference,
             "difference": 0.0 if cell.is_reference and estimate.n else comparison.difference,
-            "difference_low": comparison.low, "difference_high": comparison.high,
+            "difference_low": comparison.low,
+            "difference_high": comparison.high,
         }
         row |= {name: round(float(value), places) for name, value in numbers.items()}
         row |= {
-            "interval_over": cell.interval, "n": estimate.n, "reference": reference if comparison.n or cell.is_reference else "",
-            "difference_n": comparison.n, "difference_basis": comparison.basis, "told": "yes" if comparison.distinguishable else "no",
-            "status": cell.status, "missing": cell.count("missing") + cell.count("incomplete"),
-            "collapsed": cell.count("collapsed"), "diverged": cell.count("diverged"),
-            "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}", "unavailable": cell.unavailable,
+            "interval_over": cell.interval,
+            "n": estimate.n,
+            "reference": reference if comparison.n or cell.is_reference else "",
+            "difference_n": comparison.n,
+            "difference_basis": comparison.basis,
+            "told": "yes" if comparison.distinguishable else "no",
+            "status": cell.status,
+            "missing": cell.count("missing") + cell.count("incomplete"),
+            "collapsed": cell.count("collapsed"),
+            "diverged": cell.count("diverged"),
+            "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
+            "unavailable": cell.unavailable,
             "source": "+".join(sorted({run.source for run in cell.runs} - {""})),
             "run_ids": " ".join(run.run_id for run in cell.runs),
         }

@@ -42,7 +42,10 @@ def contrast_here(contrast: Contrast, result: StudyResult) -> str:
 
 
 def _cell(labels: Labels, result: StudyResult) -> str:
-    return "/".join("every " + axis.title.lower() if label is None else label_here(label, result) for axis, label in zip(result.study.axes, labels, strict=False))
+    return "/".join(
+        "every " + axis.title.lower() if label is None else label_here(label, result)
+        for axis, label in zip(result.study.axes, labels, strict=False)
+    )
 
 
 def _term(weight: float, name: str, first: bool) -> str:

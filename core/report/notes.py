@@ -26,8 +26,13 @@ def title(result: StudyResult) -> str:
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
     sources = result.sources
-    parts = [f"scale {result.scale.name}", f"profile {result.profile}", f"encoder {sources.encoder_name}",
-             f"text {sources.corpus_name}{_rounds(result)}", f"evaluation {sources.evaluation_name}"]
+    parts = [
+        f"scale {result.scale.name}",
+        f"profile {result.profile}",
+        f"encoder {sources.encoder_name}",
+        f"text {sources.corpus_name}{_rounds(result)}",
+        f"evaluation {sources.evaluation_name}",
+    ]
     return " · ".join(parts)
 
 
@@ -43,7 +48,8 @@ def reading(result: StudyResult) -> str:
     """What a number in the table is."""
     metric = result.study.metric
     seeds = (
-        f"mean over {seeds_of(result)} ± half of the 95 % t-interval of that mean" if result.seeds > 1
+        f"mean over {seeds_of(result)} ± half of the 95 % t-interval of that mean"
+        if result.seeds > 1
         else "one seed; its 95 % interval, if any, is a bootstrap over test pairs"
     )
     return f"{what(result, metric)}; {seeds}."

@@ -47,7 +47,9 @@ def bars(result: StudyResult) -> Figure:
             axes.hlines(row - 0.14, cell.estimate.low, cell.estimate.high, color=OURS, linewidth=1.2)
         axes.plot([cell.estimate.mean], [row - 0.14], marker="o", markersize=4.6, color=OURS, markeredgecolor="white", markeredgewidth=0.5)
         if cell.cell.published is not None:
-            axes.plot([cell.cell.published], [row + 0.2], marker="o", markersize=4.2, markerfacecolor="white", color=GREY, markeredgewidth=1.0)
+            axes.plot(
+                [cell.cell.published], [row + 0.2], marker="o", markersize=4.2, markerfacecolor="white", color=GREY, markeredgewidth=1.0
+            )
         axes.text(1.01, row - 0.14, f"n = {cell.estimate.n}", transform=axes.get_yaxis_transform(), size=6, color=GREY, va="center")
     axes.set_xlabel(unit(result.study.metric), loc="left")
     return made.figure
@@ -62,18 +64,39 @@ def strip(result: StudyResult) -> Figure:
         groups += [("as the paper prints it", list(cell.cell.published_runs), False)] if len(cell.cell.published_runs) > 1 else []
     ours = next((values for _, values, own in groups if own and len(values) > 1), [0.0, 0.0])
     finding = of_noise(ours, next((values for _, values, own in groups if not own), []))
-    made = sheet(result, finding, f"{result.study.figure.caption}   bar: one standard deviation (SD) to each side of the mean",
-                 notes_of(result), height=0.1 + 0.62 * len(groups), left=room([name for name, _, _ in groups]))
+    made = sheet(
+        result,
+        finding,
+        f"{result.study.figure.caption}   bar: one standard deviation (SD) to each side of the mean",
+        notes_of(result),
+        height=0.1 + 0.62 * len(groups),
+        left=room([name for name, _, _ in groups]),
+    )
     axes = place(made.figure, made.boxes[0])
     _rows(axes, [name for name, _, _ in groups])
     axes.axvline(0, color="black", linewidth=0.8)
     for row, (_, values, own) in enumerate(groups):
         centred, sd = np.array(values) - np.mean(values), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        axes.plot(centred, row - 0.22 + _beeswarm(centred), linestyle="", marker="o", markersize=4, color=OURS if own else GREY,
-                  markerfacecolor=OURS if own else "white", alpha=0.85)
+        axes.plot(
+            centred,
+            row - 0.22 + _beeswarm(centred),
+            linestyle="",
+            marker="o",
+            markersize=4,
+            color=OURS if own else GREY,
+            markerfacecolor=OURS if own else "white",
+            alpha=0.85,
+        )
         axes.hlines(row + 0.12, -sd, sd, color="black", linewidth=1.1)
-        axes.text(0, row + 0.32, f"mean {np.mean(values):.2f}, SD {sd:.2f}, range {np.ptp(values):.1f}, n = {len(values)}", size=6.5, ha="center", va="center",
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})
+        axes.text(
+            0,
+            row + 0.32,
+            f"mean {np.mean(values):.2f}, SD {sd:.2f}, range {np.ptp(values):.1f}, n = {len(values)}",
+            size=6.5,
+            ha="center",
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        )
     axes.margins(x=0.06)
     axes.set_xlabel("points around the mean", loc="left")
     return made.figure
@@ -87,7 +110,9 @@ def learning_curves(result: StudyResult) -> Figure:
 
     steps = [curve(run.rows, result.aggregate).index.max() for run in result.runs if run.rows is not None]
     whole = float(np.nanmax(steps)) if steps else 1.0
-    return _along(result, lambda run, _: curve(run.rows, result.aggregate), ends, "optimiser step", "development score, Spearman × 100", whole)
+    return _along(
+        result, lambda run, _: curve(run.rows, result.aggregate), ends, "optimiser step", "development score, Spearman × 100", whole
+    )
 
 
 def spectra(result: StudyResult) -> Figure:
@@ -115,18 +140,42 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
     line = f"{result.study.figure.caption}   thick: mean over seeds   thin: one seed"
     line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if result.study.figure.curves else ""
     names = [f"{name} (n = {len(found)})" for name, _, found in lines]
-    made = sheet(result, finding([(name, mean) for name, mean, _ in lines]), line, notes_of(result), left=0.62,
-                 right=0.2 + max((0.058 * len(name) for name in names), default=0), height=2.7)
+    made = sheet(
+        result,
+        finding([(name, mean) for name, mean, _ in lines]),
+        line,
+        notes_of(result),
+        left=0.62,
+        right=0.2 + max((0.058 * len(name) for name in names), default=0),
+        height=2.7,
+    )
     axes = place(made.figure, made.boxes[0])
     for number, (_, mean, found) in enumerate(lines):
         look, dashes = LOOKS[number % len(LOOKS)], DASHES[number // len(LOOKS) % len(DASHES)]
         for one in found:
             axes.plot(list(one), list(one.values()), color=look.colour, linewidth=0.4, alpha=0.3)
-        axes.plot(list(mean), list(mean.values()), color=look.colour, linewidth=1.5, linestyle=dashes, marker=look.marker, markersize=3.4,
-                  markevery=max(1, len(mean) // 10))
+        axes.plot(
+            list(mean),
+            list(mean.values()),
+            color=look.colour,
+            linewidth=1.5,
+            linestyle=dashes,
+            marker=look.marker,
+            markersize=3.4,
+            markevery=max(1, len(mean) // 10),
+        )
         papers = result.study.figure.curves.get(labels[number], ())
-        axes.plot([share * whole for share, _ in papers], [y for _, y in papers], color=look.colour, linewidth=0.8, linestyle=DASHED,
-                  marker=look.marker, markersize=3.0, markerfacecolor="white", markevery=max(1, len(papers) // 16))
+        axes.plot(
+            [share * whole for share, _ in papers],
+            [y for _, y in papers],
+            color=look.colour,
+            linewidth=0.8,
+            linestyle=DASHED,
+            marker=look.marker,
+            markersize=3.0,
+            markerfacecolor="white",
+            markevery=max(1, len(papers) // 16),
+        )
     if log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -142,15 +191,26 @@ def _name_ends(axes: Axes, lines: Sequence[tuple[str, Mapping[float, float], str
     """Each line's name at its end, moved apart where ends are near each other."""
     axes.autoscale_view()  # limits are set lazily, and the ends are placed by them
     to_axes = axes.transData + axes.transAxes.inverted()
-    ends = sorted((float(to_axes.transform((list(mean)[-1], list(mean.values())[-1]))[1]), name, colour, mean) for name, mean, colour in lines)
+    ends = sorted(
+        (float(to_axes.transform((list(mean)[-1], list(mean.values())[-1]))[1]), name, colour, mean) for name, mean, colour in lines
+    )
     heights = [end for end, *_ in ends]
     for n in range(1, len(heights)):
         heights[n] = max(heights[n], heights[n - 1] + DODGED)
     for n in reversed(range(len(heights))):
         heights[n] = min(heights[n], 1.0 if n == len(heights) - 1 else heights[n + 1] - DODGED)
     for height, (end, name, colour, _) in zip(heights, ends, strict=False):
-        axes.annotate(name, xy=(1.0, end), xytext=(1.02, height), xycoords="axes fraction", textcoords="axes fraction", size=6.5, va="center",
-                      color="#333333", arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)})
+        axes.annotate(
+            name,
+            xy=(1.0, end),
+            xytext=(1.02, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            size=6.5,
+            va="center",
+            color="#333333",
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)},
+        )
 
 
 def _rows(axes: Axes, names: Sequence[str]) -> None:
@@ -178,7 +238,9 @@ def _name(result: StudyResult, cell: CellResult) -> str:
 
 def _series(result: StudyResult, cell: CellResult) -> str:
     """The cell's label along the figure's series, as the study has it."""
-    return next((label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False) if axis.name == result.study.figure.series), "")
+    return next(
+        (label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False) if axis.name == result.study.figure.series), ""
+    )
 
 
 def _beeswarm(values: Sequence[float]) -> np.ndarray:

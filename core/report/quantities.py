@@ -119,7 +119,9 @@ def _alignment_plus_uniformity(rows: pd.DataFrame, metric: Metric, aggregate: st
 
 
 DERIVED: Mapping[str, Callable[[pd.DataFrame, Metric, str, Scale], float | None]] = {
-    "length_gap": _length_gap, "view_cosine_loss": _view_cosine_loss, SUM: _alignment_plus_uniformity,
+    "length_gap": _length_gap,
+    "view_cosine_loss": _view_cosine_loss,
+    SUM: _alignment_plus_uniformity,
 }
 
 

@@ -118,17 +118,19 @@ def _abandoned_on_error(elsewhere: bool) -> Iterator[None]:
 @functools.cache
 def _processes() -> ProcessPoolExecutor:
     """A process a core, started once a command for all scales and profiles; they end with it."""
-    return ProcessPoolExecutor(len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    return ProcessPoolExecutor(
+        len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    )
 
 
-def gathered(
-    studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store
-) -> list[Section]:
+def gathered(studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store) -> list[Section]:
     """Studies as they stand in the store, without a picture and without writing anything."""
     loaded: dict = {}
     noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
     found = [
-        settled_once(judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)))
+        settled_once(
+            judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise))
+        )
         for study in studies
     ]
     return [Section(result=result, picture=None) for result in found]
@@ -142,7 +144,9 @@ def _noise(studies: Sequence[Study], profile: str, scale: Scale, sources: Source
     return noise_sd(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded))
 
 
-def render_index(studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], store, results_dir: Path, figures_dir: Path) -> list[str]:
+def render_index(
+    studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], store, results_dir: Path, figures_dir: Path
+) -> list[str]:
     """Write the one page over all scales and profiles into results_dir, its README.md and CSV files, and each edition's claims.csv and
     comparability.csv.
 

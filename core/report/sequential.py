@@ -234,7 +234,14 @@ def _joined(predicate: Predicate, sign: int, level: float, reach: Callable[[Cont
 
 
 def _reach(
-    contrast: Contrast, sign: int, level: float, shift: float, n: int, there: int, samples: Samples, prior: Callable[[Contrast], float | None]
+    contrast: Contrast,
+    sign: int,
+    level: float,
+    shift: float,
+    n: int,
+    there: int,
+    samples: Samples,
+    prior: Callable[[Contrast], float | None],
 ) -> float | None:
     """The chance that a contrast's tail is at most `level` with n seeds; 0 or 1 if they are there; None without a run or a scatter."""
     values = samples(contrast, n) if there >= n else None

@@ -32,8 +32,16 @@ class Sheet:
 
 
 def sheet(
-    result: StudyResult, finding: str, line: str, notes: Sequence[str], *, panels: int = 1, columns: int = 1, height: float = 2.4,
-    left: float = LEFT, right: float = RIGHT,
+    result: StudyResult,
+    finding: str,
+    line: str,
+    notes: Sequence[str],
+    *,
+    panels: int = 1,
+    columns: int = 1,
+    height: float = 2.4,
+    left: float = LEFT,
+    right: float = RIGHT,
 ) -> Sheet:
     """An empty figure with title, line, tag and notes; to be called inside `style.drawing()`. `height` is that of one panel."""
     titles = textwrap.wrap(finding, TITLE_WIDTH) or [""]
@@ -46,10 +54,19 @@ def sheet(
     whole = above + rows * each + bottom
     drawn = blank(WIDTH, whole)
     edge = 0.12 / WIDTH
-    drawn.text(edge, 1 - 0.12 / whole, tag(result), size=6.5, va="top", color=GREY,
-               bbox={"boxstyle": "round,pad=0.25", "facecolor": PALE, "edgecolor": "none"})
+    drawn.text(
+        edge,
+        1 - 0.12 / whole,
+        tag(result),
+        size=6.5,
+        va="top",
+        color=GREY,
+        bbox={"boxstyle": "round,pad=0.25", "facecolor": PALE, "edgecolor": "none"},
+    )
     drawn.text(edge, 1 - (0.12 + 0.18) / whole, "\n".join(titles), weight="bold", size=9, va="top", linespacing=1.2)
-    drawn.text(edge, 1 - (0.12 + 0.2 + PER_TITLE_LINE * len(titles)) / whole, "\n".join(lines), size=7, color=GREY, va="top", linespacing=1.2)
+    drawn.text(
+        edge, 1 - (0.12 + 0.2 + PER_TITLE_LINE * len(titles)) / whole, "\n".join(lines), size=7, color=GREY, va="top", linespacing=1.2
+    )
     drawn.text(edge, (bottom - 0.02) / whole, "\n".join(below), size=6.5, color=GREY, va="top", linespacing=1.2)
     width = (WIDTH - left - right - BETWEEN * (columns - 1)) / columns
     boxes = [
@@ -70,7 +87,9 @@ def tag(result: StudyResult) -> str:
     """Which table this is, and of which scale, profile and seeds: instead of a watermark across the data."""
     language = "made-up language" if result.scale.name == "demo" else result.sources.encoder_name
     paper = {"mocose": "MoCoSE ", "esimcse": "ESimCSE "}.get(result.study.paper, "")
-    return f"{paper}{result.study.title}   ·   scale {result.scale.name} ({language})   ·   profile {result.profile}   ·   {seeds_of(result)}"
+    return (
+        f"{paper}{result.study.title}   ·   scale {result.scale.name} ({language})   ·   profile {result.profile}   ·   {seeds_of(result)}"
+    )
 
 
 def room(names: Sequence[str]) -> float:

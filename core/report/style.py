@@ -25,8 +25,13 @@ class Look(NamedTuple):
 
 # Okabe and Ito's palette, in an order whose neighbours also differ in lightness.
 LOOKS = (
-    Look("#0072B2", "o"), Look("#E69F00", "s"), Look("#009E73", "^"), Look("#CC79A7", "D"),
-    Look("#D55E00", "v"), Look("#56B4E9", "P"), Look("#000000", "X"),
+    Look("#0072B2", "o"),
+    Look("#E69F00", "s"),
+    Look("#009E73", "^"),
+    Look("#CC79A7", "D"),
+    Look("#D55E00", "v"),
+    Look("#56B4E9", "P"),
+    Look("#000000", "X"),
 )
 GREY = "#555555"
 PALE = "#E3E3E3"
@@ -110,8 +115,15 @@ def pdf_bytes(figure: Figure) -> bytes:
 
 
 THEME = {  # what the page's theme has in the place of a figure's colours
-    OURS.lower(): "ours", TOLD.lower(): "told", GREY.lower(): "soft", PALE.lower(): "line", BAND.lower(): "band", "#ffffff": "bg", "#000000": "ink",
-    "#333333": "ink", **{look.colour.lower(): f"hue{n}" for n, look in enumerate(LOOKS) if n not in (0, 4, 6)},
+    OURS.lower(): "ours",
+    TOLD.lower(): "told",
+    GREY.lower(): "soft",
+    PALE.lower(): "line",
+    BAND.lower(): "band",
+    "#ffffff": "bg",
+    "#000000": "ink",
+    "#333333": "ink",
+    **{look.colour.lower(): f"hue{n}" for n, look in enumerate(LOOKS) if n not in (0, 4, 6)},
 }
 
 
@@ -125,7 +137,11 @@ def svg_text(figure: Figure, name: str, words: str) -> str:
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|\s*<\?xml.*?\?>|<!DOCTYPE.*?>|<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
-    text = re.sub(r"#[0-9a-fA-F]{6}(?![0-9a-zA-Z])", lambda found: f"var(--{THEME[found[0].lower()]})" if found[0].lower() in THEME else found[0], text)
+    text = re.sub(
+        r"#[0-9a-fA-F]{6}(?![0-9a-zA-Z])",
+        lambda found: f"var(--{THEME[found[0].lower()]})" if found[0].lower() in THEME else found[0],
+        text,
+    )
     used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", text))
     text = re.sub(r' id="([^"]+)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)

@@ -103,8 +103,13 @@ def _claims(result: StudyResult) -> list[str]:
     if not found:
         return []
     rows = [
-        [one.claim.key, md(text_here(one.claim.text, result)), md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"), claims.measured(one),
-         claims.printed(one)]
+        [
+            one.claim.key,
+            md(text_here(one.claim.text, result)),
+            md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"),
+            claims.measured(one),
+            claims.printed(one),
+        ]
         for one in found
     ]
     body = tabulate(rows, ["claim", "it says", "verdict", "effect", "as printed"], tablefmt="pipe", disable_numparse=True)
@@ -131,7 +136,8 @@ def latex(result: StudyResult) -> str:
     table = grid(result)
     lines = [
         r"% needs \usepackage{booktabs,amssymb,adjustbox}",
-        r"\begin{table}[tp]", r"\centering\small",
+        r"\begin{table}[tp]",
+        r"\centering\small",
         rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
         rf"\label{{tab:{''.join(c if c.isalnum() else '-' for c in result.study.name)}-{result.scale.name}-{result.profile}}}",
     ]
@@ -139,8 +145,10 @@ def latex(result: StudyResult) -> str:
         lines.append(rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip")
     lines += [
         r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
-        rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}", r"\toprule",
-        " & ".join(tex(header) for header in table.headers) + r" \\", r"\midrule",
+        rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}",
+        r"\toprule",
+        " & ".join(tex(header) for header in table.headers) + r" \\",
+        r"\midrule",
     ]
     for place, row in enumerate(table.rows):
         lines += [r"\addlinespace"] if place in table.breaks else []
@@ -191,5 +199,9 @@ def _ours(cell: CellResult, seeds: int, places: int) -> str:
         text += f" [{number(estimate.low, places=places)}, {number(estimate.high, places=places)}]"
     if cell.comparison.distinguishable:
         text += " ▲" if cell.comparison.difference > 0 else " ▼"
-    text += ("†" if cell.is_reference else "") + ("‡" if cell.count("collapsed") + cell.count("diverged") else "") + ("§" if estimate.n == 1 else "")
+    text += (
+        ("†" if cell.is_reference else "")
+        + ("‡" if cell.count("collapsed") + cell.count("diverged") else "")
+        + ("§" if estimate.n == 1 else "")
+    )
     return text + (f" (n={estimate.n})" if estimate.n > 1 and estimate.n != seeds else "")

@@ -15,7 +15,9 @@ def terminal(result: StudyResult) -> str:
     """Title, table, the marks' meaning and one line a claim; the files beside it hold the rest."""
     table = grid(result)
     align = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
-    body = tabulate([[entry.text for entry in row] for row in table.rows], table.headers, tablefmt="simple", colalign=align, disable_numparse=True)
+    body = tabulate(
+        [[entry.text for entry in row] for row in table.rows], table.headers, tablefmt="simple", colalign=align, disable_numparse=True
+    )
     lines = ["", title(result), setting(result), "", *body.splitlines(), *(f"  {note}" for note in marks(result, table)), ""]
     for one in verdicts(result):
         why = f" ({one.reason})" if one.reason else ""

@@ -68,8 +68,11 @@ class Parser(argparse.ArgumentParser):
         for before, word in zip(["", *args], args, strict=False):
             name, equals, value = word.partition("=")
             if not word.strip():
-                raise UserError(f"{before} is given empty; write what is meant, or leave it out." if before.startswith("--") else
-                                f"A word of the command is empty; write what is meant, or leave it out; see {self.prog} --help.")
+                raise UserError(
+                    f"{before} is given empty; write what is meant, or leave it out."
+                    if before.startswith("--")
+                    else f"A word of the command is empty; write what is meant, or leave it out; see {self.prog} --help."
+                )
             if word.startswith("--") and equals and not value.strip():
                 raise UserError(f"{name} is given empty; write what is meant, or leave it out.")
         return super().parse_known_args(args, namespace)
@@ -109,7 +112,9 @@ def parse(argv: list[str]) -> Options:
             if wrong:
                 raise UserError(f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out.")
     if given.cell and given.mode in ("list", "fields", "render"):
-        raise UserError("--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out.")
+        raise UserError(
+            "--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out."
+        )
     encoders = _encoders(given.encoder)
     mode = "verify" if given.verify_published else given.mode
     return Options(
@@ -157,7 +162,9 @@ def _check_verify(given: argparse.Namespace) -> None:
         (given.mode != "train", f"--{MODE_NAMES.get(given.mode, given.mode)}"),
     ):  # fmt: skip
         if wrong:
-            raise UserError(f"{name} does not go with --verify-published, which trains published runs as they are and keeps none; leave one out.")
+            raise UserError(
+                f"{name} does not go with --verify-published, which trains published runs as they are and keeps none; leave one out."
+            )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -165,45 +172,90 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("study", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
     parser.add_argument("--all", action="store_true", help="every study")
     parser.add_argument("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
-    parser.add_argument("--profile", choices=PROFILES, help="the paper to the letter (the default), its code without slips (repaired), or with them (released)")
+    parser.add_argument(
+        "--profile",
+        choices=PROFILES,
+        help="the paper to the letter (the default), its code without slips (repaired), or with them (released)",
+    )
     parser.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
-    parser.add_argument("--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)")
+    parser.add_argument(
+        "--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)"
+    )
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--cuda-graphs", action="store_true", help="on a GPU, replay training steps as CUDA graphs (not yet tried on one)")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run")
-    parser.add_argument("--checkpoint", choices=("selected", "last"), default="selected",
-                        help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one")
-    parser.add_argument("--cell", action="append", default=[], metavar="LABEL",
-                        help="only the cells of this row or column, or the one named by all its labels, such as half/512; the table stays whole")
+    parser.add_argument(
+        "--checkpoint",
+        choices=("selected", "last"),
+        default="selected",
+        help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one",
+    )
+    parser.add_argument(
+        "--cell",
+        action="append",
+        default=[],
+        metavar="LABEL",
+        help="only the cells of this row or column, or the one named by all its labels, such as half/512; the table stays whole",
+    )
     parser.add_argument("--use-published", action="store_true", help="count published runs as done")
-    parser.add_argument("--publish", action="store_true", help="pack the finished runs into results/published and draw what is published anew; with --regenerate-figures draw alone")
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="pack the finished runs into results/published and draw what is published anew; with --regenerate-figures draw alone",
+    )
     parser.add_argument("--force", action="store_true", help="train again what is there")
-    parser.add_argument("--keep-models", action="store_true",
-                        help="leave each run's selected checkpoint in results/models, as transformers and sentence-transformers load it")
+    parser.add_argument(
+        "--keep-models",
+        action="store_true",
+        help="leave each run's selected checkpoint in results/models, as transformers and sentence-transformers load it",
+    )
     parser.add_argument("--data-dir", metavar="DIR", help="SentEval's data and the training text")
-    parser.add_argument("--encoder", action="append", default=[], metavar="[NAME=]DIR",
-                        help=f"the pretrained encoder; NAME= for one that stands for another of {', '.join(ENCODERS)}")
-    parser.add_argument("--text", metavar="FILE", help="train on this text, one sentence a line, or on hf:NAME@REVISION#SPLIT; its tables have names of their own")
-    parser.add_argument("--pairs", action="append", default=[], metavar="[NAME=]FILE",
-                        help="test on these pairs: two sentences and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
+    parser.add_argument(
+        "--encoder",
+        action="append",
+        default=[],
+        metavar="[NAME=]DIR",
+        help=f"the pretrained encoder; NAME= for one that stands for another of {', '.join(ENCODERS)}",
+    )
+    parser.add_argument(
+        "--text",
+        metavar="FILE",
+        help="train on this text, one sentence a line, or on hf:NAME@REVISION#SPLIT; its tables have names of their own",
+    )
+    parser.add_argument(
+        "--pairs",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="test on these pairs: two sentences and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them",
+    )
     parser.add_argument("--results-dir", metavar="DIR", help="where results go (default: results)")
     parser.add_argument("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
     parser.add_argument(
-        "--checkpoint-minutes", type=_no_less_than_zero, metavar="N",
+        "--checkpoint-minutes",
+        type=_no_less_than_zero,
+        metavar="N",
         help="keep a long training's state every so often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)",
     )
     parser.add_argument(
-        "--grace", type=_no_less_than_zero, metavar="SECONDS",
+        "--grace",
+        type=_no_less_than_zero,
+        metavar="SECONDS",
         help="after Ctrl-C or SIGTERM, what running trainings are given to end: by finishing, or where there are checkpoints by "
         "writing one (default: 0, or 60 with checkpoints)",
     )
     parser.add_argument("--follow", action="store_true", help="print the development score and the loss at every check while runs train")
     parser.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
-    parser.add_argument("--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)")
+    parser.add_argument(
+        "--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)"
+    )
     parser.add_argument("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
-    parser.add_argument("--verify-published", type=_count, default=0, metavar="N",
-                        help="train N published runs anew, compare, and keep nothing")
-    parser.add_argument("--fields", nargs="?", const="", metavar="SECTION", help="list what --set can change: type, default of each profile, meaning")
+    parser.add_argument(
+        "--verify-published", type=_count, default=0, metavar="N", help="train N published runs anew, compare, and keep nothing"
+    )
+    parser.add_argument(
+        "--fields", nargs="?", const="", metavar="SECTION", help="list what --set can change: type, default of each profile, meaning"
+    )
     mode = parser.add_mutually_exclusive_group()
     for name, value, text in (
         ("--plan", "plan", "say what would be trained, and train nothing"),
@@ -219,7 +271,9 @@ def _parser() -> argparse.ArgumentParser:
 def _pairs(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
     """Names and places of --pairs. Raises UserError for a name given twice, and where one's own data cannot go."""
     if (given.pairs or given.text is not None) and (given.all or given.resolve or given.verify_published):
-        raise UserError("--text and --pairs make tables of their own, without claims; name studies, and leave out --all, --resolve and --verify-published.")
+        raise UserError(
+            "--text and --pairs make tables of their own, without claims; name studies, and leave out --all, --resolve and --verify-published."
+        )
     if (given.pairs or given.text is not None) and given.publish:
         raise UserError("--publish is for runs on the papers' data; leave it out, or --text and --pairs.")
     found = [named(text) for text in given.pairs]

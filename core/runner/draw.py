@@ -40,7 +40,9 @@ class Drawing:
             self.page(studies, {(scale.name, self.profile): sections})
         return 0
 
-    def gathered(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]) -> dict[tuple[str, str], list]:
+    def gathered(
+        self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]
+    ) -> dict[tuple[str, str], list]:
         """The sections by scale and profile: those that are drawn, and all others that are begun, without a figure."""
         report = importlib.import_module("core.report.render")
         found = {}
@@ -122,7 +124,8 @@ class Drawing:
         """The ids of the runs that a study asks for, one list a seed, without the cells that the scale cannot run."""
         runs = [
             [run_id(config) for config in study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)]
-            for cell in study.cells if study.unavailable(cell, scale, found.sources) is None
+            for cell in study.cells
+            if study.unavailable(cell, scale, found.sources) is None
         ]
         return [list(seed) for seed in zip(*runs, strict=True)]
 
@@ -153,6 +156,6 @@ class Drawing:
         if summary.published:
             print(f"{summary.published} runs come from the project's published results, not from this machine.")
         own = {run.run_id: run.rows for section in summary.sections for run in section.result.runs if run.source == "own"}
-        if (sentence := repeats(self.store, own)):
+        if sentence := repeats(self.store, own):
             print(sentence)
         return summary.sections

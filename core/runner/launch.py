@@ -78,9 +78,7 @@ class Launcher:
         self._force = force
         self._lock = threading.Lock()
         self._restarts = 1
-        self._begin: Callable[[], Nursery] = lambda: Nursery(
-            job, warm, execution.threads, store.root / "logs" / "nursery.log"
-        )
+        self._begin: Callable[[], Nursery] = lambda: Nursery(job, warm, execution.threads, store.root / "logs" / "nursery.log")
         self._nursery = self._begin()
 
     def wait_ready(self) -> None:

@@ -21,7 +21,9 @@ def passed_over(options: Options, studies: Sequence[Study]) -> list[str]:
         found.append(f"--{mode} trains nothing, so {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed over.")
     if options.mode in ("status", "render") and (options.data_dir is None) != (options.encoder is None):
         given, wanting = ("--data-dir", "--encoder") if options.data_dir else ("--encoder", "--data-dir")
-        found.append(f"{given} alone does not say which runs are meant, so it is passed over; the stored runs decide, or give {wanting}, too.")
+        found.append(
+            f"{given} alone does not say which runs are meant, so it is passed over; the stored runs decide, or give {wanting}, too."
+        )
     return found
 
 

@@ -58,7 +58,10 @@ class Summary:
             lines += [f"  log: {failure.log}"] if failure.log else []
         begun = f", {self.begun} of them from a checkpoint" if self.begun else ""
         if self.stopped_by is not None:
-            lines += ["", f"Stopped by {signal.Signals(self.stopped_by).name}; {counts['stopped']} runs are still to be trained{begun}. Go on with:"]
+            lines += [
+                "",
+                f"Stopped by {signal.Signals(self.stopped_by).name}; {counts['stopped']} runs are still to be trained{begun}. Go on with:",
+            ]
             lines += [f"  {again}"]
         elif self.lost:
             lines += ["", f"{self.lost} {counts['stopped']} runs are open{begun}. Go on with:", f"  {again}"]

@@ -89,9 +89,7 @@ class Training:
         places = encoders.positions(found.places.encoder or finding.DEMO_ENCODER)
         for config in (planned.config for planned in plan.missing):
             if not gpus and config.train.precision in ("fp16", "tf32"):
-                raise UserError(
-                    f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
-                )
+                raise UserError(f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
             if places is not None and config.data.max_length > places:
                 raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
 

@@ -35,7 +35,9 @@ class Verification:
         there = self._published(scale, found)
         wanted = spread(sorted(named(studies, profile, scale, found, there), key=lambda run: run.run_id), self.options.verify)
         if not wanted:
-            print(f"None of the published runs of these studies (scale {scale.name}, profile {profile}) can be made here, so nothing is verified.")
+            print(
+                f"None of the published runs of these studies (scale {scale.name}, profile {profile}) can be made here, so nothing is verified."
+            )
             return 0
         scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
         try:
@@ -64,7 +66,11 @@ class Verification:
             config = run.config
             if config.scale != scale.name:
                 continue
-            if config.data.digest != found.sources.corpus_digest or config.encoder.digest not in known or config.eval.digest not in evaluations:
+            if (
+                config.data.digest != found.sources.corpus_digest
+                or config.encoder.digest not in known
+                or config.eval.digest not in evaluations
+            ):
                 passed["were made with another text, encoder or evaluation data than are here"] += 1
             else:
                 there[identity] = run
@@ -93,9 +99,7 @@ class Verification:
         return 1 if empty or largest > SAME else 0
 
 
-def named(
-    studies: Sequence[Study], profile: str, scale: Scale, found: finding.Found, there: dict[str, StoredRun]
-) -> list[PlannedRun]:
+def named(studies: Sequence[Study], profile: str, scale: Scale, found: finding.Found, there: dict[str, StoredRun]) -> list[PlannedRun]:
     """The published runs that cells of these studies ask for, with one of the cells."""
     seeds = 1 + max((run.config.seed.model for run in there.values()), default=-1)
     asked: dict[str, PlannedRun] = {}

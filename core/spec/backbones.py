@@ -11,7 +11,10 @@ from collections.abc import Mapping
 # base models, p = 0.15 for large models" (D66); one repetition rate and one queue for all (5.2, 5.4; D67).
 LARGE = {"train.learning_rate": 1e-5, "encoder.hidden_dropout": 0.15, "encoder.attention_dropout": 0.15}
 ESIMCSE: Mapping[str, Mapping[str, object]] = {
-    "bert-base": {}, "bert-large": LARGE, "roberta-base": {"train.learning_rate": 1e-5}, "roberta-large": LARGE,
+    "bert-base": {},
+    "bert-large": LARGE,
+    "roberta-base": {"train.learning_rate": 1e-5},
+    "roberta-large": LARGE,
 }
 # The script, as its logs have it: dropout 0.15 for RoBERTa-large alone, and repetition rate and queue by encoder.
 ESIMCSE_SCRIPT: Mapping[str, Mapping[str, object]] = {

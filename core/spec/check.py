@@ -39,9 +39,13 @@ def check_shape(study: Study) -> None:
         if axis is not None and axis not in names:
             raise StudyError(f"{study.name} has no axis {axis}; choose one of {', '.join(names)}.", axis, place)
     if study.tasks is not None and "task" not in names:
-        raise StudyError(f"{study.name} has no axis named task, over which tasks={study.tasks!r} could run; name one so, or leave tasks out.", "tasks")
+        raise StudyError(
+            f"{study.name} has no axis named task, over which tasks={study.tasks!r} could run; name one so, or leave tasks out.", "tasks"
+        )
     if study.reference is not None and not study.matching(study.reference):
-        raise StudyError(f"{study.name} has no cell {_spoken(study.reference)} for its reference; name one of its cells, or None.", "reference")
+        raise StudyError(
+            f"{study.name} has no cell {_spoken(study.reference)} for its reference; name one of its cells, or None.", "reference"
+        )
     _check_claims(study)
 
 
@@ -72,7 +76,9 @@ def _check_claims(study: Study) -> None:
         keys.add(claim.key)
         for wanted in {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}:
             if wanted not in labels and not any(matches(wanted, have) for have in labels):
-                raise StudyError(f"Claim {claim.key} speaks of {_spoken(wanted)}, which is no cell of {study.name}; name one of its cells.", claim.key)
+                raise StudyError(
+                    f"Claim {claim.key} speaks of {_spoken(wanted)}, which is no cell of {study.name}; name one of its cells.", claim.key
+                )
 
 
 def check_names(study: Study, sets: frozenset[str]) -> None:
@@ -90,7 +96,9 @@ def check_names(study: Study, sets: frozenset[str]) -> None:
             if name not in known and not (metric.checkpoint == "data" and name.removesuffix(" train").removesuffix(" dev") in known):
                 raise StudyError(f"There is no {sort} {name}; choose one of {', '.join(known)}.", name, "metric")
         if not QUANTITIES.fullmatch(metric.quantity):
-            raise StudyError(f"There is no quantity {metric.quantity}; core/spec/result.py lists what a run leaves.", metric.quantity, "metric")
+            raise StudyError(
+                f"There is no quantity {metric.quantity}; core/spec/result.py lists what a run leaves.", metric.quantity, "metric"
+            )
     for label in study.axis("task").labels if study.tasks is not None else ():
         if label != "avg" and label not in sets:
             raise StudyError(f"There is no task {label}; choose one of avg, {', '.join(sorted(sets))}.", label, "axes")
@@ -108,7 +116,11 @@ def check_configurations(study: Study) -> None:
             try:
                 study.paper_config(cell, profile)
             except UserError as error:
-                named = (*cell.changes, *study.base_changes, *(path for one in (cell, study) for some in one.by_profile.values() for path in some))
+                named = (
+                    *cell.changes,
+                    *study.base_changes,
+                    *(path for one in (cell, study) for some in one.by_profile.values() for path in some),
+                )
                 near = [path for path in named if path in str(error)]
                 raise StudyError(f"{_spoken(cell.labels)} makes no run under {profile}: {error}", *near, *cell.labels, "cells") from error
 

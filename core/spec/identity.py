@@ -115,4 +115,3 @@ def _value_from(value, expected):
                 return tuple(_value_from(item, inner) for item in value)
         return tuple(value)
     return value
-

@@ -23,8 +23,6 @@ def as_coded(changes: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
     return {"repaired": changes, "released": changes}
 
 
-
-
 def base(method: str, profile: str) -> RunConfig:
     """The named base of a method under a profile, in paper units."""
     run = methods.method(method).paper

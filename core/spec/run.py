@@ -106,7 +106,9 @@ class Train(Section):
         if self.learning_rate < 0 or self.weight_decay < 0:
             raise UserError("train.learning_rate and train.weight_decay must not be negative.")
         if not 0.0 < self.new_layer_factor < float("inf"):
-            raise UserError(f"train.new_layer_factor is {self.new_layer_factor}, but it must be above 0; 1 gives new layers the encoder's rate.")
+            raise UserError(
+                f"train.new_layer_factor is {self.new_layer_factor}, but it must be above 0; 1 gives new layers the encoder's rate."
+            )
         if not 0.0 <= self.warmup_fraction < 1.0:
             raise UserError(f"train.warmup_fraction is {self.warmup_fraction}, but it lies in [0, 1).")
         if self.clip_norm <= 0:

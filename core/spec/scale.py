@@ -53,9 +53,7 @@ class Sources:
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""
-        own = EncoderSource(
-            stands_for="bert-base", digest=self.encoder_digest, hidden=self.encoder_hidden, name=self.encoder_name
-        )
+        own = EncoderSource(stands_for="bert-base", digest=self.encoder_digest, hidden=self.encoder_hidden, name=self.encoder_name)
         return (own, *self.others)
 
     def encoder(self, stands_for: str) -> EncoderSource | None:
@@ -98,24 +96,53 @@ STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
 DEMO = Scale(
-    name="demo", seeds=3, steps=160, checks=5, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
-    precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"), probes=("Negation", "When", "Roles", "Verb"),
+    name="demo",
+    seeds=3,
+    steps=160,
+    checks=5,
+    batch_size=64,
+    learning_rate=1e-3,
+    warmup_fraction=0.1,
+    precision="fp32",
+    dev="DEV",
+    tests=("Para", "Length", "Roles", "Mixed"),
+    probes=("Negation", "When", "Roles", "Verb"),
     watermark="demo scale: made-up language",
 )
 MINI = Scale(
-    name="mini", seeds=3, steps=1280, checks=20, batch_size=64, learning_rate=1e-4, warmup_fraction=0.1, new_layer_factor=4.0,
-    precision="fp32", dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER, watermark=None,
+    name="mini",
+    seeds=3,
+    steps=1280,
+    checks=20,
+    batch_size=64,
+    learning_rate=1e-4,
+    warmup_fraction=0.1,
+    new_layer_factor=4.0,
+    precision="fp32",
+    dev="STS-B dev",
+    tests=STS_TESTS,
+    probes=TRANSFER,
+    watermark=None,
 )
 PAPER = Scale(
-    name="paper", seeds=5, steps=None, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0,
-    precision=None, dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER, watermark=None, hub_models=True,
+    name="paper",
+    seeds=5,
+    steps=None,
+    checks=None,
+    batch_size=64,
+    learning_rate=None,
+    warmup_fraction=0.0,
+    precision=None,
+    dev="STS-B dev",
+    tests=STS_TESTS,
+    probes=TRANSFER,
+    watermark=None,
+    hub_models=True,
 )
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
 
-def at_scale(
-    run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base", equal_updates: bool = False
-) -> RunConfig:
+def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base", equal_updates: bool = False) -> RunConfig:
     """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one.
 
     Widths are written for bert-base, hidden size 768, and keep their ratio to whatever encoder stands in. With `equal_updates` a

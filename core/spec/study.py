@@ -117,7 +117,11 @@ class Study:
         run = self.paper_config(cell, "paper")
         if run.eval.transfer and sources.transfer_digest is None:
             return "the evaluation data has no transfer tasks"
-        return None if run.rewriting is None else unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
+        return (
+            None
+            if run.rewriting is None
+            else unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
+        )
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
@@ -181,7 +185,8 @@ class Study:
         numbers (D40). Cells that read something else are left out; raises UserError if that leaves none."""
         cells = tuple(
             replace(cell, metric=replace(self.metric_of(cell), checkpoint="last"))
-            for cell in self.cells if self.metric_of(cell).quantity == "spearman" and self.metric_of(cell).checkpoint == "selected"
+            for cell in self.cells
+            if self.metric_of(cell).quantity == "spearman" and self.metric_of(cell).checkpoint == "selected"
         )
         own = self._own(cells)
         if not own.cells:
@@ -218,6 +223,8 @@ def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
 def _spelled(value) -> str:
     if isinstance(value, tuple):
         return ",".join(f"{start}-{stop}" for start, stop in value)
-    return str(value).replace(" ", "").replace("/", "-").lower() if isinstance(value, bool) or value is None else str(
-        value
-    ).replace(" ", "").replace("/", "-")
+    return (
+        str(value).replace(" ", "").replace("/", "-").lower()
+        if isinstance(value, bool) or value is None
+        else str(value).replace(" ", "").replace("/", "-")
+    )

@@ -35,9 +35,7 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
         section = whole.get(name, getattr(run, name))
         if not isinstance(section, Section):
             raise UserError(f"{name}.{next(iter(inner))} cannot be set: this run has no section {name}.")
-        whole[name] = dataclasses.replace(
-            section, **{_field(section, tail, f"{name}.{tail}"): value for tail, value in inner.items()}
-        )
+        whole[name] = dataclasses.replace(section, **{_field(section, tail, f"{name}.{tail}"): value for tail, value in inner.items()})
     return dataclasses.replace(run, **whole)
 
 
@@ -94,7 +92,9 @@ def parse_value(written: str, expected, path: str):
     for kind, read_as in ((int, whole), (float, decimal)):
         if kind in options and (number := read_as(written)) is not None:
             return number
-    if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*", written, re.ASCII) and any(typing.get_origin(o) is tuple for o in options):
+    if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*", written, re.ASCII) and any(
+        typing.get_origin(o) is tuple for o in options
+    ):
         return tuple(tuple(int(place) for place in part.split("-")) for part in written.split(","))
     if written.startswith("["):
         try:

@@ -14,7 +14,13 @@ import pyarrow as pa
 from core.spec.bounds import MOST
 
 # By the metric's first letters: least and most. Others are real numbers of single precision, or say by nan or inf that there is none.
-RANGES = (("spearman", -100.0, 100.0), ("accuracy", 0.0, 100.0), ("cosine", -1.0, 1.0), ("mean_cosine", -1.0, 1.0), ("view_cosine", -1.0, 1.0))
+RANGES = (
+    ("spearman", -100.0, 100.0),
+    ("accuracy", 0.0, 100.0),
+    ("cosine", -1.0, 1.0),
+    ("mean_cosine", -1.0, 1.0),
+    ("view_cosine", -1.0, 1.0),
+)
 ROUNDING = 1e-3  # single precision may exceed a bound by its last digits
 LARGEST = float(np.finfo(np.float32).max)
 LONGEST = 4096  # characters of a name

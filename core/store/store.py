@@ -1,13 +1,13 @@
 """The store: one immutable, self-describing parquet a run. The only code that knows how a results folder is laid out.
 
-    <root>/runs/<id>.parquet      numbers, long form; configuration, status and provenance in the footer; its presence is "done"
-    <root>/pairs/<id>.parquet     gold and cosine of every test pair
-    <root>/failures/<id>.json     how the last attempt failed; removed by success
-    <root>/logs/<id>.log          what the last attempt printed
-    <root>/checkpoints/<id>.safetensors  a training under way; removed by success
-    <root>/damaged/               files that were found broken, set aside and never deleted
-    <root>/.locks/<id>.lock       the claim on a run
-    <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
+<root>/runs/<id>.parquet      numbers, long form; configuration, status and provenance in the footer; its presence is "done"
+<root>/pairs/<id>.parquet     gold and cosine of every test pair
+<root>/failures/<id>.json     how the last attempt failed; removed by success
+<root>/logs/<id>.log          what the last attempt printed
+<root>/checkpoints/<id>.safetensors  a training under way; removed by success
+<root>/damaged/               files that were found broken, set aside and never deleted
+<root>/.locks/<id>.lock       the claim on a run
+<published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
 
 from __future__ import annotations

@@ -33,9 +33,7 @@ STUDY = Study(
     ),
     footnotes=(
         "The paper's numbers are not available; the sizes are a guess, and the learning rate stays at 3e-5 for all of them.",
-        ("All sizes see the same sentences once: a batch twice as large has half as many steps, and half as many "
-        "development checks."),
-        ("The score is that of the best of these checks on the set that is reported, so smaller batches choose among more "
-        "(D74, D76)."),
+        ("All sizes see the same sentences once: a batch twice as large has half as many steps, and half as many development checks."),
+        ("The score is that of the best of these checks on the set that is reported, so smaller batches choose among more (D74, D76)."),
     ),
 )

@@ -23,7 +23,8 @@ STUDY = Study(
     method="simcse",
     axes=(
         Axis(
-            name="length_difference", title="Difference in length",
+            name="length_difference",
+            title="Difference in length",
             labels=(*PRINTED, *(f"{method}, {difference}" for method in BESIDE for difference in PRINTED)),
         ),
         Axis(name="task", title="Test set", labels=TASKS),
@@ -42,7 +43,9 @@ STUDY = Study(
         ),
         *(
             Cell(
-                labels=(f"{name}, {difference}", task), method=method, changes=changes,
+                labels=(f"{name}, {difference}", task),
+                method=method,
+                changes=changes,
                 metric=Metric(task=task, title="Pairs of this difference in length", quantity=QUANTITIES[difference]),
             )
             for name, (method, changes) in BESIDE.items()
@@ -51,7 +54,9 @@ STUDY = Study(
         ),
     ),
     metric=Metric(task="avg", title="Test sets"),
-    figure=FigureSpec(kind="grouped", x="task", series="length_difference", caption="Score by difference in length", base=("more than 3", None)),
+    figure=FigureSpec(
+        kind="grouped", x="task", series="length_difference", caption="Score by difference in length", base=("more than 3", None)
+    ),
     reference=None,
     tasks="tests",
     claims=(
@@ -61,7 +66,8 @@ STUDY = Study(
             predicate=all_of(
                 *(
                     interacts(
-                        gain=(("more than 3", None), ("at most 3", None)), less=((f"{name}, more than 3", None), (f"{name}, at most 3", None))
+                        gain=(("more than 3", None), ("at most 3", None)),
+                        less=((f"{name}, more than 3", None), (f"{name}, at most 3", None)),
                     )
                     for name in BESIDE
                 )
@@ -88,9 +94,13 @@ STUDY = Study(
     ),
     footnotes=(
         "That length is counted in blank-separated words, and that a set's subsets are taken together, is a guess.",
-        ("The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which public reruns put up to three "
-        "points lower (D81)."),
-        ("The two groups hold different pairs: a lower score on one may be the pairs' doing, not the model's. ESimCSE and MoCoSE, which "
-        "are ours here, score the same pairs; only where SimCSE loses more than they do is its loss a bias of its own."),
+        (
+            "The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which public reruns put up to three "
+            "points lower (D81)."
+        ),
+        (
+            "The two groups hold different pairs: a lower score on one may be the pairs' doing, not the model's. ESimCSE and MoCoSE, which "
+            "are ours here, score the same pairs; only where SimCSE loses more than they do is its loss a bias of its own."
+        ),
     ),
 )

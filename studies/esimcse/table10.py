@@ -81,11 +81,14 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        ("none is SimCSE; every other row has the momentum queue too, so that they differ from it by more than the "
-        "lengthening."),
-        ("The released code cannot insert stop-words or [MASK] (D72): where they go, and which stop-words, is a guess "
-        "from the paper's text."),
-        ("The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
-        "D76); its sub-word row is the released run of seed 42."),
+        ("none is SimCSE; every other row has the momentum queue too, so that they differ from it by more than the lengthening."),
+        (
+            "The released code cannot insert stop-words or [MASK] (D72): where they go, and which stop-words, is a guess "
+            "from the paper's text."
+        ),
+        (
+            "The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
+            "D76); its sub-word row is the released run of seed 42."
+        ),
     ),
 )

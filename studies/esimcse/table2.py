@@ -32,9 +32,7 @@ STUDY = Study(
         Claim(
             key="E2.1",
             text="Repeating a word changes the similarity less than inserting or deleting one does.",
-            predicate=all_of(
-                *(greater((kept,), (lost,)) for kept in ("repetition", "repetition 2") for lost in ("insertion", "deletion"))
-            ),
+            predicate=all_of(*(greater((kept,), (lost,)) for kept in ("repetition", "repetition 2") for lost in ("insertion", "deletion"))),
             quote="Both keep the meaning of the original sentence quite well.",
             place="Section 1",
             decided_by="the cosine with each of the two repeated copies against that with the inserted and the deleted one, all four needed",
@@ -44,8 +42,10 @@ STUDY = Study(
     ),
     footnotes=(
         "Cosines, not Spearman. The paper shows one sentence; ours are means over sentences of the development set.",
-        ("The paper's second example of a repetition stands in the row repetition 2, where ours repeats a sub-word; the "
-        "pairing is a guess."),
+        (
+            "The paper's second example of a repetition stands in the row repetition 2, where ours repeats a sub-word; the "
+            "pairing is a guess."
+        ),
         "In the text at hand the paper's deletion row shows an unchanged sentence (D75).",
         "The paper used the published SimCSE checkpoint; here SimCSE is trained anew (D81).",
     ),

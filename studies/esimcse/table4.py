@@ -51,7 +51,8 @@ STUDY = Study(
             key="E4.1",
             text="ESimCSE scores higher than SimCSE on the development set, whichever of the four backbones is used.",
             predicate=all_of(*(greater(("ESimCSE", backbone), ("unsup-SimCSE", backbone)) for backbone in BACKBONES)),
-            quote=SENTENCE, place="Section 4.3",
+            quote=SENTENCE,
+            place="Section 4.3",
             decided_by="ESimCSE against unsup-SimCSE on each of the four backbones, development set, all four needed",
             margin=min(GAINS.values()),
             note="The margin is the smallest printed gain.",
@@ -60,7 +61,8 @@ STUDY = Study(
             key="E4.1 (BERT-base)",
             text="ESimCSE scores higher than SimCSE on the development set, on BERT-base.",
             predicate=greater(("ESimCSE", "BERT-base"), ("unsup-SimCSE", "BERT-base")),
-            quote=SENTENCE, place="Section 4.3",
+            quote=SENTENCE,
+            place="Section 4.3",
             decided_by="ESimCSE against unsup-SimCSE on BERT-base, development set",
             margin=GAINS["BERT-base"],
             note="The margin is the printed gain.",
@@ -70,7 +72,8 @@ STUDY = Study(
                 key=f"E4.{number}",
                 text=f"On the development set ESimCSE's gain on {backbone} is {gain:.2f}.",
                 predicate=gains(("ESimCSE", backbone), ("unsup-SimCSE", backbone), gain, gain / 2),
-                quote=SENTENCE, place="Section 4.3",
+                quote=SENTENCE,
+                place="Section 4.3",
                 decided_by=f"ESimCSE minus unsup-SimCSE on {backbone}, development set, from {gain / 2:.2f} to {gain * 3 / 2:.2f} points",
                 margin=None,
                 note="As printed is read as nearer to the printed gain than to none: within half of it, which is our margin.",
@@ -79,8 +82,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        ("ESimCSE's learning rates and dropout differ by backbone as in the paper; under repaired and released repetition rates "
-        "and queue sizes do, too, as in its scripts, and BERT-large has a dropout of 0.1 (D66, D67)."),
+        (
+            "ESimCSE's learning rates and dropout differ by backbone as in the paper; under repaired and released repetition rates "
+            "and queue sizes do, too, as in its scripts, and BERT-large has a dropout of 0.1 (D66, D67)."
+        ),
         "SimCSE's numbers are of its published checkpoints, whose settings are taken from its script: batch 512 for RoBERTa.",
         "ESimCSE's numbers are confirmed by its released logs, one run each, of seed 42.",
         "The score is that of the best of many development checks on the set that is reported, as in the paper (D74, D76).",

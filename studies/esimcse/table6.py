@@ -75,9 +75,10 @@ STUDY = Study(
     ),
     footnotes=(
         "That the single components keep a repetition rate of 0.32 and a queue of 160 is a guess.",
-        ("The row +word repetition repeats sub-words, as the method does by default; for words see Table 10, which has "
-        "the queue too."),
-        ("The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
-        "D76); its last row is the released run of seed 42."),
+        ("The row +word repetition repeats sub-words, as the method does by default; for words see Table 10, which has the queue too."),
+        (
+            "The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
+            "D76); its last row is the released run of seed 42."
+        ),
     ),
 )

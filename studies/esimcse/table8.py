@@ -71,7 +71,9 @@ STUDY = Study(
     footnotes=(
         "The column SimCSE, dropout 0.1, is from the paper's Table 4; its text compares with it.",
         "The rate is that of the encoder's hidden states and attention weights together.",
-        ("The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
-        "D76); its 0.1 is the released run of seed 42."),
+        (
+            "The score is that of the best of many development checks on the set that is reported, as in the paper (D74, "
+            "D76); its 0.1 is the released run of seed 42."
+        ),
     ),
 )

@@ -28,7 +28,8 @@ STUDY = Study(
     columns="mtd",
     cells=tuple(
         Cell(
-            labels=(mtd,), encoder="bert-large",
+            labels=(mtd,),
+            encoder="bert-large",
             changes={"ema.start": decay, "queue.size": size, "queue.init_size": min(128, size)},
         )
         for mtd, (decay, size) in MTD.items()
@@ -38,27 +39,37 @@ STUDY = Study(
     reference=("22.67",),
     claims=(
         Claim(
-            key="F13.1", text="For BERT-large the best MTD is around 22.", printed="not printed",
+            key="F13.1",
+            text="For BERT-large the best MTD is around 22.",
+            printed="not printed",
             predicate=any_of(*(best((mtd,), [(other,) for other in MTD if other not in AROUND]) for mtd in AROUND)),
             quote=(
                 "we observe the best model performance in MoCoSE-BERT-large within the appropriate Maximum Traceable Distance range "
                 "(around 22)."
             ),
-            place="Appendix A.11", decided_by="22, or else 22.67, against each of 5, 8, 14.67, 28, 36 and 45",
+            place="Appendix A.11",
+            decided_by="22, or else 22.67, against each of 5, 8, 14.67, 28, 36 and 45",
             note="One of 22 and 22.67 is above every other; which of the two is meant is not said.",
         ),
         Claim(
-            key="F13.2", text="On BERT-large, too, the longest queue is below the best.", printed="not printed",
+            key="F13.2",
+            text="On BERT-large, too, the longest queue is below the best.",
+            printed="not printed",
             predicate=mean_above([(mtd,) for mtd in AROUND], [("45",)]),
-            quote="even on BERT-large, the longer queue sizes do not improve the model performance indefinitely.", place="Appendix A.11",
+            quote="even on BERT-large, the longer queue sizes do not improve the model performance indefinitely.",
+            place="Appendix A.11",
             decided_by="the mean of 22 and 22.67 against 45, which has the longest queue (800)",
         ),
     ),
     footnotes=(
-        ("The figure's values are not available. Batch 32 and the learning rate are the paper's; the decays, queues and "
-        "128 initial vectors that make up its range of 5 to 45 are a guess."),
-        ("Under repaired and released the schedule of the decay rises to 1 and falls again at batch 32 (D2), so that the MTD, "
-        "which takes its start, says little."),
+        (
+            "The figure's values are not available. Batch 32 and the learning rate are the paper's; the decays, queues and "
+            "128 initial vectors that make up its range of 5 to 45 are a guess."
+        ),
+        (
+            "Under repaired and released the schedule of the decay rises to 1 and falls again at batch 32 (D2), so that the MTD, "
+            "which takes its start, says little."
+        ),
         "The preprint numbers this figure 12 (D51).",
     ),
 )

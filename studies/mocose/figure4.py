@@ -47,8 +47,10 @@ STUDY = Study(
     reference=None,
     claims=(
         Claim(
-            key="F4.1", text="Within a range of the MTD alignment and uniformity are together at their best.",
-            printed="not printed", margin=0.1,
+            key="F4.1",
+            text="Within a range of the MTD alignment and uniformity are together at their best.",
+            printed="not printed",
+            margin=0.1,
             predicate=of_metric(
                 all_of(*(mean_above([("alignment", end)], [("alignment", mtd) for mtd in RANGE]) for end in ("5", "21"))), SUM
             ),
@@ -65,12 +67,18 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        ("The figure's values are not available. The printed numbers are the notebook's, for single runs at batch 256; "
-        "that the figure has that batch size is a guess, and so are 128 initial vectors."),
-        ("Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs; uniformity is "
-        "of the distinct sentences."),
-        ("By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity of first sentences only "
-        "(D43); it cuts sentences at 32 tokens, which is not done here."),
+        (
+            "The figure's values are not available. The printed numbers are the notebook's, for single runs at batch 256; "
+            "that the figure has that batch size is a guess, and so are 128 initial vectors."
+        ),
+        (
+            "Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs; uniformity is "
+            "of the distinct sentences."
+        ),
+        (
+            "By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity of first sentences only "
+            "(D43); it cuts sentences at 32 tokens, which is not done here."
+        ),
         "Values are on their own scales, not times 100.",
     ),
 )

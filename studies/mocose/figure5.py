@@ -13,7 +13,9 @@ MEASURES = {
     "late range": ("Range of the last third", "curve_late_range"),
 }
 BARE, KEPT, HEALTHY = "no predictor, η = 0", "predictor, η = 0", "standard"
-SETTINGS: dict[str, tuple[dict[str, object], tuple[float | None, ...]]] = {  # changes, and the numbers read off Figures 5 and 6 (± 0.2) by measure
+SETTINGS: dict[
+    str, tuple[dict[str, object], tuple[float | None, ...]]
+] = {  # changes, and the numbers read off Figures 5 and 6 (± 0.2) by measure
     BARE: ({"heads.predictor_layers": 0, **CONSTANT}, (23.6, 10.5, 0.0, 1.0)),
     KEPT: ({"heads.predictor_layers": 2, **CONSTANT}, (None, 17.3, 4.2, 5.0)),
     "no predictor, η from 0": ({"heads.predictor_layers": 0, **SCHEDULED}, (None,) * 4),
@@ -51,7 +53,9 @@ STUDY = Study(
     columns="measure",
     cells=tuple(
         Cell(
-            labels=(setting, measure), changes=changes, published=score,
+            labels=(setting, measure),
+            changes=changes,
+            published=score,
             metric=Metric(task="dev", title=title, quantity=quantity, checkpoint="curve"),
         )
         for setting, (changes, scores) in SETTINGS.items()
@@ -62,66 +66,89 @@ STUDY = Study(
     reference=None,
     claims=(
         Claim(
-            key="F5.1", text="Without predictor and with a decay of 0 the score is highest before training.",
+            key="F5.1",
+            text="Without predictor and with a decay of 0 the score is highest before training.",
             predicate=greater((BARE, "start"), (BARE, "best later")),
             quote="the model always works best at the very beginning, i.e., training instead hurts the performance of the model.",
-            place="Appendix A.2", decided_by="the development score before training against the best of all later checks, same runs",
+            place="Appendix A.2",
+            decided_by="the development score before training against the best of all later checks, same runs",
         ),
         Claim(
-            key="F5.2", text="Without predictor and with a decay of 0 the score tends to 0.", margin=None,
+            key="F5.2",
+            text="Without predictor and with a decay of 0 the score tends to 0.",
+            margin=None,
             predicate=all_of(below((BARE, "last"), 5.0), above((BARE, "last"), -5.0)),
-            quote="as the training proceeds, the correlation coefficient of the model approaches 0", place="Appendix A.2",
+            quote="as the training proceeds, the correlation coefficient of the model approaches 0",
+            place="Appendix A.2",
             decided_by="the development score at the last check between -5 and 5 points",
             note="Within five points of 0, which is our margin: a development set of 1,500 pairs scatters by 2.6 about 0.",
         ),
         Claim(
-            key="F5.3", text="Without predictor and with a decay of 0 the vectors collapse.", printed="not printed", margin=None,
+            key="F5.3",
+            text="Without predictor and with a decay of 0 the vectors collapse.",
+            printed="not printed",
+            margin=None,
             predicate=collapsed((BARE, "last")),
-            quote="it is clear that a collapse of the model is observed.", place="Appendix A.2",
+            quote="it is clear that a collapse of the model is observed.",
+            place="Appendix A.2",
             decided_by="at the last checkpoint a mean cosine of distinct sentences above 0.95, or an effective rank below 2",
             note="Measured on vectors, not on scores; both bounds are ours.",
         ),
         Claim(
-            key="F5.4", text="With predictor and decay training does not collapse.", printed="not printed", margin=None,
+            key="F5.4",
+            text="With predictor and decay training does not collapse.",
+            printed="not printed",
+            margin=None,
             predicate=sound((HEALTHY, "last")),
-            quote="Subsequent experiments demonstrated that this allowed the model to avoid from collapsing.", place="Appendix A.2",
+            quote="Subsequent experiments demonstrated that this allowed the model to avoid from collapsing.",
+            place="Appendix A.2",
             decided_by="the standard row: a mean cosine below 0.95 and an effective rank above 2 at the last checkpoint",
             note="Measured on vectors, not on scores; both bounds are ours.",
         ),
         Claim(
-            key="F6.1", text="With a decay of 0 the vectors collapse although the predictor is kept.", printed="not printed", margin=None,
+            key="F6.1",
+            text="With a decay of 0 the vectors collapse although the predictor is kept.",
+            printed="not printed",
+            margin=None,
             predicate=collapsed((KEPT, "last")),
-            quote="We find that the model also appears to collapse", place="Appendix A.2",
+            quote="We find that the model also appears to collapse",
+            place="Appendix A.2",
             decided_by="at the last checkpoint a mean cosine of distinct sentences above 0.95, or an effective rank below 2",
             note="Measured on vectors, not on scores; both bounds are ours. The paper shows scores: 4.2 at the end.",
         ),
         Claim(
-            key="F6.2", text="With the predictor the score oscillates late in training.", margin=None,
+            key="F6.2",
+            text="With the predictor the score oscillates late in training.",
+            margin=None,
             predicate=greater((KEPT, "late range"), (BARE, "late range"), by=1.0),
-            quote="has a dramatic oscillation in the late stage of training", place="Appendix A.2",
+            quote="has a dramatic oscillation in the late stage of training",
+            place="Appendix A.2",
             decided_by="the range of the development score over the last third of the run, with predictor against without",
-            note=(
-                "Read as: its range over the last third exceeds that without predictor by more than a "
-                "point, which is our margin."
-            ),
+            note=("Read as: its range over the last third exceeds that without predictor by more than a point, which is our margin."),
         ),
         Claim(
-            key="F6.2 (schedule)", text="It does so if the decay follows the released schedule from 0.",
-            printed="not printed", margin=None,
+            key="F6.2 (schedule)",
+            text="It does so if the decay follows the released schedule from 0.",
+            printed="not printed",
+            margin=None,
             predicate=greater(("predictor, η from 0", "late range"), (BARE, "late range"), by=1.0),
-            quote="has a dramatic oscillation in the late stage of training", place="Appendix A.2",
+            quote="has a dramatic oscillation in the late stage of training",
+            place="Appendix A.2",
             decided_by="the same range, of the row whose decay rises from 0 along the released schedule",
             note="The revival at step 10,200 is where that schedule has raised the decay to 0.75 (D46). A point is our margin.",
         ),
     ),
     footnotes=(
-        ("Batch 64, the queue and the rest of the standard setting are a guess; the paper's points are "
-        "300 steps apart, ours 100."),
-        ("The paper's numbers are means over several runs of the test average, read off the figures (± 0.2; Figure 6 "
-        "starts at step 300); ours are of the development set."),
-        ("The released code has neither a constant decay nor a model without predictor: there 0 starts a schedule that "
-        "reaches 0.75 at step 10,000 and 1 at 15,000, and a depth of 0 leaves one layer (D12, D46). The rows with η "
-        "from 0 follow that schedule."),
+        ("Batch 64, the queue and the rest of the standard setting are a guess; the paper's points are 300 steps apart, ours 100."),
+        (
+            "The paper's numbers are means over several runs of the test average, read off the figures (± 0.2; Figure 6 "
+            "starts at step 300); ours are of the development set."
+        ),
+        (
+            "The released code has neither a constant decay nor a model without predictor: there 0 starts a schedule that "
+            "reaches 0.75 at step 10,000 and 1 at 15,000, and a depth of 0 leaves one layer (D12, D46). The rows with η "
+            "from 0 follow that schedule."
+        ),
         "The standard row, with a decay of 0.85 (the profile's), is ours for comparison.",
     ),
 )

@@ -27,8 +27,10 @@ STUDY = Study(
     figure=FigureSpec(kind="strip", x="negatives", caption="Score by what stands for the queue"),
     reference=("10 clusters",),
     footnotes=(
-        ("In the slide deck only, without a claim. Decay, queue and batch are the slides'; initial vectors, number of runs "
-        "and how the centres are found are a guess."),
+        (
+            "In the slide deck only, without a claim. Decay, queue and batch are the slides'; initial vectors, number of runs "
+            "and how the centres are found are a guess."
+        ),
         "Numbers of clusters are kept at every scale; the queue is scaled with the batch.",
         "Normal is the standard setting, for which Table 7 prints 77.30 (D48).",
     ),

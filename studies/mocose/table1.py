@@ -28,7 +28,10 @@ RUN = {
     "BERT (first-last avg.)": ("mocose", "bert-base", {}, "untrained_first_last"),
     "BERT-whitening": ("mocose", "bert-base", {}, "whitening"),
     "RoBERTa (first-last avg.)": (
-        "simcse", "roberta-base", {"train.batch_size": 512, "train.learning_rate": 1e-5}, "untrained_first_last",
+        "simcse",
+        "roberta-base",
+        {"train.batch_size": 512, "train.learning_rate": 1e-5},
+        "untrained_first_last",
     ),
     "RoBERTa-whitening": ("simcse", "roberta-base", {"train.batch_size": 512, "train.learning_rate": 1e-5}, "whitening"),
     "SimCSE-BERT-base": ("simcse", "bert-base", {"train.batch_size": 64, "train.learning_rate": 3e-5}, "selected"),
@@ -56,8 +59,13 @@ STUDY = Study(
     columns="task",
     cells=tuple(
         Cell(
-            labels=(model, task), changes=changes, published=scores[place], method=method, encoder=encoder,
-            metric=Metric(task=task, title="Avg." if task == "avg" else task, checkpoint=checkpoint), copied=model not in RUN,
+            labels=(model, task),
+            changes=changes,
+            published=scores[place],
+            method=method,
+            encoder=encoder,
+            metric=Metric(task=task, title="Avg." if task == "avg" else task, checkpoint=checkpoint),
+            copied=model not in RUN,
         )
         for model, scores in PRINTED.items()
         for method, encoder, changes, checkpoint in (RUN.get(model, COPIED),)
@@ -69,70 +77,98 @@ STUDY = Study(
     tasks="tests",
     claims=(
         Claim(
-            key="T1.1", text="MoCoSE's average on BERT-base exceeds SimCSE's.",
+            key="T1.1",
+            text="MoCoSE's average on BERT-base exceeds SimCSE's.",
             predicate=greater((MOCOSE, "avg"), (SIMCSE, "avg")),
             quote="the average Spearman’s correlation of our best model is 77.27%, outperforming unsupervised SimCSE with BERT-base.",
-            place="Section 4.2", decided_by="MoCoSE-BERT-base against SimCSE-BERT-base, average of the seven STS sets",
+            place="Section 4.2",
+            decided_by="MoCoSE-BERT-base against SimCSE-BERT-base, average of the seven STS sets",
         ),
         Claim(
-            key="T1.2", text="On BERT-base MoCoSE beats SimCSE on STS12, STS15 and STS-B.",
+            key="T1.2",
+            text="On BERT-base MoCoSE beats SimCSE on STS12, STS15 and STS-B.",
             predicate=all_of(*(greater((MOCOSE, task), (SIMCSE, task)) for task in ("STS12", "STS15", "STS-B"))),
-            quote="Our model outperforms SimCSE on STS2012, STS2015, and STS-B", place="Section 4.2",
+            quote="Our model outperforms SimCSE on STS2012, STS2015, and STS-B",
+            place="Section 4.2",
             decided_by="MoCoSE-BERT-base against SimCSE-BERT-base on STS12, on STS15 and on STS-B, all three needed",
         ),
         Claim(
-            key="T1.3", text="On BERT-base SimCSE is better on STS13.",
+            key="T1.3",
+            text="On BERT-base SimCSE is better on STS13.",
             predicate=greater((SIMCSE, "STS13"), (MOCOSE, "STS13")),
-            quote="SimCSE perform better on the STS2013 task.", place="Section 4.2",
+            quote="SimCSE perform better on the STS2013 task.",
+            place="Section 4.2",
             decided_by="SimCSE-BERT-base against MoCoSE-BERT-base on STS13",
         ),
         Claim(
-            key="T1.4", text="On BERT-large MoCoSE's average exceeds SimCSE's by about 0.7.", margin=None,
+            key="T1.4",
+            text="On BERT-large MoCoSE's average exceeds SimCSE's by about 0.7.",
+            margin=None,
             predicate=gains((LARGE, "avg"), (SIMCSE_LARGE, "avg"), 0.7, 0.5),
-            quote="Our MoCoSE-BERT-large model outperforms SimCSE-BERT-Large by about 0.7 on average", place="Section 4.2",
+            quote="Our MoCoSE-BERT-large model outperforms SimCSE-BERT-Large by about 0.7 on average",
+            place="Section 4.2",
             decided_by="MoCoSE-BERT-large minus SimCSE-BERT-large, average of the seven STS sets, between 0.2 and 1.2 points",
             note="About is read as to within half a point.",
         ),
         Claim(
-            key="T1.5", text="The gain on BERT-large lies mainly in STS12, STS13 and STS14.",
-            predicate=Contrast(tuple(
-                Term(sign * share, (model, task)) for model, sign in ((LARGE, 1.0), (SIMCSE_LARGE, -1.0))
-                for tasks, share in ((MAINLY, 1 / 3), (OTHERS, -1 / 4)) for task in tasks
-            )),
-            quote="mainly on STS12, STS13, and STS14 tasks", place="Section 4.2",
+            key="T1.5",
+            text="The gain on BERT-large lies mainly in STS12, STS13 and STS14.",
+            predicate=Contrast(
+                tuple(
+                    Term(sign * share, (model, task))
+                    for model, sign in ((LARGE, 1.0), (SIMCSE_LARGE, -1.0))
+                    for tasks, share in ((MAINLY, 1 / 3), (OTHERS, -1 / 4))
+                    for task in tasks
+                )
+            ),
+            quote="mainly on STS12, STS13, and STS14 tasks",
+            place="Section 4.2",
             decided_by="the mean gain of MoCoSE-BERT-large over SimCSE-BERT-large on STS12, STS13 and STS14 against that on the other four",
             note="As printed 1.63 against 0.04 on average; but STS-B's 1.27 exceeds STS13's 0.38 and STS14's 0.89 (D49).",
         ),
         Claim(
-            key="T1.6", text="On BERT-base MoCoSE has the best average of what is measured here without contrast, too.",
+            key="T1.6",
+            text="On BERT-base MoCoSE has the best average of what is measured here without contrast, too.",
             predicate=best((MOCOSE, "avg"), [("BERT (first-last avg.)", "avg"), ("BERT-whitening", "avg")]),
-            quote="MoCoSE achieves the best results with both BERT-base and BERT-large pre-trained models.", place="Table 1's caption",
+            quote="MoCoSE achieves the best results with both BERT-base and BERT-large pre-trained models.",
+            place="Table 1's caption",
             decided_by="MoCoSE-BERT-base against BERT's first-last average and BERT-whitening, average of the seven STS sets",
             note="Against SimCSE it is T1.1. Every copied row is printed below SimCSE; RoBERTa's rows are printed below BERT's.",
         ),
         Claim(
-            key="T1.6 (large)", text="MoCoSE on BERT-large has the best average of the large models.",
+            key="T1.6 (large)",
+            text="MoCoSE on BERT-large has the best average of the large models.",
             predicate=best((LARGE, "avg"), [("SimCSE-RoBERTa-large", "avg"), (SIMCSE_LARGE, "avg")]),
-            quote="MoCoSE achieves the best results with both BERT-base and BERT-large pre-trained models.", place="Table 1's caption",
+            quote="MoCoSE achieves the best results with both BERT-base and BERT-large pre-trained models.",
+            place="Table 1's caption",
             decided_by="MoCoSE-BERT-large against SimCSE on RoBERTa-large and on BERT-large, average of the seven STS sets",
         ),
         Claim(
-            key="T1.7", text="On the other tasks the large model keeps the level of SimCSE.", printed="fails", margin=None,
+            key="T1.7",
+            text="On the other tasks the large model keeps the level of SimCSE.",
+            printed="fails",
+            margin=None,
             predicate=all_of(*(within([(LARGE, task), (SIMCSE_LARGE, task)], 1.0) for task in OTHERS)),
-            quote="maintains a similar level on other tasks.", place="Section 4.2",
+            quote="maintains a similar level on other tasks.",
+            place="Section 4.2",
             decided_by="MoCoSE-BERT-large and SimCSE-BERT-large less than a point apart on each of STS15, STS16, STS-B and SICK-R",
             note="Similar is read as within a point, which is our margin. As printed STS-B differs by 1.27, in MoCoSE's favour.",
         ),
     ),
     footnotes=(
-        ("Each MoCoSE row is the best checkpoint of one run. The decay starts at 0.75; the paper has it rise to "
-        "0.95, the code to 1, as repaired and released do (D2)."),
-        ("128 initial vectors are uncertain (D16); decay and initial vectors of the large model are a guess, "
-        "taken from the base model."),
-        ("All rows are run with one rule of selection under paper and repaired; released selects MoCoSE on the test sets "
-        "and SimCSE not (D40, D83)."),
+        (
+            "Each MoCoSE row is the best checkpoint of one run. The decay starts at 0.75; the paper has it rise to "
+            "0.95, the code to 1, as repaired and released do (D2)."
+        ),
+        ("128 initial vectors are uncertain (D16); decay and initial vectors of the large model are a guess, taken from the base model."),
+        (
+            "All rows are run with one rule of selection under paper and repaired; released selects MoCoSE on the test sets "
+            "and SimCSE not (D40, D83)."
+        ),
         "SimCSE's printed rows are single published checkpoints; reruns of its 76.25 gave 73.5 to 76.0 (D81).",
-        ("The first-last averages are of untrained encoders, over the first and the last transformer layer (D77); whitening is of "
-        "these averages. Neither needs training: any run of the encoder holds them."),
+        (
+            "The first-last averages are of untrained encoders, over the first and the last transformer layer (D77); whitening is of "
+            "these averages. Neither needs training: any run of the encoder holds them."
+        ),
     ),
 )

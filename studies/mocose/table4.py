@@ -19,7 +19,11 @@ STUDY = Study(
     caption="Layers of the projection and of the predictor",
     method="mocose",
     base_changes={
-        "ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64, "heads.out_size": 768,
+        "ema.start": 0.85,
+        "queue.size": 512,
+        "queue.init_size": 128,
+        "train.batch_size": 64,
+        "heads.out_size": 768,
     },
     axes=(
         Axis(name="projection", title="Projection layers", labels=tuple(PRINTED)),
@@ -38,37 +42,47 @@ STUDY = Study(
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
     figure=FigureSpec(
-        kind="grouped", x="projection", series="predictor", caption="Score by depth of projection and predictor",
+        kind="grouped",
+        x="projection",
+        series="predictor",
+        caption="Score by depth of projection and predictor",
     ),
     reference=("1", "2"),
     claims=(
         Claim(
-            key="T4.1", text="One projection layer with two predictor layers is best.",
+            key="T4.1",
+            text="One projection layer with two predictor layers is best.",
             predicate=best(("1", "2"), [(a, b) for a in PRINTED for b in PREDICTOR]),
-            quote="the best results are obtained when the projection is 1 layer and the prediction has 2 layers.", place="Section 5.2",
+            quote="the best results are obtained when the projection is 1 layer and the prediction has 2 layers.",
+            place="Section 5.2",
             decided_by="1/2 against each of the other 11 cells, average of the seven STS sets",
             note="As printed by 0.15 over one predictor layer.",
         ),
         Claim(
-            key="T4.2", text="Without the projection the score is lower.",
+            key="T4.2",
+            text="Without the projection the score is lower.",
             predicate=all_of(*(greater(("1", depth), ("0", depth)) for depth in PREDICTOR)),
-            quote="the removal of projection layers degrades the performance of the model.", place="Section 5.2",
+            quote="the removal of projection layers degrades the performance of the model.",
+            place="Section 5.2",
             decided_by="one projection layer against none, at each of the three depths of the predictor, all three needed",
         ),
         Claim(
-            key="T4.3", text="More than one projection layer hurts.",
+            key="T4.3",
+            text="More than one projection layer hurts.",
             predicate=all_of(*(greater(("1", depth), (more, depth)) for more in ("2", "3") for depth in PREDICTOR)),
-            quote="the best results are obtained when the projection is 1 layer", place="Section 5.2",
+            quote="the best results are obtained when the projection is 1 layer",
+            place="Section 5.2",
             decided_by="one projection layer against two and against three, at each of the three depths of the predictor, all six needed",
             note="Implied by the choice of one layer.",
         ),
     ),
     footnotes=(
-        ("What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors, "
-        "decay from 0.85) is a guess."),
-        ("The released code cannot build two or more projection layers, so half of the table was made with "
-        "other code. Here each further layer is Linear, LayerNorm and dropout of the encoder's width, in "
-        "front of the last one: a guess (D12)."),
+        ("What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors, decay from 0.85) is a guess."),
+        (
+            "The released code cannot build two or more projection layers, so half of the table was made with "
+            "other code. Here each further layer is Linear, LayerNorm and dropout of the encoder's width, in "
+            "front of the last one: a guess (D12)."
+        ),
         "Without projection layers the contrastive space has the width of the encoder.",
     ),
 )

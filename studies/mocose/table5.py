@@ -47,15 +47,18 @@ STUDY = Study(
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
     figure=FigureSpec(
-        kind="ranked", x="augmentation",
+        kind="ranked",
+        x="augmentation",
         caption="Difference to dropout alone by augmentation; the paper's Figure 9 draws four of them",
     ),
     reference=DROPOUT,
     claims=(
         Claim(
-            key="T5.1", text="Of the vector-level methods only FGSM improves on dropout alone.",
+            key="T5.1",
+            text="Of the vector-level methods only FGSM improves on dropout alone.",
             predicate=all_of(greater(FGSM, DROPOUT), *(greater(DROPOUT, (name,), by=-1.0) for name in (*CUTOFFS, *SHUFFLE))),
-            quote="Only the adversarial attack (FGSM) has slight improvement on the performance.", place="Section 5.3",
+            quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
+            place="Section 5.3",
             decided_by="FGSM above dropout only, and none of the three cut-offs and shuffled positions above it by a point",
             note=(
                 "The others do not improve if they are not a point better, which is our margin; text-level methods are T5.5. As "
@@ -63,40 +66,54 @@ STUDY = Study(
             ),
         ),
         Claim(
-            key="T5.2", text="Token dropout does not help.", margin=None,
+            key="T5.2",
+            text="Token dropout does not help.",
+            margin=None,
             predicate=greater(DROPOUT, ("Token dropout 0.1",), by=-1.0),
-            quote="cut off and token shuffle do not improve, even slightly hurt the model’s performance.", place="Section 5.3",
+            quote="cut off and token shuffle do not improve, even slightly hurt the model’s performance.",
+            place="Section 5.3",
             decided_by="token dropout 0.1 less than a point above dropout only",
             note="Does not improve is read as: is not a point better, which is our margin.",
         ),
         Claim(
-            key="T5.3", text="Feature dropout is at best as good as none.", margin=None,
+            key="T5.3",
+            text="Feature dropout is at best as good as none.",
+            margin=None,
             predicate=all_of(
                 *(greater(DROPOUT, (f"Feature dropout {rate}",), by=-1.0) for rate in ("0.01", "0.1")),
             ),
-            quote="the results of using the feature cut off is at most the same as without using feature the cut off", place="Section 5.3",
+            quote="the results of using the feature cut off is at most the same as without using feature the cut off",
+            place="Section 5.3",
             decided_by="feature dropout 0.01 and 0.1 each less than a point above dropout only",
             note="Less than a point better counts as equal, which is our margin.",
         ),
         Claim(
-            key="T5.4", text="Shuffling positions hurts slightly and not significantly.", printed="fails", margin=None,
+            key="T5.4",
+            text="Shuffling positions hurts slightly and not significantly.",
+            printed="fails",
+            margin=None,
             predicate=all_of(greater(DROPOUT, SHUFFLE), greater(SHUFFLE, DROPOUT, by=-1.0)),
-            quote="The token shuffle is slightly, but not significantly, detrimental to the results of the model.", place="Section 5.3",
+            quote="The token shuffle is slightly, but not significantly, detrimental to the results of the model.",
+            place="Section 5.3",
             decided_by="dropout only minus position shuffle, between 0 and 1 point",
             note="Slightly is read as by less than a point, which is our margin; as printed by 2.96.",
         ),
         Claim(
-            key="T5.5", text="No rewriting of words beats dropout, FGSM or shuffled positions.", margin=None,
-            predicate=all_of(*(
-                greater(better, (name,), by=-1.0) for name in TEXT if name not in GENERATED for better in (DROPOUT, FGSM, SHUFFLE)
-            )),
+            key="T5.5",
+            text="No rewriting of words beats dropout, FGSM or shuffled positions.",
+            margin=None,
+            predicate=all_of(
+                *(greater(better, (name,), by=-1.0) for name in TEXT if name not in GENERATED for better in (DROPOUT, FGSM, SHUFFLE))
+            ),
             quote="the sentence-level augmentation methods also failed to outperform than the drop out, FGSM and position shuffle.",
             place="Section 5.3",
             decided_by="typos and synonyms each less than a point above dropout only, above FGSM and above position shuffle",
             note="Failed to outperform is read as: is not a point better, which is our margin.",
         ),
         Claim(
-            key="T5.5 (generated)", text="Neither paraphrasing nor back-translation beats dropout, FGSM or shuffled positions.", margin=None,
+            key="T5.5 (generated)",
+            text="Neither paraphrasing nor back-translation beats dropout, FGSM or shuffled positions.",
+            margin=None,
             predicate=all_of(*(greater(better, (name,), by=-1.0) for name in GENERATED for better in (DROPOUT, FGSM, SHUFFLE))),
             quote="the sentence-level augmentation methods also failed to outperform than the drop out, FGSM and position shuffle.",
             place="Section 5.3",
@@ -104,34 +121,42 @@ STUDY = Study(
             note="As T5.5, of the two that need a model that writes; a point is our margin.",
         ),
         Claim(
-            key="T5.6", text="Cut-off hurts slightly.", printed="fails", margin=None,
-            predicate=all_of(*(
-                part for name in CUTOFFS for part in (greater(DROPOUT, (name,)), greater((name,), DROPOUT, by=-1.0))
-            )),
-            quote="cut off and token shuffle do not improve, even slightly hurt the model’s performance.", place="Section 5.3",
+            key="T5.6",
+            text="Cut-off hurts slightly.",
+            printed="fails",
+            margin=None,
+            predicate=all_of(*(part for name in CUTOFFS for part in (greater(DROPOUT, (name,)), greater((name,), DROPOUT, by=-1.0)))),
+            quote="cut off and token shuffle do not improve, even slightly hurt the model’s performance.",
+            place="Section 5.3",
             decided_by="dropout only minus each of the three cut-offs, between 0 and 1 point; the shuffle is T5.4",
             note="Slightly is read as by less than a point, which is our margin; as printed by 35.44, 0.43 and 5.14.",
         ),
         Claim(
-            key="T5.7", text="FGSM makes the two views differ more.", printed="not printed", margin=None,
+            key="T5.7",
+            text="FGSM makes the two views differ more.",
+            printed="not printed",
+            margin=None,
             predicate=above(FGSM, 0.001, APART),
-            quote="the adversarial attack slightly enhances the difference between the two samples", place="Section 5.3",
+            quote="the adversarial attack slightly enhances the difference between the two samples",
+            place="Section 5.3",
             decided_by="the mean cosine of the two views without FGSM minus that with it, dropout off, above 0.001",
             note="A cosine of 0.001 is our margin, a hundredth of what leaves two views at a cosine of 0.9; FGSM's size is D19.",
         ),
     ),
     footnotes=(
         "The settings of the vector-level rows are a guess: the standard ones, and each augmentation alone, without FGSM.",
-        ("The paper mixes protocols: its text-level rows are single, partly unfinished runs at batch 256. "
-        "Here all rows have one (D29)."),
-        ("The printed vector-level rows but dropout and FGSM were scored, it seems, on augmented test sentences "
-        "(D21): so under released alone. Under paper slots are drawn from a sentence's own tokens and each sentence "
-        "has its own permutation, as in ConSERT; under repaired and released both are the code's (D22, D24)."),
-        ("Under released text is rebuilt from word pieces (D26), and what is called synonym replacement inserts words "
-        "(D27); under paper and repaired the original text is rewritten, and words are replaced by a masked-word model's guesses."),
+        ("The paper mixes protocols: its text-level rows are single, partly unfinished runs at batch 256. Here all rows have one (D29)."),
+        (
+            "The printed vector-level rows but dropout and FGSM were scored, it seems, on augmented test sentences "
+            "(D21): so under released alone. Under paper slots are drawn from a sentence's own tokens and each sentence "
+            "has its own permutation, as in ConSERT; under repaired and released both are the code's (D22, D24)."
+        ),
+        (
+            "Under released text is rebuilt from word pieces (D26), and what is called synonym replacement inserts words "
+            "(D27); under paper and repaired the original text is rewritten, and words are replaced by a masked-word model's guesses."
+        ),
         "What is called paraphrasing appends generated text under every profile (D28).",
-        ("The single runs of FGSM are those of Table 6a's cell 768, which is the same setting "
-        "(read off Figure 10, ± 0.02)."),
+        ("The single runs of FGSM are those of Table 6a's cell 768, which is the same setting (read off Figure 10, ± 0.02)."),
         "The poster seems to have 78.00 for shuffled positions; every other source has 73.80 (D25).",
     ),
 )

@@ -31,24 +31,29 @@ STUDY = Study(
     reference=("768",),
     claims=(
         Claim(
-            key="T6a.1", text="A small dimension hurts badly.", margin=None,
+            key="T6a.1",
+            text="A small dimension hurts badly.",
+            margin=None,
             predicate=all_of(*(greater((width,), ("256",), by=1.0) for width in PRINTED if width != "256")),
-            quote="the predictor mapping dimension can seriously impair the performance of the model when it is small", place="Section 5.4",
+            quote="the predictor mapping dimension can seriously impair the performance of the model when it is small",
+            place="Section 5.4",
             decided_by="each of the other four widths above 256 by more than a point",
             note="Badly is read as by more than a point, which is our margin.",
         ),
         Claim(
-            key="T6a.2", text="From 768 upward the dimension has no significant effect.", margin=None,
+            key="T6a.2",
+            text="From 768 upward the dimension has no significant effect.",
+            margin=None,
             predicate=within([("768",), ("1024",), ("2048",)], 1.0),
             quote="when the dimension rises to a suitable range or larger, it no longer has a significant impact on the model.",
-            place="Section 5.4", decided_by="any two of 768, 1024 and 2048 less than a point apart", note="A point is our margin.",
+            place="Section 5.4",
+            decided_by="any two of 768, 1024 and 2048 less than a point apart",
+            note="A point is our margin.",
         ),
     ),
     footnotes=(
-        ("Queue 512 is the slides'; the rest of the standard setting (batch 64, 128 initial vectors, "
-        "decay from 0.85) is a guess."),
-        ("The dimension is that of projection, predictor and queue alike; the sentence vector keeps "
-        "the encoder's width (D13)."),
+        ("Queue 512 is the slides'; the rest of the standard setting (batch 64, 128 initial vectors, decay from 0.85) is a guess."),
+        ("The dimension is that of projection, predictor and queue alike; the sentence vector keeps the encoder's width (D13)."),
         "Dimensions are for an encoder of width 768, and keep their ratio to the width of another.",
         "The caption's batch size of 512 is a slip for the queue's (D47).",
     ),

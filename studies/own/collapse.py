@@ -23,13 +23,16 @@ STUDY = Study(
     columns="negatives",
     cells=tuple(
         Cell(labels=(predictor, negatives), changes={"heads.predictor_layers": layers, "loss.in_batch_negatives": batch})
-        for predictor, layers in PREDICTORS.items() for negatives, batch in NEGATIVES.items()
+        for predictor, layers in PREDICTORS.items()
+        for negatives, batch in NEGATIVES.items()
     ),
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
     figure=FigureSpec(kind="curve", series="negatives", caption="Development score along training with a decay of 0"),
     reference=("no predictor", "queue"),
     footnotes=(
-        ("MoCoSE's Figures 5 and 6 under two kinds of negatives. Equation 3 has those of the queue alone, the code those of the batch, too (D1). "
-        "What else differs between the profiles stays the profile's."),
+        (
+            "MoCoSE's Figures 5 and 6 under two kinds of negatives. Equation 3 has those of the queue alone, the code those of the batch, too (D1). "
+            "What else differs between the profiles stays the profile's."
+        ),
     ),
 )

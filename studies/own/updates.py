@@ -22,8 +22,10 @@ STUDY = Study(
     reference=("64",),
     equal_updates=True,
     footnotes=(
-        ("MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter of the updates of one of 64. Here all have "
-        "as many updates; larger batches therefore read the text more than once, in a new order each time."),
+        (
+            "MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter of the updates of one of 64. Here all have "
+            "as many updates; larger batches therefore read the text more than once, in a new order each time."
+        ),
         "The learning rate is the same in all cells.",
     ),
 )

@@ -72,7 +72,9 @@ def damage(path):
 
 def nothing_kept(tmp_path):
     """Neither a file by its name nor its bytes, whole or in part."""
-    return not [path for path in tmp_path.rglob("*") if path.name == CORPUS_FILE or (path.parent.name == "blobs" and path.suffix != ".lock")]
+    return not [
+        path for path in tmp_path.rglob("*") if path.name == CORPUS_FILE or (path.parent.name == "blobs" and path.suffix != ".lock")
+    ]
 
 
 def tiny(weights, digest=None):
@@ -292,7 +294,10 @@ def test_whatever_else_goes_wrong_is_a_last_sentence(tmp_path, monkeypatch, caps
 
     monkeypatch.setattr(hub, "prefetch", broken)
     assert hub.main(["prefetch", "--scale", "mini", "--cache-dir", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "Fetching failed (RuntimeError: no idea); use --data-dir and --encoder (--scale demo runs without)."
+    assert (
+        capsys.readouterr().err.splitlines()[-1]
+        == "Fetching failed (RuntimeError: no idea); use --data-dir and --encoder (--scale demo runs without)."
+    )
 
 
 def test_no_such_file(served, tmp_path):

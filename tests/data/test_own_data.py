@@ -77,7 +77,17 @@ def test_names_and_content_are_the_identity_of_pairs_and_nothing_else(tmp_path):
     other = written(tmp_path / "c.tsv", PAIRS.replace("2.25", "2.5"))
     digest = own_digest(own_sets([("x", one)]), None)
     assert own_digest(own_sets([("x", same)]), None) == digest
-    assert len({digest, own_digest(own_sets([("x", other)]), None), own_digest(own_sets([("y", one)]), None), own_digest(own_sets([("x", one)]), "rest")}) == 4
+    assert (
+        len(
+            {
+                digest,
+                own_digest(own_sets([("x", other)]), None),
+                own_digest(own_sets([("y", one)]), None),
+                own_digest(own_sets([("x", one)]), "rest"),
+            }
+        )
+        == 4
+    )
 
 
 def test_one_s_own_sets_take_the_place_of_the_scale_s():
@@ -105,7 +115,9 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
     again = written(tmp_path / "b" / "mine.txt", lines + "one more\n")
     pairs = written(tmp_path / "news.tsv", PAIRS)
     both = ("--pairs", str(pairs), "--pairs", f"dev={pairs}")
-    made = [planned(desk, *more) for more in ((), ("--text", str(text)), ("--text", str(again)), both[:2], both, ("--text", str(text), *both))]
+    made = [
+        planned(desk, *more) for more in ((), ("--text", str(text)), ("--text", str(again)), both[:2], both, ("--text", str(text), *both))
+    ]
     names, runs = [name for name, _ in made], [run for _, found in made for run in found]
     assert len(set(names)) == len(made) == len(set(runs)) == len(runs)
     assert names[0] == "mocose-table3" and all(re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8}", name) for name in names[1:3])
@@ -143,14 +155,18 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     written(pairs[0][1], PAIRS.replace("2.25", "2.5"))
     with pytest.raises(UserError, match="not the one that this run was planned with"):
         job.run(config, execution, lambda message: None)
-    assert run_id(config) != run_id(at_scale(base("simcse", "paper"), MINI, local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache").sources))
+    assert run_id(config) != run_id(
+        at_scale(base("simcse", "paper"), MINI, local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache").sources)
+    )
 
 
 def test_the_datasets_library_reads_a_folder_of_this_machine(tmp_path):
     pytest.importorskip("datasets", reason="the datasets library is not installed")
     data = tmp_path / "set"
     data.mkdir()
-    written(data / "test.jsonl", '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n')
+    written(
+        data / "test.jsonl", '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n'
+    )
     path = hf.written(f"hf:{data}#test", "pairs", tmp_path / "cache")
     assert read_pairs(path) == [("a b", "c", 1.5), ("d e", "f", 4.0)]
     lines = written(tmp_path / "lines.txt", "one sentence\nand another\n")
@@ -178,7 +194,11 @@ def test_another_encoder_in_the_same_folder_has_tables_of_its_own(desk):
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
     done = desk.do(*ONE_RUN)
     assert done.returncode == 0 and "these tables are named after encoder=encoder~" in done.stdout, done.stderr
-    assert re.search(r"mocose-table3@encoder=encoder~[0-9a-f]{8} 0.85 seed 0", done.stdout) and len(desk.store.runs()) == 2 and first < set(desk.store.runs())
+    assert (
+        re.search(r"mocose-table3@encoder=encoder~[0-9a-f]{8} 0.85 seed 0", done.stdout)
+        and len(desk.store.runs()) == 2
+        and first < set(desk.store.runs())
+    )
     refused = desk.do("--all", "--plan")
     assert refused.returncode == 2 and "give another --results-dir" in refused.stderr
     (desk.folder / "encoder" / "vocab.txt").unlink()

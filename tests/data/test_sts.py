@@ -16,8 +16,7 @@ from core.data.sts import load_demo, load_sick, load_sts, load_stsb
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
 
-COUNTS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927,
-          "STS-B dev": 1500}
+COUNTS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927, "STS-B dev": 1500}
 
 
 @pytest.fixture

@@ -28,8 +28,12 @@ def test_an_unknown_factor_is_refused():
 
 
 def test_the_average_of_a_checkpoint_is_read_from_the_rows_and_is_nan_without_one():
-    rows = (Row("last", "avg", "spearman_all", 4, 1.0), Row("selected", "Para", "spearman_all", 2, 2.0),
-            Row("selected", "avg", "spearman_mean", 2, 3.0), Row("selected", "avg", "spearman_all", 2, 4.0))
+    rows = (
+        Row("last", "avg", "spearman_all", 4, 1.0),
+        Row("selected", "Para", "spearman_all", 2, 2.0),
+        Row("selected", "avg", "spearman_mean", 2, 3.0),
+        Row("selected", "avg", "spearman_all", 2, 4.0),
+    )
     result = Result(status="ok", rows=rows, pairs=(), provenance={})
     assert bar.average(result, "selected") == 4.0
     assert bar.average(result, "untrained") != bar.average(result, "untrained")

@@ -76,10 +76,17 @@ def test_length_varies():
     assert min(lengths) <= 4 and max(lengths) >= 18
 
 
-@pytest.mark.parametrize("pattern", [
-    r"^(The|An?) (\w+ )?doctor (\w+ )?praised", r"was praised by|was commended by", r"^It was .* who ", r"^It was .* that ",
-    r"^The one who ", r"^In the kitchen, ",
-])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^(The|An?) (\w+ )?doctor (\w+ )?praised",
+        r"was praised by|was commended by",
+        r"^It was .* who ",
+        r"^It was .* that ",
+        r"^The one who ",
+        r"^In the kitchen, ",
+    ],
+)
 def test_syntactic_patterns_occur(pattern):
     rng = Random(1)
     assert any(re.search(pattern, render(rng, PRAISE)) for _ in range(400))

@@ -29,10 +29,16 @@ CPU = torch.device("cpu")
 VARIANTS = [
     ("mocose", "repaired", {}),
     ("mocose", "released", {"train__precision": "fp32"}),
-    ("mocose", "released", {
-        "train__precision": "bf16", "eval__apply_augmentation": True, "aug__position_shuffle": "per_batch",
-        "aug__position_shuffle_range": "padded",
-    }),
+    (
+        "mocose",
+        "released",
+        {
+            "train__precision": "bf16",
+            "eval__apply_augmentation": True,
+            "aug__position_shuffle": "per_batch",
+            "aug__position_shuffle_range": "padded",
+        },
+    ),
     ("esimcse", "repaired", {}),
     ("esimcse", "released", {"train__precision": "fp32"}),
     ("simcse", "repaired", {}),
@@ -137,12 +143,24 @@ def test_the_comparison_sees_a_lost_stream(tmp_path):
         same(attempt(config, tmp_path, every=3), undisturbed)
 
 
-@pytest.mark.parametrize("method, profile", [("mocose", "repaired"), ("mocose", "released"), ("esimcse", "repaired"), ("simcse", "repaired")])
+@pytest.mark.parametrize(
+    "method, profile", [("mocose", "repaired"), ("mocose", "released"), ("esimcse", "repaired"), ("simcse", "repaired")]
+)
 def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
     """Whatever changes during training is in the state dict, or empty between two steps."""
     config = configured(method, profile, {"train__precision": "fp32"})
     model = attempt(config, tmp_path)[2]
-    fixed = {"config", "averaged", "trained", "compared", "keyed", "kept_vectors", "epsilon", "key", "streams"}  # or functions of weights and batches
+    fixed = {
+        "config",
+        "averaged",
+        "trained",
+        "compared",
+        "keyed",
+        "kept_vectors",
+        "epsilon",
+        "key",
+        "streams",
+    }  # or functions of weights and batches
     parts = [model, *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping"))]
     assert len(parts) > 1
     for part in parts:

@@ -133,7 +133,9 @@ def test_released_selection_reads_the_tests(thin):
     result = run(small(profile="released"), thin)
     curve = values(result, "curve", "avg", "spearman_all")
     assert len(curve) == 2
-    assert values(result, "selected", "avg", "spearman_all") == [pytest.approx(max(curve), abs=1e-3)]  # in other batches the last bits differ, and two ranks may swap
+    assert values(result, "selected", "avg", "spearman_all") == [
+        pytest.approx(max(curve), abs=1e-3)
+    ]  # in other batches the last bits differ, and two ranks may swap
 
 
 @pytest.mark.parametrize("method", ["simcse", "esimcse"])

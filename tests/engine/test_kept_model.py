@@ -173,4 +173,7 @@ def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
         (folder / "modules.json").write_text("[]")
     assert keeping.with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""
     unfit = PlannedRun(run_id="0" * 16, config=vary(run_.config, {"eval.vector": "projection"}), cells=("x",), seed=0)
-    assert not vary(unfit.config, {"heads.projection_tail": "linear_ln"}).keepable and vary(unfit.config, {"heads.projection_tail": "linear"}).keepable
+    assert (
+        not vary(unfit.config, {"heads.projection_tail": "linear_ln"}).keepable
+        and vary(unfit.config, {"heads.projection_tail": "linear"}).keepable
+    )

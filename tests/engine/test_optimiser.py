@@ -18,12 +18,17 @@ SETTINGS = {"lr": 0.05, "betas": (0.9, 0.99), "eps": 1e-2}
 
 def gradients(steps):
     draw = torch.Generator().manual_seed(0)
-    return [[torch.randn(3, 2, generator=draw, dtype=torch.float64), torch.randn(4, generator=draw, dtype=torch.float64)] for _ in range(steps)]
+    return [
+        [torch.randn(3, 2, generator=draw, dtype=torch.float64), torch.randn(4, generator=draw, dtype=torch.float64)] for _ in range(steps)
+    ]
 
 
 def start():
     draw = torch.Generator().manual_seed(1)
-    return [torch.randn(3, 2, generator=draw, dtype=torch.float64).requires_grad_(), torch.randn(4, generator=draw, dtype=torch.float64).requires_grad_()]
+    return [
+        torch.randn(3, 2, generator=draw, dtype=torch.float64).requires_grad_(),
+        torch.randn(4, generator=draw, dtype=torch.float64).requires_grad_(),
+    ]
 
 
 def updated(optimiser, parameters, steps=7, absent=()):
@@ -106,7 +111,11 @@ def model_of(method, bert=None, **changes):
 
 def factors(model):
     """Factor and decay of each trained parameter, by name."""
-    found = {id(p): (g["factor"], g["weight_decay"]) for g in parameter_groups(model.config.train, model, model.new_layers()) for p in g["params"]}
+    found = {
+        id(p): (g["factor"], g["weight_decay"])
+        for g in parameter_groups(model.config.train, model, model.new_layers())
+        for p in g["params"]
+    }
     names = {name: found.pop(id(p)) for name, p in model.named_parameters() if p.requires_grad}
     assert not found
     return names
@@ -140,7 +149,7 @@ def test_every_step_multiplies_warm_up_and_decay_alike(form, kind, monkeypatch):
         return original(self, *arguments)
 
     monkeypatch.setattr(kind, "step", step)
-    batches = [(pack(tiny.sentences(4, seed=i) * 2), None) for i in range(6)]
+    batches = [(pack(tiny.sentences(4, seed=i) * 2),) for i in range(6)]
     train(config, model, batches, lambda step: 0.0, lambda report: None)
     wanted = [learning_rate(config.train, step) for step in range(1, 7)]
     assert [found[1.0] for found in rates] == wanted and max(wanted) == 1e-3

@@ -33,8 +33,14 @@ def test_mocose_released_steps(epsilon):
     model = MoCoSE(config, tiny.encoder(bert), CPU).train()
     reference = plain.PlainMoCoSE(config, other, linear_and_norm_states(model))
     optimiser = adamw(config.train, model, model.new_layers())
-    their_modules = [other.embeddings, other.encoder, reference.pooler, *reference.projection, *reference.predictor,
-                     *reference.target_projection]
+    their_modules = [
+        other.embeddings,
+        other.encoder,
+        reference.pooler,
+        *reference.projection,
+        *reference.predictor,
+        *reference.target_projection,
+    ]
     theirs = torch.optim.AdamW([p for m in their_modules for p in m.parameters()], lr=1e-3, weight_decay=0.0)
     for group in optimiser.param_groups:
         group["weight_decay"] = 0.0

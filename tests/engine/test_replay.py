@@ -36,7 +36,7 @@ def graphed(module, samples, allow_unused_input):
     class Graphed(torch.autograd.Function):
         @staticmethod
         def forward(ctx, *given):
-            for place, tensor in zip(inputs, given, strict=True):
+            for place, tensor in zip(inputs, given, strict=False):
                 place.copy_(tensor)
             with torch.enable_grad() if any(t.requires_grad for t in given) else torch.no_grad():
                 found, kept["form"] = tree_flatten(module(*tree_unflatten(inputs, form)))

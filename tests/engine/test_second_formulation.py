@@ -25,7 +25,11 @@ MOCOSE = [
     ("released", {"fgsm__epsilon": 0.05}), ("released", {"queue__init_size": 0, "train__adamw": "transformers"}),
 ]  # fmt: skip
 ESIMCSE = [
-    {}, {"momentum__when": "after_optimizer"}, {"momentum__head": "ema"}, {"momentum__dropout": "on"}, {"train__adamw": "transformers"},
+    {},
+    {"momentum__when": "after_optimizer"},
+    {"momentum__head": "ema"},
+    {"momentum__dropout": "on"},
+    {"train__adamw": "transformers"},
     {"queue__size": 3},
 ]
 

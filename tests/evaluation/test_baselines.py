@@ -103,7 +103,9 @@ def test_whitening_makes_mean_zero_and_covariance_identity():
     draw = np.random.default_rng(0)
     x = (draw.standard_normal((400, 6)) @ draw.standard_normal((6, 6)) + 7).astype(np.float32)
     white = baselines.whitened(x, x)
-    assert white.mean(0) == pytest.approx(np.zeros(6), abs=1e-9) and np.cov(white, rowvar=False, bias=True) == pytest.approx(np.eye(6), abs=1e-9)
+    assert white.mean(0) == pytest.approx(np.zeros(6), abs=1e-9) and np.cov(white, rowvar=False, bias=True) == pytest.approx(
+        np.eye(6), abs=1e-9
+    )
     fitted = baselines.whitened(x[:50], x[50:])  # another formulation: inverse of the covariance between the rows
     centred = x[:50].astype(np.float64) - x[50:].mean(0, dtype=np.float64)
     gram = centred @ np.linalg.inv(np.cov(x[50:].astype(np.float64), rowvar=False, bias=True)) @ centred.T

@@ -34,12 +34,16 @@ def one_by_one(checkpoint, text, pooling, first_layer):
     with torch.no_grad():
         output = checkpoint.model(input_ids=tokens["input_ids"], output_hidden_states=True)
     layers = output.hidden_states
-    return {
-        "cls": lambda: layers[-1][0, 0],
-        "pooler": lambda: torch.tanh(checkpoint.model.pooler.dense(layers[-1][0, 0])),
-        "mean": lambda: layers[-1][0].mean(0),
-        "first_last_avg": lambda: ((layers[first_layer][0] + layers[-1][0]) / 2).mean(0),
-    }[pooling]().detach().numpy()
+    return (
+        {
+            "cls": lambda: layers[-1][0, 0],
+            "pooler": lambda: torch.tanh(checkpoint.model.pooler.dense(layers[-1][0, 0])),
+            "mean": lambda: layers[-1][0].mean(0),
+            "first_last_avg": lambda: ((layers[first_layer][0] + layers[-1][0]) / 2).mean(0),
+        }[pooling]()
+        .detach()
+        .numpy()
+    )
 
 
 @pytest.mark.parametrize("pooling, first_layer", [*((p, 1) for p in POOLINGS), ("first_last_avg", 0)])

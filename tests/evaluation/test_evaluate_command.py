@@ -29,7 +29,11 @@ def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):
     table = tmp_path / "scores.csv"
     assert main([str(model), "--pooling", "mean", "--data-dir", str(tmp_path), "--threads", "1", "--csv", str(table)]) == 0
     read, lines = (found := capsys.readouterr().out.splitlines())[:3], found[3:]
-    assert read[0].startswith(f"Read {model}: bert, 2 layers x 16") and read[0].endswith("cut at 20 tokens.") and read[1] == "Pooling mean, as asked."
+    assert (
+        read[0].startswith(f"Read {model}: bert, 2 layers x 16")
+        and read[0].endswith("cut at 20 tokens.")
+        and read[1] == "Pooling mean, as asked."
+    )
     assert read[2].startswith(f"Read {tmp_path}: 7 test sets and a development set, ")
     assert [line[:10].strip() for line in lines[1:9]] == [*STS_TESTS, "STS-B dev"]
     assert lines[1].split()[1] == "3108" and lines[9].startswith("average") and "7 tests, without STS-B dev" in lines[9]
@@ -106,7 +110,9 @@ def test_csv_that_cannot_be_written(model, tmp_path, capsys):
     assert "could not be written" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice"), (["m", "--threads", "0"], "at least 1")])
+@pytest.mark.parametrize(
+    "argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice"), (["m", "--threads", "0"], "at least 1")]
+)
 def test_bad_usage_is_one_sentence(argv, sentence, capsys):
     assert main(argv) == 2
     said = capsys.readouterr().err.strip().splitlines()

@@ -12,8 +12,14 @@ draw = np.random.default_rng(0)
 
 def block(task, subset, count, gaps):
     words = draw.integers(1, 20, count)
-    return PairBlock(task, subset, draw.integers(0, 11, count) / 2, draw.normal(size=count).astype(np.float32),
-                     words.tolist(), (words + np.resize(gaps, count)).tolist())
+    return PairBlock(
+        task,
+        subset,
+        draw.integers(0, 11, count) / 2,
+        draw.normal(size=count).astype(np.float32),
+        words.tolist(),
+        (words + np.resize(gaps, count)).tolist(),
+    )
 
 
 def test_each_group_s_spearman_is_that_of_a_plain_loop():

@@ -134,8 +134,10 @@ def test_uniformity_at_the_ends():
 
 
 def test_unknown_modes_are_refused():
-    for call in (lambda: metrics.uniformity(np.eye(2), "other"),
-                 lambda: metrics.alignment(np.eye(2), np.eye(2), np.ones(2), "global", "gold>3")):
+    for call in (
+        lambda: metrics.uniformity(np.eye(2), "other"),
+        lambda: metrics.alignment(np.eye(2), np.eye(2), np.ones(2), "global", "gold>3"),
+    ):
         with pytest.raises(ValueError):
             call()
 

@@ -88,7 +88,9 @@ def test_more_than_two_classes_end_at_the_solution_of_newtons_method_with_the_wh
     for c, model in zip(HIGH, transfer.path(x, y, HIGH), strict=True):
         whole = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(x, y)
         centred = model.coef_ - model.coef_.mean(0)
-        assert model.solver == "newton-cg" and centred == pytest.approx(whole.coef_ - whole.coef_.mean(0), abs=1e-3 * np.abs(whole.coef_).max())
+        assert model.solver == "newton-cg" and centred == pytest.approx(
+            whole.coef_ - whole.coef_.mean(0), abs=1e-3 * np.abs(whole.coef_).max()
+        )
         assert (model.predict(x) == whole.predict(x)).all()
     assert np.abs(gradient(model, x, y, HIGH[-1])).max() < 1e-6
 
@@ -124,7 +126,8 @@ def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain():
     assert found["avg_transfer"] == pytest.approx(np.mean([found["A"], found["B"]], axis=0))
     rows = transfer_rows(found, 9)
     assert [(r.checkpoint, r.task, r.metric, r.step) for r in rows[:2]] == [
-        ("selected", "A", "accuracy_test", 9), ("selected", "A", "accuracy_dev", 9)
+        ("selected", "A", "accuracy_test", 9),
+        ("selected", "A", "accuracy_dev", 9),
     ]
     assert len(rows) == 6
 

@@ -11,8 +11,10 @@ from core.methods.losses import info_nce
 def naive(query, key, negatives, temperature, in_batch):
     total = 0.0
     for i in range(len(query)):
+
         def cos(a, b):
             return float(a @ b) / math.sqrt(float(a @ a) * float(b @ b))
+
         positive = math.exp(cos(query[i], key[i]) / temperature)
         others = [math.exp(cos(query[i], key[j]) / temperature) for j in range(len(key)) if j != i] if in_batch else []
         others += [math.exp(cos(query[i], n) / temperature) for n in negatives]

@@ -85,13 +85,16 @@ def test_it_is_the_encoder_of_scale_mini_and_has_a_name():
 
 def test_pieces_are_kept_by_count_and_characters_always():
     pieces = [*SPECIALS, "a", "##b", "cat", "##ing", "dog"]
-    assert kept_pieces(pieces, {"cat": 3, "##ing": 1, "dog": 0, "a": 0, "##b": 0} , fewest=2) == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert kept_pieces(pieces, {"cat": 3, "##ing": 1, "dog": 0, "a": 0, "##b": 0}, fewest=2) == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_cut_that_takes_nothing_away_changes_nothing():
     torch.manual_seed(0)
-    model = BertModel(BertConfig(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-                                 max_position_embeddings=12)).eval()
+    model = BertModel(
+        BertConfig(
+            vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=12
+        )
+    ).eval()
     ids, mask = torch.randint(5, 30, (3, 8)), torch.ones(3, 8, dtype=torch.long)
     importance = neuron_importance(model, ids, mask)
     whole = cut(model, layers=[0, 1], inner=24, pieces=range(30), positions=12, importance=importance).eval()

@@ -11,7 +11,11 @@ from places import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {"httpx": "huggingface_hub's own client", "threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
 OPTIONAL = {"datasets": "for text and pairs that a user names on the hub; the command says how to install it"}
-NOT_IMPORTED = {"dask": "its command starts the workers", "sacremoses": "the back-translation models' tokenizer asks for it", "pytest-timeout": "a plugin of pytest"}
+NOT_IMPORTED = {
+    "dask": "its command starts the workers",
+    "sacremoses": "the back-translation models' tokenizer asks for it",
+    "pytest-timeout": "a plugin of pytest",
+}
 
 
 def pins(name: str) -> dict[str, str]:

@@ -48,7 +48,11 @@ def troubles(source: str) -> list[str]:
             found.append("torch.load without weights_only=True")
         if name in ("np.load", "numpy.load") and not says("allow_pickle", False):
             found.append("np.load without allow_pickle=False")
-        if name.endswith(("read_pickle", "joblib.load")) or name in RUNNING or name.startswith(("os.system", "os.popen", "os.exec", "os.spawn")):
+        if (
+            name.endswith(("read_pickle", "joblib.load"))
+            or name in RUNNING
+            or name.startswith(("os.system", "os.popen", "os.exec", "os.spawn"))
+        ):
             found.append(name)
         if name.startswith("subprocess.") and ("shell" in given or (node.args and not isinstance(node.args[0], (ast.List, ast.Name)))):
             found.append(f"{name} of a text")

@@ -7,7 +7,11 @@ import sys
 import pytest
 from places import ROOT
 
-CLEAN = ("core/spec", "core/store", "studies")  # the whole tree has some two hundred findings left, most of them on torch's and pandas' types
+CLEAN = (
+    "core/spec",
+    "core/store",
+    "studies",
+)  # the whole tree has some two hundred findings left, most of them on torch's and pandas' types
 STILL_LONG = {"tests/runner/test_bad_input.py", "tests/data/test_hub.py"}
 
 

@@ -104,7 +104,10 @@ def test_only_the_two_modules_of_the_cluster_need_dask():
     using = {path.stem for path in ABOVE + modules("core/engine") + [ROOT / "run_study.py"] if tops(path) & {"dask", "distributed"}}
     assert using == {"driver", "worker"}
     importing = [path.stem for path in ABOVE if imported(path) & {"core.runner.cluster.driver", "core.runner.cluster.worker"}]
-    assert set(importing) == {"driver", "schedule"} and "if TYPE_CHECKING:\n    from core.runner.cluster.driver" in (ROOT / "core/runner/schedule.py").read_text()
+    assert (
+        set(importing) == {"driver", "schedule"}
+        and "if TYPE_CHECKING:\n    from core.runner.cluster.driver" in (ROOT / "core/runner/schedule.py").read_text()
+    )
 
 
 def test_the_walk_sees_what_it_should(tmp_path):
@@ -155,7 +158,9 @@ def test_rendering_works_with_a_poisoned_torch(tmp_path):
     environment = {**os.environ, "PYTHONPATH": paths}
     poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment, check=False)
     assert "poisoned" in poisoned.stderr  # the poison works
-    done = subprocess.run([sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
     drawn = {path.name for path in (tmp_path / "store").rglob("demo/paper/*")}

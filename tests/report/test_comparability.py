@@ -21,10 +21,19 @@ LONG = dataclasses.replace(DEMO, steps=200)
 
 def study(**cells):
     return Study(
-        name="mocose-small", paper="mocose", title="Table 0", caption="Small", method="mocose", base_changes=CONSTANT,
-        axes=(Axis(name="cell", title="Cell", labels=tuple(cells)),), rows=None, columns="cell",
+        name="mocose-small",
+        paper="mocose",
+        title="Table 0",
+        caption="Small",
+        method="mocose",
+        base_changes=CONSTANT,
+        axes=(Axis(name="cell", title="Cell", labels=tuple(cells)),),
+        rows=None,
+        columns="cell",
         cells=tuple(Cell(labels=(name,), changes=changes) for name, changes in cells.items()),
-        metric=Metric(task="avg", title="Average"), figure=None, reference=(next(iter(cells)),),
+        metric=Metric(task="avg", title="Average"),
+        figure=None,
+        reference=(next(iter(cells)),),
     )
 
 
@@ -41,14 +50,19 @@ def test_shares_of_the_run_by_hand():
     assert turnover(run) == 8 / 200  # 500 entries are seven batches of 64 and a part of the eighth
     assert initial_share(run) == pytest.approx(0.9**100)
     assert travel(run) == pytest.approx(1e-3 * 200 / 2 / 0.02)
-    assert (turnover(at_scale(base("simcse", "repaired"), LONG, SOURCES)), initial_share(at_scale(base("simcse", "repaired"), LONG, SOURCES))) == (0, 0)
+    assert (
+        turnover(at_scale(base("simcse", "repaired"), LONG, SOURCES)),
+        initial_share(at_scale(base("simcse", "repaired"), LONG, SOURCES)),
+    ) == (0, 0)
     momentum = at_scale(base("esimcse", "repaired"), LONG, SOURCES)
     assert initial_share(momentum) == pytest.approx(0.995**100)
 
 
 def test_a_rising_decay_leaves_the_product_of_its_values():
     run = at_scale(
-        vary(base("mocose", "repaired"), {"ema.schedule": "cosine_to_end", "ema.start": 0.75, "ema.end": 0.95, "ema.total_updates": None}), LONG, SOURCES
+        vary(base("mocose", "repaired"), {"ema.schedule": "cosine_to_end", "ema.start": 0.75, "ema.end": 0.95, "ema.total_updates": None}),
+        LONG,
+        SOURCES,
     )
     etas = [0.95 - 0.2 * (math.cos(math.pi * step / 200) + 1) / 2 for step in range(1, 101)]
     assert initial_share(run) == pytest.approx(math.prod(etas))
@@ -96,4 +110,10 @@ def test_before_any_run_the_gain_is_not_known_and_refuses_nothing():
 
 def test_the_frame_has_every_number():
     row = comparability_frame([result(study(a={"queue.size": 4096}))]).iloc[0]
-    assert (row["comparable"], row["turnover"], row["turnover_limit"], row["turnover_met"], row["gain_met"]) == ("no", 0.32, 0.05, "no", "not known")
+    assert (row["comparable"], row["turnover"], row["turnover_limit"], row["turnover_met"], row["gain_met"]) == (
+        "no",
+        0.32,
+        0.05,
+        "no",
+        "not known",
+    )

@@ -124,7 +124,9 @@ def test_figure_table_and_verdict_of_one_comparison_agree(gap):
     """Whatever the size of the effect: a row is told in the figure and marked in the table if and only if its claim is settled."""
     study = small(claims=(Claim(key="X", text="b is better.", predicate=greater(("b",), ("a",)), margin=None),))
     base = [50.0, 50.4, 50.1, 50.3, 50.2]
-    one = small_result(study, stored(study, a=base, b=[v + gap + e for v, e in zip(base, (0.3, -0.2, 0.4, -0.3, 0.0), strict=False)]), seeds=5)
+    one = small_result(
+        study, stored(study, a=base, b=[v + gap + e for v, e in zip(base, (0.3, -0.2, 0.4, -0.3, 0.0), strict=False)]), seeds=5
+    )
     row, cell, verdict = differences(one).panels[0].rows[1], one.cells[1], verdicts(one)[0]
     assert row.told == cell.comparison.distinguishable == (verdict.outcome in ("supported", "contradicted"))
     if verdict.n == 5:
@@ -139,8 +141,11 @@ def test_the_band_is_what_the_noise_study_gives_a_difference_of_so_many_runs():
 
 
 def far_rows():
-    return (Row(label="near", mean=0.5, low=-30.0, high=31.0, basis="own", n=3, printed=0.4, band=1.0), Row(label="far", mean=-40.0, n=3, printed=-2.0),
-            Row(label="ours", mean=1.0, low=0.5, high=1.5, basis="own", n=3, printed=27.0))
+    return (
+        Row(label="near", mean=0.5, low=-30.0, high=31.0, basis="own", n=3, printed=0.4, band=1.0),
+        Row(label="far", mean=-40.0, n=3, printed=-2.0),
+        Row(label="ours", mean=1.0, low=0.5, high=1.5, basis="own", n=3, printed=27.0),
+    )
 
 
 def test_far_numbers_do_not_flatten_the_others_and_are_named_at_the_edge():
@@ -185,7 +190,12 @@ def test_nothing_leaves_the_page_or_overlaps(figures, name):
         renderer = made.canvas.get_renderer()
         made.draw(renderer)
         outer = [(t, t.get_window_extent(renderer)) for t in made.texts if t.get_text()]
-        outer += [(t, t.get_window_extent(renderer)) for axes in made.axes for t in (axes.xaxis.label, axes.title, axes._left_title) if t.get_text()]
+        outer += [
+            (t, t.get_window_extent(renderer))
+            for axes in made.axes
+            for t in (axes.xaxis.label, axes.title, axes._left_title)
+            if t.get_text()
+        ]
         inner = [(t, t.get_window_extent(renderer)) for axes in made.axes for t in (*axes.texts, *axes.get_yticklabels()) if t.get_text()]
         boxes = [axes.get_window_extent(renderer) for axes in made.axes]
     for text, box in (*outer, *inner):
@@ -197,7 +207,10 @@ def test_nothing_leaves_the_page_or_overlaps(figures, name):
 
 
 def test_the_title_is_the_finding():
-    rows = (Row(label="x", mean=2.0, low=1.0, high=3.0, basis="own", told=True, n=5, printed=-4.0), Row(label="y", mean=0.1, low=-1, high=1, basis="own", n=5))
+    rows = (
+        Row(label="x", mean=2.0, low=1.0, high=3.0, basis="own", told=True, n=5, printed=-4.0),
+        Row(label="y", mean=0.1, low=-1, high=1, basis="own", n=5),
+    )
     found = replace(differences(of(TABLE3, filled(TABLE3))), panels=(Panel(title="", unit="", rows=rows),), base="0.85")
     assert of_differences(found) == "1 of 2 rows differs from 0.85: x +2.0; for x the paper prints −4.0, here it is +2.0"
     assert of_differences(replace(found, panels=(Panel(title="", unit="", rows=rows[1:] * 2),))) == "None of 2 rows can be told from 0.85"

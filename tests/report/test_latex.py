@@ -57,6 +57,13 @@ def test_latex_fits_the_page_and_no_row_begins_with_an_option(study):
 def test_every_table_compiles_without_overflow(tmp_path):
     parts = "\n\\clearpage\n".join(latex(result(study, filled(study, seeds=1), seeds=1)) for study in STUDIES)
     (tmp_path / "tables.tex").write_text(WHOLE % parts)
-    done = subprocess.run([LATEX, "-interaction=nonstopmode", "-halt-on-error", "tables.tex"], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        [LATEX, "-interaction=nonstopmode", "-halt-on-error", "tables.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-3000:]
     assert not re.findall(r"Overfull .*|Float too large.*", done.stdout)

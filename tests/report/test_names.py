@@ -137,13 +137,17 @@ def test_no_row_of_a_latex_table_begins_as_an_option():
     study = small(axes=(replace(STUDY.axes[0], labels=("[MASK]", "*")),), rows="size", columns=None, reference=("[MASK]",),
                   cells=tuple(replace(cell, labels=(label,)) for cell, label in zip(STUDY.cells, ("[MASK]", "*"), strict=True)))  # fmt: skip
     lines = latex(result(study, filled(study))).splitlines()
-    rows = [line for before, line in itertools.pairwise(lines) if before.endswith(r"\\") or before in (r"\toprule", r"\midrule", r"\addlinespace")]
+    rows = [
+        line
+        for before, line in itertools.pairwise(lines)
+        if before.endswith(r"\\") or before in (r"\toprule", r"\midrule", r"\addlinespace")
+    ]
     assert len(rows) > 3 and not [row for row in rows if row.lstrip()[0] in "[*"]
     assert any(row.startswith("{[}MASK{]}") for row in rows) and any(row.startswith("{*}") for row in rows)
 
 
 def test_latex_letters_by_hand():
-    assert tex("größe") == r'gr\"{o}\ss{}e' and tex("模") == "U+6A21" and tex("[x]") == "{[}x{]}" and tex("a\nb") == r"a\textbackslash{}nb"
+    assert tex("größe") == r"gr\"{o}\ss{}e" and tex("模") == "U+6A21" and tex("[x]") == "{[}x{]}" and tex("a\nb") == r"a\textbackslash{}nb"
 
 
 @pytest.mark.parametrize("name", EVIL, ids=ids)

@@ -27,7 +27,10 @@ def test_title_and_setting_name_scale_profile_encoder_and_data():
 
 
 def test_a_run_that_reads_its_text_again_says_how_often():
-    for steps, said in ((625, "text demo text · "), (1000, "text demo text (40,000 sentences, read 1.60 times, each time in a new order) · ")):
+    for steps, said in (
+        (625, "text demo text · "),
+        (1000, "text demo text (40,000 sentences, read 1.60 times, each time in a new order) · "),
+    ):
         scale = replace(MINI, steps=steps)
         assert said in setting(result(TABLE11, filled(TABLE11, scale=scale), scale=scale))
 
@@ -46,7 +49,7 @@ def test_mixed_environments_and_origins_are_footnoted():
 
 def test_studys_own_footnotes_come_last_with_what_their_numbers_stand_for_and_long_lists_are_cut():
     notes = footnotes(result(TABLE7, FakeStore()))
-    assert notes[-1] == f"D14: {explain('D14')}" and notes[-1 - len(TABLE7.footnotes):-1] == TABLE7.footnotes
+    assert notes[-1] == f"D14: {explain('D14')}" and notes[-1 - len(TABLE7.footnotes) : -1] == TABLE7.footnotes
     assert notes[0].startswith("Not comparable at this scale: the queue turns over for the first time in 40 % of the run (none/4096; ")
     assert notes[1].startswith("60 of 60 runs not run yet") and "; …" in notes[1] and notes[1].count(";") == 8
 

@@ -63,7 +63,9 @@ def made(**deviations_):
         ("demo", "released"): [Section(result=under("released", 40.0), picture=None)],
     }
     page = gathered_page((TABLE, TABLE7, find("esimcse-table11")), sections)
-    return page, page_files(page, Path("results"), Path("figures"), lambda run, scale: Path(f"results/runs/{run.run_id}.parquet"), deviations_)
+    return page, page_files(
+        page, Path("results"), Path("figures"), lambda run, scale: Path(f"results/runs/{run.run_id}.parquet"), deviations_
+    )
 
 
 @pytest.fixture(scope="module")
@@ -134,8 +136,11 @@ def test_headings_are_nested_cells_have_a_scope_and_everything_that_is_no_text_h
 
 
 def luminance(colour):
-    parts = [int((colour * 2 if len(colour) == 3 else colour)[n : n + 2], 16) / 255 for n in (0, 2, 4)] if len(colour) == 6 else [
-        int(c * 2, 16) / 255 for c in colour]
+    parts = (
+        [int((colour * 2 if len(colour) == 3 else colour)[n : n + 2], 16) / 255 for n in (0, 2, 4)]
+        if len(colour) == 6
+        else [int(c * 2, 16) / 255 for c in colour]
+    )
     r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
@@ -151,8 +156,15 @@ def test_text_has_a_contrast_of_four_and_a_half_in_light_and_dark(page):
     assert contrast("#000", "#fff") == pytest.approx(21.0) and contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
     for theme in (light, dark):
         assert set(light) == set(dark)
-        for ink, ground in [*((name, "bg") for name in ("ink", "soft", "link", "ours", "told", "yes", "no", "same", "open")), ("yes", "yes-bg"),
-                            ("no", "no-bg"), ("same", "same-bg"), ("open", "open-bg"), ("ink", "band"), ("soft", "band")]:
+        for ink, ground in [
+            *((name, "bg") for name in ("ink", "soft", "link", "ours", "told", "yes", "no", "same", "open")),
+            ("yes", "yes-bg"),
+            ("no", "no-bg"),
+            ("same", "same-bg"),
+            ("open", "open-bg"),
+            ("ink", "band"),
+            ("soft", "band"),
+        ]:
             assert contrast(theme[ink], theme[ground]) >= 4.5, (ink, ground)
 
 
@@ -197,7 +209,12 @@ def test_bars_and_answer_count_what_the_verdicts_say(page):
     assert demo.counts == {name: found.count(name) + waiting * (name == "not run") for name in set(found) | {"not run"}}
     assert answer(given).startswith(f"None of {2 + len(TABLE7.claims) + waiting} claims has been tested at the papers' own scale yet.")
     table = pd.read_csv(io.StringIO(files["editions.csv"]))
-    assert [(row.scale, row.profile) for row in table.itertuples()] == [("demo", "paper"), ("demo", "released"), ("mini", "paper"), ("paper", "paper")]
+    assert [(row.scale, row.profile) for row in table.itertuples()] == [
+        ("demo", "paper"),
+        ("demo", "released"),
+        ("mini", "paper"),
+        ("paper", "paper"),
+    ]
     assert table["claims"].tolist()[0] == sum(demo.counts.values()) and table["runs"].tolist() == [len(demo.runs), 18, 0, 0]
 
 
@@ -250,7 +267,9 @@ def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
 def test_what_cannot_be_compared_says_why_and_the_paper_is_quoted():
     one = replace(result(), not_comparable="The queue never turns over.")
     text = markdown(one)
-    assert "∅ not comparable: The queue never turns over." in text and "“First \\| second.” (Section 4). Decided by: 0.5 against 0.8." in text
+    assert (
+        "∅ not comparable: The queue never turns over." in text and "“First \\| second.” (Section 4). Decided by: 0.5 against 0.8." in text
+    )
     page = gathered_page((TABLE,), {("demo", "paper"): [Section(result=one, picture=None)]})
     seen = Reader(page_files(page, Path("r"), Path("f"), lambda run, scale: None, {})["index.html"])
     assert "The queue never turns over." in seen.text and "∅ not comparable" in seen.text
@@ -274,8 +293,19 @@ def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_pa
     assert render_index((TABLE,), {}, store, tmp_path, tmp_path / "figures") == [] and not list(tmp_path.iterdir())
     render_index((TABLE,), {("demo", "paper"): [Section(result=result(), picture=None)]}, store, tmp_path, tmp_path / "figures")
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert names == {"index.html", "README.md", "claims.csv", "editions.csv", "seeds.csv", "curves.csv", "noise.csv", "not_tested.csv", "environment.csv",
-                     "demo/paper/claims.csv", "demo/paper/comparability.csv"}
+    assert names == {
+        "index.html",
+        "README.md",
+        "claims.csv",
+        "editions.csv",
+        "seeds.csv",
+        "curves.csv",
+        "noise.csv",
+        "not_tested.csv",
+        "environment.csv",
+        "demo/paper/claims.csv",
+        "demo/paper/comparability.csv",
+    }
 
 
 BROWSER = os.environ.get("PAGE_BROWSER") or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -286,7 +316,15 @@ BROWSER = os.environ.get("PAGE_BROWSER") or next(filter(None, map(shutil.which, 
 def test_a_real_browser_lays_the_page_out_without_scrolling_sideways(page, tmp_path, width):
     probe = "<script>document.title = [document.documentElement.scrollWidth <= innerWidth, document.querySelector('.tools').hidden].join(' ')</script>"
     (tmp_path / "index.html").write_text(page[1]["index.html"].replace("</body>", f"{probe}</body>"))
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900",
-               "--dump-dom", (tmp_path / "index.html").as_uri()]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        f"--window-size={width},900",
+        "--dump-dom",
+        (tmp_path / "index.html").as_uri(),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "<title>true false</title>" in done.stdout

@@ -42,8 +42,12 @@ def test_a_spectrum_is_read_at_the_same_share_of_any_width():
 
 
 def test_a_spectrum_before_training_is_another_checkpoints():
-    found = rows(("selected", "dev", "singular_value_0", 9, 8.0), ("selected", "dev", "singular_value_1", 9, 4.0),
-                 ("untrained", "dev", "singular_value_0", 0, 10.0), ("untrained", "dev", "singular_value_1", 0, 1.0))
+    found = rows(
+        ("selected", "dev", "singular_value_0", 9, 8.0),
+        ("selected", "dev", "singular_value_1", 9, 4.0),
+        ("untrained", "dev", "singular_value_0", 0, 10.0),
+        ("untrained", "dev", "singular_value_1", 0, 1.0),
+    )
     assert value(found, metric("spectrum_384"), "all", DEMO) == 0.5
     assert value(found, metric("spectrum_384", checkpoint="untrained"), "all", DEMO) == 0.1
     assert value(found, metric("singular_value_0", checkpoint="untrained"), "all", DEMO) == 10.0
@@ -52,13 +56,17 @@ def test_a_spectrum_before_training_is_another_checkpoints():
 def test_the_loss_on_unlike_lengths_is_a_mean_over_the_sets_that_have_both_sides():
     first, second, third = DEMO.tests[:3]
     found = rows(
-        ("selected", first, "spearman_gap_le3", 9, 70.0), ("selected", first, "spearman_gap_gt3", 9, 60.0),
-        ("selected", second, "spearman_gap_le3", 9, 50.0), ("selected", second, "spearman_gap_gt3", 9, 54.0),
+        ("selected", first, "spearman_gap_le3", 9, 70.0),
+        ("selected", first, "spearman_gap_gt3", 9, 60.0),
+        ("selected", second, "spearman_gap_le3", 9, 50.0),
+        ("selected", second, "spearman_gap_gt3", 9, 54.0),
         ("selected", third, "spearman_gap_le3", 9, 99.0),  # too few pairs of unlike length
     )
     assert value(found, metric("length_gap", "avg"), "all", DEMO) == 3.0  # (10 - 4) / 2
     assert value(found, metric("length_gap", first), "all", DEMO) == 10.0
-    assert value(found, metric("length_gap", third), "all", DEMO) is None and value(rows(), metric("length_gap", "avg"), "all", DEMO) is None
+    assert (
+        value(found, metric("length_gap", third), "all", DEMO) is None and value(rows(), metric("length_gap", "avg"), "all", DEMO) is None
+    )
 
 
 def test_the_views_cosine_is_compared_with_that_of_the_same_step_without_fgsm():
@@ -92,7 +100,9 @@ def test_an_average_over_transfer_tasks_is_taken_where_none_is_stored_and_all_ta
 
 
 def test_any_row_can_be_read_and_an_average_of_tests_needs_every_test():
-    found = rows(("data", "DEV", "pairs", 0, 300.0), ("untrained", "avg", "spearman_all", 0, 29.0), ("untrained", "Para", "spearman_all", 0, 29.0))
+    found = rows(
+        ("data", "DEV", "pairs", 0, 300.0), ("untrained", "avg", "spearman_all", 0, 29.0), ("untrained", "Para", "spearman_all", 0, 29.0)
+    )
     assert value(found, metric("pairs", "DEV", "data"), "all", DEMO) == 300.0
     assert value(found, metric("spearman", "Para", "untrained"), "all", DEMO) == 29.0
     assert value(found, metric("spearman", "avg", "untrained"), "all", DEMO) is None

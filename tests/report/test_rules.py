@@ -33,7 +33,10 @@ def test_a_rule_has_the_number_that_the_page_states(sentence):
 
 
 def test_looks_and_what_they_spend_are_those_that_the_page_states():
-    (looks,), (shares,) = re.findall(r"looks at its claims with ([\d, and]+) seeds", SAID), re.findall(r"The looks spend ([\d, and]+) %", SAID)
+    (looks,), (shares,) = (
+        re.findall(r"looks at its claims with ([\d, and]+) seeds", SAID),
+        re.findall(r"The looks spend ([\d, and]+) %", SAID),
+    )
     assert tuple(map(int, re.findall(r"\d+", looks))) == sequential.LOOKS
     spent = [sequential.alpha_at(look, 1) / sequential.ALPHA for look in range(len(sequential.LOOKS))]
     assert spent == pytest.approx([int(share) / 100 for share in re.findall(r"\d+", shares)]) and sum(spent) == pytest.approx(1)

@@ -55,7 +55,9 @@ def table(seeds):
         cells=tuple(Cell(labels=(name,), changes={"queue.size": 128 * 2**place}) for place, name in enumerate(labels)),
     )
     rng = np.random.default_rng(2)
-    return result(study, stored(study, **{name: list(50 + 9 * place + rng.normal(0, 0.3, seeds)) for place, name in enumerate(labels)}), seeds=seeds)
+    return result(
+        study, stored(study, **{name: list(50 + 9 * place + rng.normal(0, 0.3, seeds)) for place, name in enumerate(labels)}), seeds=seeds
+    )
 
 
 def test_the_sentence_of_a_table_names_range_cells_seeds_and_p():

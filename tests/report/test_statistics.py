@@ -119,7 +119,9 @@ def test_a_table_of_noise_finds_something_in_at_most_one_of_twenty():
 
 
 def test_the_best_is_bold_only_if_told_from_every_other():
-    steady = {name: {k: level + 0.01 * ((k * step) % 5) for k in range(5)} for name, level, step in (("a", 50, 1), ("b", 55, 2), ("c", 60, 3))}
+    steady = {
+        name: {k: level + 0.01 * ((k * step) % 5) for k in range(5)} for name, level, step in (("a", 50, 1), ("b", 55, 2), ("c", 60, 3))
+    }
     assert s.clear_best(steady) == "c"
     assert s.clear_best(steady | {"d": {k: v + (-1) ** k * 0.3 for k, v in steady["c"].items()}}) is None  # a rival within noise
     assert s.clear_best({"a": steady["a"]}) is None

@@ -151,7 +151,12 @@ def test_cells_csv_reads_back_with_one_row_a_cell():
     assert (gone["initial_fill"], gone["queue_size"], gone["n"], gone["missing"], gone["printed"]) == ("all", 4096, 0, 3, 45.80)
     assert np.isnan(gone["mean"]) and np.isnan(gone["minus_printed"])
     whole = back[back["status"] == "ok"]
-    assert len(whole) == 19 and (whole["n"] == 3).all() and (whole["interval_over"] == "seeds").all() and set(whole["reference"]) == {"quarter/512"}
+    assert (
+        len(whole) == 19
+        and (whole["n"] == 3).all()
+        and (whole["interval_over"] == "seeds").all()
+        and set(whole["reference"]) == {"quarter/512"}
+    )
     assert whole["minus_printed"].to_numpy() == pytest.approx((whole["mean"] - whole["printed"]).to_numpy(), abs=2e-4)
     base = whole[(whole["initial_fill"] == "quarter") & (whole["queue_size"] == 512)]["mean"].iloc[0]
     assert whole["difference"].to_numpy() == pytest.approx((whole["mean"] - base).to_numpy(), abs=2e-4)
@@ -170,8 +175,12 @@ def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_
     assert len(per_run) == 14 and set(per_run) == {2 * 3 * (len(DEMO.tests) + 2)}  # checkpoints x aggregates x (tests, avg, dev)
     assert set(back["checkpoint"].dropna()) == {"selected", "last"}  # the curve stays in the run's own file
     run = next(iter(store.runs.values()))
-    kept = run.rows[(run.rows["checkpoint"] == "last") & (run.rows["task"] == "avg") & (run.rows["metric"] == "spearman_mean")]["value"].iloc[0]
-    row = back[(back["run_id"] == run.run_id) & (back["checkpoint"] == "last") & (back["task"] == "avg") & (back["metric"] == "spearman_mean")]
+    kept = run.rows[(run.rows["checkpoint"] == "last") & (run.rows["task"] == "avg") & (run.rows["metric"] == "spearman_mean")][
+        "value"
+    ].iloc[0]
+    row = back[
+        (back["run_id"] == run.run_id) & (back["checkpoint"] == "last") & (back["task"] == "avg") & (back["metric"] == "spearman_mean")
+    ]
     assert row["value"].iloc[0] == pytest.approx(kept, rel=1e-7)
 
 
@@ -261,7 +270,12 @@ def test_an_entry_that_the_study_lacks_is_blank():
 def test_rows_are_named_by_the_encoder_that_was_run_and_sets_are_counted():
     study = find("mocose-table1")
     demo = markdown(result(study, filled(study)))
-    assert "MoCoSE-demo\\_bert 2x128" in demo and "MoCoSE-BERT-base |" not in demo and "four test sets" in demo and "seven STS" not in demo.split("## Claims")[0]
+    assert (
+        "MoCoSE-demo\\_bert 2x128" in demo
+        and "MoCoSE-BERT-base |" not in demo
+        and "four test sets" in demo
+        and "seven STS" not in demo.split("## Claims")[0]
+    )
     assert "the paper's numbers in them are of BERT-base" in demo and "RoBERTa-large" in demo
     assert label_here("SimCSE-RoBERTa-base", result(study, filled(study))) == "SimCSE-RoBERTa-base"
 
@@ -269,4 +283,9 @@ def test_rows_are_named_by_the_encoder_that_was_run_and_sets_are_counted():
 def test_what_is_said_of_the_paper_stands_apart_from_what_is_said_of_these_runs():
     text = markdown(result(TABLE3, filled(TABLE3)))
     runs, paper = text.split("On the paper and its code, at their own scale:")
-    assert TABLE3.footnotes[1].split(".")[0] in paper and TABLE3.footnotes[1].split(".")[0] not in runs and "Comparable" in runs or "comparable" in runs
+    assert (
+        TABLE3.footnotes[1].split(".")[0] in paper
+        and TABLE3.footnotes[1].split(".")[0] not in runs
+        and "Comparable" in runs
+        or "comparable" in runs
+    )

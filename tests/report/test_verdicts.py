@@ -67,8 +67,12 @@ def around(mean, n, step=0.1):
     return [mean + step * ((7 * seed) % 5 - 2) for seed in range(n)]
 
 
-CLEAR = {"a": around(51, 5), "b": [v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))],
-             "c": [v - 11 + 0.02 * (k % 3) for k, v in enumerate(around(51, 5))], "d": [v - 21 + 0.03 * (k % 2) for k, v in enumerate(around(51, 5))]}
+CLEAR = {
+    "a": around(51, 5),
+    "b": [v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))],
+    "c": [v - 11 + 0.02 * (k % 3) for k, v in enumerate(around(51, 5))],
+    "d": [v - 21 + 0.03 * (k % 2) for k, v in enumerate(around(51, 5))],
+}
 
 
 def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
@@ -132,8 +136,13 @@ def test_the_last_look_leaves_no_chance():
 
 
 def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
-    found = verdicts(result(study(greater(B, C), all_of(greater(B, A), greater(A, D)), any_of(greater(B, A), greater(A, D)), greater(C, D)),
-                            a=CLEAR["a"], b=CLEAR["b"]))
+    found = verdicts(
+        result(
+            study(greater(B, C), all_of(greater(B, A), greater(A, D)), any_of(greater(B, A), greater(A, D)), greater(C, D)),
+            a=CLEAR["a"],
+            b=CLEAR["b"],
+        )
+    )
     assert [v.outcome for v in found] == ["not run", "contradicted", "not run", "not run"]
     assert found[1].contrast == greater(B, A) and found[0].n == 0 and measured(found[0]) == ""
 
@@ -242,6 +251,12 @@ def test_how_often_a_cell_is_best_when_seeds_are_drawn_anew():
 
 def test_only_a_claim_that_one_cell_beats_the_others_is_about_the_best():
     assert called_best(best(A, (A, B, C))) == (A, B, C) and called_best(best(A, (B, C), by=0.5)) == (A, B, C)
-    for other in (greater(A, B), within((A, B), 1.0), any_of(greater(A, B), greater(A, C)), all_of(greater(A, B), greater(C, B)),
-                  all_of(greater(A, B), above(A, 1.0)), all_of(scatters_more(A, B), scatters_more(A, C))):
+    for other in (
+        greater(A, B),
+        within((A, B), 1.0),
+        any_of(greater(A, B), greater(A, C)),
+        all_of(greater(A, B), greater(C, B)),
+        all_of(greater(A, B), above(A, 1.0)),
+        all_of(scatters_more(A, B), scatters_more(A, C)),
+    ):
         assert called_best(other) == ()

@@ -27,8 +27,11 @@ def test_typos_are_the_list_s_and_as_many_as_nlpaug_s_rule_says():
     slips = {word: "|".join({letters(slip) for slip in listed[word]}) for word in words}
     for seed in range(40):
         found = letters(misspelt([" ".join(words)], 0.3, seed)[0])
-        fits = [keep for keep in itertools.combinations(range(12), 8) if re.fullmatch(
-            "".join(word if i in keep else f"({slips[word]})" for i, word in enumerate(words)), found)]
+        fits = [
+            keep
+            for keep in itertools.combinations(range(12), 8)
+            if re.fullmatch("".join(word if i in keep else f"({slips[word]})" for i, word in enumerate(words)), found)
+        ]
         assert fits, found  # ceil(0.3 * 12) of the words are replaced, each by one of its misspellings
     long = misspelt([" ".join(["friend"] * 60)], 1.0, 0)[0].split()
     assert long.count("friend") == 50  # ten at most

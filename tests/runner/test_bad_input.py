@@ -155,7 +155,12 @@ def test_a_setting_given_twice(desk, capsys):
 
 @pytest.mark.parametrize("study", ["table1", "figure2"])
 def test_a_setting_that_fits_some_rows_only(desk, capsys, study):
-    check(desk, capsys, [study, *here(desk), "--set", "queue.size=256"], "simcse runs have no section queue, and a setting has to fit every run")
+    check(
+        desk,
+        capsys,
+        [study, *here(desk), "--set", "queue.size=256"],
+        "simcse runs have no section queue, and a setting has to fit every run",
+    )
 
 
 OPTIONS = {
@@ -446,7 +451,9 @@ def test_a_model_with_a_count_that_is_none_is_not_scored(desk, capsys, name, cou
     folder = shutil.copytree(DEMO_ENCODER, desk.folder / "model")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, name: count}))
-    check(desk, capsys, ["evaluate", str(folder), "--scale", "demo", "--pooling", pooling], f"has {name} {count}, but a model has at least 1")
+    check(
+        desk, capsys, ["evaluate", str(folder), "--scale", "demo", "--pooling", pooling], f"has {name} {count}, but a model has at least 1"
+    )
 
 
 @pytest.mark.parametrize("line", EVALUATE)

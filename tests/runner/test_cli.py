@@ -214,7 +214,9 @@ def test_the_hub_is_asked_in_one_process_and_its_sentence_is_shown(monkeypatch, 
 def test_a_pinned_encoder_is_fetched_by_its_name_and_a_folder_is_taken_as_it_is(monkeypatch, tmp_path):
     asked = []
     answer = json.dumps({"encoder_path": "/fetched", "encoder_name": "bert-base-uncased"})
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command) or subprocess.CompletedProcess(command, 0, answer, ""))
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **_: asked.append(command) or subprocess.CompletedProcess(command, 0, answer, "")
+    )
     assert fetch.pinned("mini", tmp_path, tmp_path / "bert-base-uncased") == Path("/fetched")
     assert asked[0][-4:] == ["--encoder", "bert-base-uncased", "--parts", "encoder"]
     (tmp_path / "bert-base-uncased").mkdir()

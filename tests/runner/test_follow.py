@@ -40,11 +40,17 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
     found = run(small_run(), execution)
     (path,) = (Path(execution.results_dir) / "logs").glob("*.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    curve = {row.step: row.value for row in found.rows if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman")}
+    curve = {
+        row.step: row.value for row in found.rows if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman")
+    }
     losses = {row.step: row.value for row in found.rows if (row.checkpoint, row.metric) == ("curve", "loss")}
     assert {line["step"]: line["dev"] for line in lines} == {step: pytest.approx(value, abs=1e-4) for step, value in curve.items()}
     assert [line["loss"] for line in lines] == [None, *(pytest.approx(value, abs=1e-4) for value in losses.values())]
-    assert [line["step"] for line in lines] == [0, 2, 4] and {line["of"] for line in lines} == {4} and len({line["run"] for line in lines}) == 1
+    assert (
+        [line["step"] for line in lines] == [0, 2, 4]
+        and {line["of"] for line in lines} == {4}
+        and len({line["run"] for line in lines}) == 1
+    )
     assert lines[0]["seconds"] <= lines[-1]["seconds"]
 
 
@@ -80,7 +86,11 @@ def test_every_check_is_printed_once_and_half_a_line_not_yet(tmp_path):
     path.write_text(line + line.replace("40.125", "50.0").replace('"step": 2', '"step": 4') + "no json\n" + line.replace("40.125", "null"))
     shown.finished(one, 1.0, "50.00")
     said = out.getvalue().splitlines()
-    assert said[1].endswith("step 4/8, dev 50.00, loss 2.500, 3 s  ▁█") and said[2].endswith("no score, loss 2.500, 3 s  ▁█ ") and "[1/1]" in said[3]
+    assert (
+        said[1].endswith("step 4/8, dev 50.00, loss 2.500, 3 s  ▁█")
+        and said[2].endswith("no score, loss 2.500, 3 s  ▁█ ")
+        and "[1/1]" in said[3]
+    )
     assert len(said) == 4
 
 

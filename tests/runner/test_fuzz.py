@@ -196,7 +196,12 @@ documents = st.recursive(
 def test_any_document_is_a_configuration_or_a_sentence(document, junk):
     import json
 
-    for written_down in (json.dumps(document), json.dumps({"numerics": document, "run": {"kind": "Train", junk: document}}), junk, "[" * 100_000):
+    for written_down in (
+        json.dumps(document),
+        json.dumps({"numerics": document, "run": {"kind": "Train", junk: document}}),
+        junk,
+        "[" * 100_000,
+    ):
         with pytest.raises(UserError):
             from_canonical_json(written_down)
 

@@ -89,7 +89,10 @@ def test_two_studies_that_share_runs_under_two_commands_one_of_them_with_force(d
     assert one & other and other - one
     assert desk.do("mocose-table3", "--seeds", "1", "--jobs", "2").returncode == 0
     desk.behave_all("sleep 0.2")
-    commands = [desk.start("mocose-table3", "--seeds", "1", "--jobs", "2", "--force"), desk.start("mocose-table7", "--seeds", "1", "--jobs", "3")]
+    commands = [
+        desk.start("mocose-table3", "--seeds", "1", "--jobs", "2", "--force"),
+        desk.start("mocose-table7", "--seeds", "1", "--jobs", "3"),
+    ]
     for command in commands:
         out, err = command.communicate(timeout=200)
         assert command.returncode == 0 and "FAILED" not in out, out + err

@@ -97,4 +97,9 @@ def test_tables_read_every_seed_that_is_stored_without_a_gap():
     result = gather(ONE, profile=PROFILE, scale=DEMO, sources=SOURCES, seeds=3, store=store)
     assert [len(cell.runs) for cell in result.cells] == [7, 5, 3, 3] and [cell.estimate.n for cell in result.cells] == [7, 5, 2, 0]
     assert [run.seed for run in result.cells[0].runs] == list(range(7))
-    assert [stored_seeds(ONE, cell, profile=PROFILE, scale=DEMO, sources=SOURCES, least=6, store=store) for cell in ONE.cells] == [7, 6, 6, 6]
+    assert [stored_seeds(ONE, cell, profile=PROFILE, scale=DEMO, sources=SOURCES, least=6, store=store) for cell in ONE.cells] == [
+        7,
+        6,
+        6,
+        6,
+    ]

@@ -167,9 +167,7 @@ def test_a_dead_nursery_costs_no_run_and_is_started_again_once(desk, start):
     first, second, third, fourth = (planned(steps) for steps in (50, 51, 52, 53))
     desk.behave(**{first.run_id: "sleep 1.5", second.run_id: "sleep 60"})
     outcomes = {}
-    threads = [
-        threading.Thread(target=lambda run=run: outcomes.update({run.run_id: launcher.launch(run)})) for run in (first, second)
-    ]
+    threads = [threading.Thread(target=lambda run=run: outcomes.update({run.run_id: launcher.launch(run)})) for run in (first, second)]
     for thread in threads:
         thread.start()
     until(lambda: {first.run_id, second.run_id} <= set(desk.started()))

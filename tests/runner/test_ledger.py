@@ -150,7 +150,9 @@ def test_a_ledger_that_cannot_be_believed_is_named_and_stays(desk, capsys, monke
     harm, sentence = HARM[kind]
     path.write_text(harm(path.read_text()))
     before = path.read_bytes()
-    around = run_study.Surroundings(studies=known_jobs.STUDIES, find=lambda name: ONE, job="tests.support.known_jobs:run", warm=(), home=desk.folder / "home")
+    around = run_study.Surroundings(
+        studies=known_jobs.STUDIES, find=lambda name: ONE, job="tests.support.known_jobs:run", warm=(), home=desk.folder / "home"
+    )
     places = ["--scale", "mini", "--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder")]
     assert run_study.main(["mocose-one", "--resolve", "--budget", "1h", *places], around) == 2
     said = capsys.readouterr().err

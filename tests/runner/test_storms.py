@@ -59,7 +59,10 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
         assert any(line.startswith(f"FAILED {run}: {ways[way]}") for line in told), f"{way}\n{done.stdout}"
     assert f"Trained {20 - len(ways)} of 20 runs." in told and max(map(len, told)) < 2500
     place = told.index(f"{len(ways)} runs failed; finished ones are kept. To train just those again:")
-    assert told[place + 1] == f"  python run_study.py {' '.join(command)} --scale mini --data-dir {desk.folder}/data --encoder {desk.folder}/encoder"
+    assert (
+        told[place + 1]
+        == f"  python run_study.py {' '.join(command)} --scale mini --data-dir {desk.folder}/data --encoder {desk.folder}/encoder"
+    )
     log = desk.store.log(next(run for run, way in asked.items() if way == "long log"))
     text = log.read_bytes()
     assert len(text) <= files.LOG_BYTES and b"bytes were cut out here" in text and b"after a long log" in text[-2000:]

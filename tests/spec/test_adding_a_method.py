@@ -49,7 +49,9 @@ def test_it_has_profiles_fields_and_an_identity():
 
 
 def test_its_loss_is_the_formula():
-    config = vary(base("alignuniform", "paper"), {"uniformity.weight": 0.7, "encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0})
+    config = vary(
+        base("alignuniform", "paper"), {"uniformity.weight": 0.7, "encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0}
+    )
     model = methods.model("alignuniform").Model(config, tiny.encoder(tiny.bert()), torch.device("cpu")).train()
     ids = tiny.sentences(6)
     with torch.no_grad():
@@ -61,7 +63,10 @@ def test_its_loss_is_the_formula():
         return sum((x - y) ** 2 for x, y in zip(unit[a], unit[b], strict=True))
 
     align = sum(distance(i, i + 3) for i in range(3)) / 3
-    sides = [torch.tensor([-2 * distance(a, b) for a, b in pairs]).exp().mean().log() for pairs in (((0, 1), (0, 2), (1, 2)), ((3, 4), (3, 5), (4, 5)))]
+    sides = [
+        torch.tensor([-2 * distance(a, b) for a, b in pairs]).exp().mean().log()
+        for pairs in (((0, 1), (0, 2), (1, 2)), ((3, 4), (3, 5), (4, 5)))
+    ]
     assert loss == pytest.approx(align + 0.7 * float(sum(sides)) / 2, rel=1e-5)
 
 

@@ -82,7 +82,12 @@ def test_another_number_of_the_same_runs_is_asked_of_every_contrast():
 
 
 def test_a_gain_is_as_printed_from_both_sides():
-    assert [holds_as_printed(gains(A, B, 2.0, 1.0), {A: 50.0 + gain, B: 50.0}) for gain in (0.9, 1.1, 2.9, 3.1)] == [False, True, True, False]
+    assert [holds_as_printed(gains(A, B, 2.0, 1.0), {A: 50.0 + gain, B: 50.0}) for gain in (0.9, 1.1, 2.9, 3.1)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_joined_predicates_list_their_contrasts_and_refuse_what_cannot_be_needed():

@@ -48,7 +48,10 @@ def test_defaults_are_what_each_profile_s_base_has():
                 assert by_profile[profile] == vary.read(base(method, profile), field.path)
     queues = [field for field in fields("queue") if field.path == "queue.size"]
     assert [list(field.defaults) for field in queues] == [["esimcse"], ["mocose"]]
-    assert [field.defaults[m]["paper"] for field, m in zip(queues, ("esimcse", "mocose"), strict=True)] == [MomentumQueue().size, NegativeQueue().size]
+    assert [field.defaults[m]["paper"] for field, m in zip(queues, ("esimcse", "mocose"), strict=True)] == [
+        MomentumQueue().size,
+        NegativeQueue().size,
+    ]
 
 
 def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
@@ -95,7 +98,9 @@ def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
 
 def test_a_paper_s_name_is_all_its_studies(capsys):
     head, *lines = printed(capsys, "esimcse", "--list").splitlines()
-    assert head.startswith("ESimCSE, ") and len(lines) == len(studies.GROUPS["esimcse"]) and all(line.startswith("esimcse-") for line in lines)
+    assert (
+        head.startswith("ESimCSE, ") and len(lines) == len(studies.GROUPS["esimcse"]) and all(line.startswith("esimcse-") for line in lines)
+    )
     assert sum(map(len, studies.GROUPS.values())) == len(studies.STUDIES)
     assert all(isinstance(study, Study) for study in studies.GROUPS["own"])
 

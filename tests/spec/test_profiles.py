@@ -99,7 +99,9 @@ SAID_OF_CELLS = [
 
 def plain(text):
     """Text with what typesetting and its reading back add taken out: spaces, hyphens, ligatures, TeX marks, kinds of quotation marks."""
-    text = re.sub(r"\\(mathbf|mathrm|text|textbf|operatorname)\b|\\lambda|\\tau|\\_", lambda m: {"\\lambda": "λ", "\\tau": "τ"}.get(m[0], ""), text)
+    text = re.sub(
+        r"\\(mathbf|mathrm|text|textbf|operatorname)\b|\\lambda|\\tau|\\_", lambda m: {"\\lambda": "λ", "\\tau": "τ"}.get(m[0], ""), text
+    )
     text = unicodedata.normalize("NFKC", text).lower()
     return re.sub(r"[^a-z0-9λτη.=/()\[\],]", "", text.replace("_", "").replace("-", "").replace("−", "").replace("—", ""))
 
@@ -183,7 +185,9 @@ def test_repaired_is_what_clean_was(method):
 def test_the_profiles_differ_exactly_where_it_is_listed(method):
     paper, repaired, released = (base(method, profile) for profile in PROFILES)
     assert paper == vary(repaired, {path: read(paper, path) for path in methods.method(method).repaired})
-    assert repaired == vary(released, {path: read(repaired, path) for path in methods.method(method).released if not path.startswith("text.")})
+    assert repaired == vary(
+        released, {path: read(repaired, path) for path in methods.method(method).released if not path.startswith("text.")}
+    )
     for path in paths(paper):
         assert (read(paper, path) != read(repaired, path)) == (path in methods.method(method).repaired)
 
@@ -193,6 +197,7 @@ PINNED = SUPPORT / "pinned_configurations.json"  # by profile and study: the con
 
 def digest(run):
     """Of a configuration's fields, but for those that came later; runs of any number are told apart by the first 24 bits."""
+
     def leaves(value, path=""):
         if not isinstance(value, dict):
             return {path: value}

@@ -12,8 +12,19 @@ from core.spec.run import Train
 
 @pytest.mark.parametrize(
     "start,update,expected",
-    [(0.75, 3888, 0.789), (0.75, 7776, 0.882), (0.75, 10_573, 0.950), (0.75, 12_500, 0.983), (0.75, 15_000, 1.000),
-     (0.75, 15_553, 0.999), (0.75, 31_107, 0.753), (0.85, 3888, 0.873), (0.85, 7776, 0.929), (0.0, 5_000, 0.25), (0.0, 10_000, 0.75)],
+    [
+        (0.75, 3888, 0.789),
+        (0.75, 7776, 0.882),
+        (0.75, 10_573, 0.950),
+        (0.75, 12_500, 0.983),
+        (0.75, 15_000, 1.000),
+        (0.75, 15_553, 0.999),
+        (0.75, 31_107, 0.753),
+        (0.85, 3888, 0.873),
+        (0.85, 7776, 0.929),
+        (0.0, 5_000, 0.25),
+        (0.0, 10_000, 0.75),
+    ],
 )
 def test_released_cosine_values_of_the_released_code(start, update, expected):
     assert ema_decay(EMA(start=start), update, 15_625) == pytest.approx(expected, abs=6e-4)
@@ -46,7 +57,9 @@ def test_warm_up_then_decay():
     assert [round(learning_rate(train, s), 4) for s in range(1, 11)] == [0.0, 0.5, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
 
 
-@pytest.mark.parametrize("decay,queue,batch,expected", [(0.85, 512, 64, 14.67), (0.75, 512, 64, 12.0), (0.95, 64, 64, 21.0), (0.85, 256, 256, 7.67)])
+@pytest.mark.parametrize(
+    "decay,queue,batch,expected", [(0.85, 512, 64, 14.67), (0.75, 512, 64, 12.0), (0.95, 64, 64, 21.0), (0.85, 256, 256, 7.67)]
+)
 def test_traceable_distance_of_the_paper(decay, queue, batch, expected):
     assert traceable_distance(decay, queue, batch) == pytest.approx(expected, abs=0.005)
 

@@ -20,7 +20,10 @@ TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitut
 def test_profiles_differ_in_exactly_what_is_listed():
     for method in methods.names():
         paper, repaired, released = (base(method, profile) for profile in PROFILES)
-        for one, other, listed in ((paper, repaired, methods.method(method).repaired), (repaired, released, methods.method(method).released)):
+        for one, other, listed in (
+            (paper, repaired, methods.method(method).repaired),
+            (repaired, released, methods.method(method).released),
+        ):
             changed = {path for path in paths(one) if "." in path and read(one, path) != read(other, path)}
             assert changed == {path for path in listed if not path.startswith("text.")}  # no base has that section
     with pytest.raises(UserError, match="no profile 'dirty'; choose paper, repaired or released"):

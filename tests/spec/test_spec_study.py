@@ -153,7 +153,8 @@ def test_a_study_read_at_the_last_checkpoint_has_the_same_runs_and_none_of_the_p
     last = one.at_last()
     assert (last.name, last.title, last.claims) == ("mocose-x@last", "Table X at the last checkpoint", ())
     assert [(last.metric_of(cell).task, last.metric_of(cell).checkpoint, cell.published) for cell in last.cells] == [
-        ("avg", "last", None), ("A", "last", None)
+        ("avg", "last", None),
+        ("A", "last", None),
     ]
     assert [sample(last, place) for place in (0, 1)] == [sample(one, place) for place in (0, 1)]
     other = Cell(labels=("b",), changes={}, metric=Metric(task="avg", title="Average", quantity="spearman_mean"))

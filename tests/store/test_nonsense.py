@@ -213,5 +213,3 @@ def test_a_slot_folder_that_is_a_link_is_refused(tmp_path, monkeypatch):
     (tmp_path / f"run-study-slots-{os.getuid()}").symlink_to(tmp_path / "mine")
     with pytest.raises(UserError, match="is a link or belongs to another user"):
         locks.slot_folder()
-
-

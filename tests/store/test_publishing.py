@@ -12,7 +12,10 @@ from core.store.store import Store
 from studies import find
 
 CONFIGS = [config_of(find("mocose-table3"), cell.labels, 0, scale=MINI) for cell in find("mocose-table3").cells]
-NOTHING, SUPPORTED = Entry(outcome="undecided", look=0, n=0, p=(1.0, 1.0, 1.0)), Entry(outcome="supported", look=2, n=5, p=(0.001, 1.0, 1.0))
+NOTHING, SUPPORTED = (
+    Entry(outcome="undecided", look=0, n=0, p=(1.0, 1.0, 1.0)),
+    Entry(outcome="supported", look=2, n=5, p=(0.001, 1.0, 1.0)),
+)
 LATER = Entry(outcome="undecided", look=3, n=8, p=(0.2, 0.9, 0.4))
 
 
@@ -88,7 +91,9 @@ def test_a_published_verdict_stays_and_so_does_what_was_found_with_more_seeds(tm
 def test_other_claims_are_another_experiment_and_take_the_place_of_the_old(tmp_path):
     own, published = places(tmp_path)
     published.write(ledger(K1=SUPPORTED))
-    mine = Ledger(study="mocose-one", registered={"J": 3}, cells={"a": "0" * 16}, claims={"K1": NOTHING}, batch=Batch(claim="K1", n=3, runs=("x",)))
+    mine = Ledger(
+        study="mocose-one", registered={"J": 3}, cells={"a": "0" * 16}, claims={"K1": NOTHING}, batch=Batch(claim="K1", n=3, runs=("x",))
+    )
     own.write(mine)
     own.publish("mocose-one", tmp_path / "results" / "published")
     assert read(published, {"J": 3}) == mine

@@ -199,7 +199,9 @@ def test_a_full_disk_leaves_nothing_torn(store):
         "try: Store(Path(sys.argv[1]), None).save(CONFIG, made_result(CONFIG))\n"
         "except UserError as error: print(error); sys.exit(7)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, store.root, Path(__file__).parent, SUPPORT, ROOT], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, store.root, Path(__file__).parent, SUPPORT, ROOT], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 7 and "could not be written" in done.stdout, done.stderr
     assert path(store).read_bytes() == before
     assert [p.name for p in (store.root / "runs").iterdir()] == [f"{RUN}.parquet"]

@@ -113,7 +113,9 @@ def test_what_a_study_may_name_is_what_runs_leave_and_the_report_derives():
     left = {(row["checkpoint"], row["task"], row["metric"]) for run in rows for row in run}
     assert {checkpoint for checkpoint, _, _ in left} < set(CHECKPOINTS)
     assert {task.removesuffix(" train").removesuffix(" dev") for _, task, _ in left} - SETS <= set(TASKS) | {"DEV"}
-    assert all(QUANTITIES.fullmatch(name) for name in (*(metric for _, _, metric in left), *DERIVED, *CURVE, *UNITS, "spectrum_50", "singular_9"))
+    assert all(
+        QUANTITIES.fullmatch(name) for name in (*(metric for _, _, metric in left), *DERIVED, *CURVE, *UNITS, "spectrum_50", "singular_9")
+    )
     assert not any(QUANTITIES.fullmatch(name) for name in ("", "pearson", "spearman_", "singular_value_", "curve_first"))
 
 

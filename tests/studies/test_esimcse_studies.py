@@ -145,8 +145,10 @@ def test_settings_of_the_backbones():
 
     paper = {name: settings("ESimCSE", name) for name in BY_NAME["table4"].axis("backbone").labels}
     assert paper == {
-        "BERT-base": (3e-5, 64, 0.1, 0.1, 0.32, 160, 0.995), "BERT-large": (1e-5, 64, 0.15, 0.15, 0.32, 160, 0.995),
-        "RoBERTa-base": (1e-5, 64, 0.1, 0.1, 0.32, 160, 0.995), "RoBERTa-large": (1e-5, 64, 0.15, 0.15, 0.32, 160, 0.995),
+        "BERT-base": (3e-5, 64, 0.1, 0.1, 0.32, 160, 0.995),
+        "BERT-large": (1e-5, 64, 0.15, 0.15, 0.32, 160, 0.995),
+        "RoBERTa-base": (1e-5, 64, 0.1, 0.1, 0.32, 160, 0.995),
+        "RoBERTa-large": (1e-5, 64, 0.15, 0.15, 0.32, 160, 0.995),
     }
     for profile in ("repaired", "released"):  # as the script
         assert settings("ESimCSE", "BERT-base", profile) == (3e-5, 64, 0.1, 0.1, 0.32, 160, 0.995)
@@ -189,7 +191,9 @@ def test_entries_by_test_set_read_their_own_set(name):
 def test_claims_about_english_sets_are_left_out_where_the_sets_are_made_up():
     kept = {key: [claim.key for claim in BY_NAME[key].at(DEMO).claims] for key in ("table1", "table5", "table7")}
     assert kept == {
-        "table1": ["E1.1"], "table5": ["E5.1", "E5.1 (BERT-base)", "E5.3", "E5.4", "E5.5", "E5.6"], "table7": ["E7.1", "E7.2", "E7.3"],
+        "table1": ["E1.1"],
+        "table5": ["E5.1", "E5.1 (BERT-base)", "E5.3", "E5.4", "E5.5", "E5.6"],
+        "table7": ["E7.1", "E7.2", "E7.3"],
     }
 
 
@@ -233,12 +237,17 @@ def _spare(claim) -> bool:
 
 
 def test_gains_are_the_printed_ones():
-    for name, pairs in (("table4", zip(("E4.2", "E4.3", "E4.4", "E4.5"), BACKBONES, strict=True)), ("table5", zip(("E5.3", "E5.4", "E5.5", "E5.6"), BACKBONES, strict=True))):
+    for name, pairs in (
+        ("table4", zip(("E4.2", "E4.3", "E4.4", "E4.5"), BACKBONES, strict=True)),
+        ("table5", zip(("E5.3", "E5.4", "E5.5", "E5.6"), BACKBONES, strict=True)),
+    ):
         claims = {claim.key: claim for claim in BY_NAME[name].claims}
         for key, backbone in pairs:
-            rows = [("ESimCSE", backbone), ("unsup-SimCSE", backbone)] if name == "table4" else [
-                (f"ESimCSE-{backbone}", "avg"), (f"unsup-SimCSE-{backbone}", "avg")
-            ]
+            rows = (
+                [("ESimCSE", backbone), ("unsup-SimCSE", backbone)]
+                if name == "table4"
+                else [(f"ESimCSE-{backbone}", "avg"), (f"unsup-SimCSE-{backbone}", "avg")]
+            )
             gain = printed(name)[rows[0]] - printed(name)[rows[1]]
             low, high = claims[key].predicate.contrasts()
             assert (low.above, -high.above) == pytest.approx((gain / 2, gain * 1.5)) and f"{gain:.2f}" in claims[key].text
@@ -252,5 +261,9 @@ def test_the_evaluator_of_these_tests():
     values = {("a", "x"): 1.0, ("a", "y"): 3.0, ("b", "x"): 1.5, ("b", "y"): None}
     mean_of_a = Contrast((Term(1.0, ("a", None)),), 1.9)  # (1 + 3) / 2 = 2
     step = greater(("b", "x"), ("a", "x"), 0.5)  # 1.5 - 1 is not above 0.5
-    assert (holds_as_printed(mean_of_a, values), holds_as_printed(step, values), holds_as_printed(above(("b", None), 0.0), values)) == (True, False, None)
+    assert (holds_as_printed(mean_of_a, values), holds_as_printed(step, values), holds_as_printed(above(("b", None), 0.0), values)) == (
+        True,
+        False,
+        None,
+    )
     assert [holds_as_printed(Joined((mean_of_a, step), needed), values) for needed in (1, 2)] == [True, False]

@@ -1,6 +1,5 @@
 """MoCoSE's studies against the printed numbers: every number is the reference's, and claims are judged on them as they say."""
 
-
 import pytest
 from mocose_cells import MOCOSE, config, printed
 from printed import printed_rows
@@ -62,8 +61,10 @@ def test_tables_1_and_2_print_the_reference_and_nothing_else(name):
 def test_figures_2_and_3_print_what_was_read_off_figure_3(name):
     rows = {(r["batch_size"], f"{float(r['mtd']):g}", r["metric"]): float(r["value"]) for r in reference("fig3_digitised")}
     means = {key[:2]: value for key, value in rows.items() if key[2] == "mean_of_3_runs"}
-    settings = {(r["batch_size"], f"{float(r['mtd']):g}"): (float(r["ema_decay_inferred"]), int(r["queue_size_inferred"]))
-                for r in reference("fig3_digitised")}
+    settings = {
+        (r["batch_size"], f"{float(r['mtd']):g}"): (float(r["ema_decay_inferred"]), int(r["queue_size_inferred"]))
+        for r in reference("fig3_digitised")
+    }
     simcse = {("64", "SimCSE"): 76.25} if name == "figure2" else {}
     assert printed(MOCOSE[name]) == means | simcse
     for cell in MOCOSE[name].cells:
@@ -106,19 +107,24 @@ def test_figure_12_has_a_cell_that_table_7_lacks():
 
 def test_figures_4_5_6_and_7_and_the_slides_print_the_reference():
     measures = {
-        "align_positive_pairs": "alignment, by batches", "align_all_pairs": "alignment of all pairs, by batches",
+        "align_positive_pairs": "alignment, by batches",
+        "align_all_pairs": "alignment of all pairs, by batches",
         "uniformity_all_pairs_first_sentences": "uniformity, by batches",
     }
     assert printed(MOCOSE["figure4"]) == {
         (measures[r["metric"]], f"{float(r['mtd']):g}"): float(r["value"])
-        for r in reference("notebook_align_uniform") if r["metric"] in measures
+        for r in reference("notebook_align_uniform")
+        if r["metric"] in measures
     }
     curves = [[float(r["value"]) for r in reference(f"fig{number}_digitised")] for number in (5, 6)]
     late = [curve[-len(curve) // 3 :] for curve in curves]
     wanted = {
-        ("no predictor, η = 0", "start"): curves[0][0], ("no predictor, η = 0", "best later"): max(curves[0][1:]),
-        ("no predictor, η = 0", "last"): curves[0][-1], ("no predictor, η = 0", "late range"): max(late[0]) - min(late[0]),
-        ("predictor, η = 0", "best later"): max(curves[1]), ("predictor, η = 0", "last"): curves[1][-1],
+        ("no predictor, η = 0", "start"): curves[0][0],
+        ("no predictor, η = 0", "best later"): max(curves[0][1:]),
+        ("no predictor, η = 0", "last"): curves[0][-1],
+        ("no predictor, η = 0", "late range"): max(late[0]) - min(late[0]),
+        ("predictor, η = 0", "best later"): max(curves[1]),
+        ("predictor, η = 0", "last"): curves[1][-1],
         ("predictor, η = 0", "late range"): max(late[1]) - min(late[1]),
     }
     assert printed(MOCOSE["figure5"]) == pytest.approx(wanted)

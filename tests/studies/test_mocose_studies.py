@@ -1,6 +1,5 @@
 """MoCoSE's studies: every cell is a valid run with the paper's settings, and what is the same setting is the same run."""
 
-
 import pytest
 from fake_store import SOURCES
 from mocose_cells import MOCOSE, PLACES, config

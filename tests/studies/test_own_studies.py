@@ -14,8 +14,14 @@ from core.spec.vary import read, vary
 from studies import STUDIES, find
 
 LARGE = Sources(
-    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
-    evaluation_digest="v", evaluation_name="sets",
+    corpus_digest="c",
+    corpus_rows=1_000_000,
+    corpus_name="text",
+    encoder_digest="e",
+    encoder_hidden=768,
+    encoder_name="bert",
+    evaluation_digest="v",
+    evaluation_name="sets",
 )
 OWN = [study for study in STUDIES if study.paper == "ours"]
 LISTS = [find("deviations"), find("deviations-esimcse")]
@@ -88,7 +94,11 @@ def test_the_profile_moves_the_seed_alone(study):
 
 @pytest.mark.parametrize("study, table, labels", [(LISTS[0], "table7", ("quarter", "512")), (LISTS[1], "esimcse-table11", ("2.5",))])
 def test_the_list_has_the_profiles_themselves(study, table, labels):
-    rows = {"paper": "paper", "repaired": "repaired" if study.method == "mocose" else "D62 at most 10 (repaired)", "released": "all that the code does"}
+    rows = {
+        "paper": "paper",
+        "repaired": "repaired" if study.method == "mocose" else "D62 at most 10 (repaired)",
+        "released": "all that the code does",
+    }
     for profile, row in rows.items():
         assert run_id(run_of(study, row, profile=profile)) == run_id(run_of(find(table), *labels, profile=profile))
 
@@ -96,7 +106,9 @@ def test_the_list_has_the_profiles_themselves(study, table, labels):
 @pytest.mark.parametrize("method", ["mocose", "esimcse"])
 def test_deviating_is_every_side_of_every_change(method):
     sides = deviating(method)
-    listed = {path for path in (*methods.method(method).repaired, *methods.method(method).released) if not path.startswith("text.")} - {"seed.data"}
+    listed = {path for path in (*methods.method(method).repaired, *methods.method(method).released) if not path.startswith("text.")} - {
+        "seed.data"
+    }
     assert tuple(sides) == PROFILES and all(set(side) == listed for side in sides.values())
     assert {path for path in listed if sides["paper"][path] != sides["repaired"][path]} == set(methods.method(method).repaired)
     assert not [path for path in methods.method(method).released if path in listed and sides["repaired"][path] == sides["released"][path]]
@@ -104,8 +116,11 @@ def test_deviating_is_every_side_of_every_change(method):
 
 SCHEDULE, STALE = {"ema.schedule", "ema.end", "ema.total_updates"}, {"fgsm.gradient", "fgsm.views"}
 NEEDS = {
-    **{path: SCHEDULE | {"ema.start"} for path in SCHEDULE}, **{path: STALE for path in STALE},
-    "target.freeze_projection": {"target.stop_gradient"}, "select.metric": {"select.score"}, "select.score": {"select.metric"},
+    **{path: SCHEDULE | {"ema.start"} for path in SCHEDULE},
+    **{path: STALE for path in STALE},
+    "target.freeze_projection": {"target.stop_gradient"},
+    "select.metric": {"select.score"},
+    "select.score": {"select.metric"},
 }
 
 

@@ -25,9 +25,7 @@ def letters(text: str) -> str:
 
 def stands_in(quote: str, text: str) -> bool:
     """Whether the quotation is in the text, whole or cut in two by a page."""
-    return quote in text or any(
-        quote[:at] in text and quote[at:] in text for at in range(PIECE, len(quote) - PIECE + 1)
-    )
+    return quote in text or any(quote[:at] in text and quote[at:] in text for at in range(PIECE, len(quote) - PIECE + 1))
 
 
 @pytest.mark.parametrize("study, claim", CLAIMS, ids=IDS)

@@ -91,7 +91,9 @@ def runs(name: str, *keys: str) -> dict[tuple[str, ...], list[float]]:
 
 def test_runs_read_off_the_figures_average_to_the_printed_tables():
     wide = {(row["predictor_dim"],): float(row["value"]) for row in printed_rows("mocose_table6a")}
-    assert {cell: statistics.mean(values) for cell, values in runs("mocose_fig10_digitised", "predictor_dim").items()} == pytest.approx(wide, abs=0.06)
+    assert {cell: statistics.mean(values) for cell, values in runs("mocose_fig10_digitised", "predictor_dim").items()} == pytest.approx(
+        wide, abs=0.06
+    )
     queues = {(row["queue_size"], row["init_size"]): float(row["value"]) for row in printed_rows("mocose_table7")}
     found = runs("mocose_fig12_digitised", "queue_size", "init_size")
     assert set(found) - set(queues) == {("4096", "128")} and set(queues) <= set(found)

@@ -17,8 +17,15 @@ from studies import STUDIES, find
 
 BY_NAME = {study.name: study for study in STUDIES}
 LARGE = Sources(
-    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
-    evaluation_digest="v", evaluation_name="sets", transfer_digest="t",
+    corpus_digest="c",
+    corpus_rows=1_000_000,
+    corpus_name="text",
+    encoder_digest="e",
+    encoder_hidden=768,
+    encoder_name="bert",
+    evaluation_digest="v",
+    evaluation_name="sets",
+    transfer_digest="t",
 )
 
 
@@ -45,7 +52,9 @@ def test_a_study_is_data_over_spec_and_settings_and_short(path):
     assert len(text.splitlines()) <= 150  # of which claims, in the paper's words, take the most
 
 
-@pytest.mark.parametrize("name, full", [("table7", "mocose-table7"), ("mocose-table3", "mocose-table3"), ("esimcse-table11", "esimcse-table11")])
+@pytest.mark.parametrize(
+    "name, full", [("table7", "mocose-table7"), ("mocose-table3", "mocose-table3"), ("esimcse-table11", "esimcse-table11")]
+)
 def test_studies_are_found_by_name_and_mocose_by_its_short_name(name, full):
     assert find(name).name == full
 
@@ -166,7 +175,9 @@ def test_transfer_tasks_as_a_setting_change_what_the_run_is_evaluated_on():
 
 def test_a_variant_has_no_rows_for_what_the_paper_copied():
     study = find("table1")
-    sample = study.config(next(c for c in study.cells if c.encoder == "bert-base" and not c.copied), profile="paper", scale=DEMO, sources=SOURCES, seed=0)
+    sample = study.config(
+        next(c for c in study.cells if c.encoder == "bert-base" and not c.copied), profile="paper", scale=DEMO, sources=SOURCES, seed=0
+    )
     varied = study.with_settings(("train.steps=8",), sample)
     assert "GloVe (avg.)" in study.axis(study.rows).labels and "GloVe (avg.)" not in varied.axis(varied.rows).labels
     assert {cell.labels[0] for cell in varied.cells} == set(varied.axis(varied.rows).labels)

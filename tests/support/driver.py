@@ -42,6 +42,8 @@ if os.environ.get("KNOWN_STUDIES"):
     def by_name(name: str):
         """The study of that name among the made-up ones."""
         return next(study for study in chosen if study.name == name)
+
+
 if os.environ.get("REFERENCE_CELL"):  # one cell a study, for tests that train in earnest
     chosen = tuple(
         replace(s, cells=tuple(c for c in s.cells if c.labels == s.reference), claims=()) for s in chosen if s.reference is not None
@@ -57,7 +59,12 @@ sys.exit(
     run_study.main(
         sys.argv[1:],
         run_study.Surroundings(
-            studies=chosen, find=find, faults=found.faults, check=found.check, job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"), warm=(),
+            studies=chosen,
+            find=find,
+            faults=found.faults,
+            check=found.check,
+            job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
+            warm=(),
             home=Path(os.environ["FAKE_HOME"]),
         ),
     )

@@ -12,8 +12,15 @@ from core.spec.identity import run_id
 from core.spec.scale import DEMO, Scale, Sources
 
 SOURCES = Sources(
-    corpus_digest="c" * 8, corpus_rows=40_000, corpus_name="demo text", encoder_digest="e" * 8, encoder_hidden=128,
-    encoder_name="demo_bert 2x128", evaluation_digest="v" * 8, evaluation_name="demo pairs", transfer_digest="t" * 8,
+    corpus_digest="c" * 8,
+    corpus_rows=40_000,
+    corpus_name="demo text",
+    encoder_digest="e" * 8,
+    encoder_hidden=128,
+    encoder_name="demo_bert 2x128",
+    evaluation_digest="v" * 8,
+    evaluation_name="demo pairs",
+    transfer_digest="t" * 8,
     encoder_masked_words=True,
 )
 

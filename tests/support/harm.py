@@ -81,6 +81,7 @@ def harm_files(place: Path, expected: dict[str, bytes], count: int, seed: int, e
 
 def check_harmed(desk: Desk, kind: str, before: dict[str, bytes], expected: dict[str, bytes], command: Do, contents: Contents) -> None:
     """After harm: no wrong number is read, every wrong file is named and set aside, and one command makes it good."""
+
     def now(path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None
 
@@ -122,7 +123,11 @@ def restore(desk: Desk, name: str, read, expected: dict[str, bytes]) -> None:
         path.unlink()
     path.write_bytes(expected[name])
     sound = desk.store.load(path.stem) if name.startswith("runs") else desk.store.load_pairs(path.stem)
-    same = read.equals(sound) if not name.startswith("runs") else (
-        read.rows.equals(sound.rows) and (read.config, read.status, read.provenance) == (sound.config, sound.status, sound.provenance)
+    same = (
+        read.equals(sound)
+        if not name.startswith("runs")
+        else (
+            read.rows.equals(sound.rows) and (read.config, read.status, read.provenance) == (sound.config, sound.status, sound.provenance)
+        )
     )
     assert same, f"{name} was read wrongly"

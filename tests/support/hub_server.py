@@ -79,7 +79,10 @@ def handler(hub: Hub):
             headers = {} if hub.fault == "no commit" else {"X-Repo-Commit": hub.commit}
             if name not in hub.lfs:
                 return self.content(content, with_body, {**headers, "ETag": f'"{git_id(content)}"'})
-            headers |= {"X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Linked-Size": str(len(content)) if hub.fault != "huge" else "9000000000000"}
+            headers |= {
+                "X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"',
+                "X-Linked-Size": str(len(content)) if hub.fault != "huge" else "9000000000000",
+            }
             return self.empty(302, {**headers, "Location": f"{hub.cdn}/cdn/{place}/{name}"})
 
         def content(self, content: bytes, with_body: bool, headers: dict[str, str] | None = None):

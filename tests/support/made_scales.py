@@ -3,14 +3,40 @@
 from core.spec.scale import Scale, Sources
 
 SOURCES = Sources(
-    corpus_digest="corpus", corpus_rows=40_000, corpus_name="text", encoder_digest="encoder", encoder_hidden=128,
-    encoder_name="bert", evaluation_digest="pairs", evaluation_name="sets",
+    corpus_digest="corpus",
+    corpus_rows=40_000,
+    corpus_name="text",
+    encoder_digest="encoder",
+    encoder_hidden=128,
+    encoder_name="bert",
+    evaluation_digest="pairs",
+    evaluation_name="sets",
 )
 SMALL = Scale(
-    name="small", seeds=3, steps=300, checks=10, batch_size=64, learning_rate=3e-4, warmup_fraction=0.1, precision="fp32",
-    dev="DEV", tests=("A", "B"), probes=(), watermark=None,
+    name="small",
+    seeds=3,
+    steps=300,
+    checks=10,
+    batch_size=64,
+    learning_rate=3e-4,
+    warmup_fraction=0.1,
+    precision="fp32",
+    dev="DEV",
+    tests=("A", "B"),
+    probes=(),
+    watermark=None,
 )
 FULL = Scale(
-    name="full", seeds=5, steps=None, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0, precision=None,
-    dev="DEV", tests=("A", "B"), probes=(), watermark=None,
+    name="full",
+    seeds=5,
+    steps=None,
+    checks=None,
+    batch_size=64,
+    learning_rate=None,
+    warmup_fraction=0.0,
+    precision=None,
+    dev="DEV",
+    tests=("A", "B"),
+    probes=(),
+    watermark=None,
 )

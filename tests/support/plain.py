@@ -18,8 +18,11 @@ class PlainMoCoSE:
         self.pooler = torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN)
         self.pooler.load_state_dict(bert.pooler.dense.state_dict())
         self.projection = [torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN), torch.nn.LayerNorm(tiny.HIDDEN, 1e-12)]
-        self.predictor = [torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN), torch.nn.LayerNorm(tiny.HIDDEN, 1e-12),
-                          torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN)]
+        self.predictor = [
+            torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN),
+            torch.nn.LayerNorm(tiny.HIDDEN, 1e-12),
+            torch.nn.Linear(tiny.HIDDEN, tiny.HIDDEN),
+        ]
         for module, state in zip(self.projection + self.predictor, weights, strict=True):
             module.load_state_dict(state)
         self.target_layers = copy.deepcopy(bert.encoder)
@@ -85,6 +88,7 @@ def run_layers(encoder, x, bias):
 
 def plain_esimcse_step(bert, momentum_bert, head, first, second, queue, decay):
     """Loss of one ESimCSE step, studies/reference/methods.md: encode, move the momentum weights, contrast; then what is pushed."""
+
     def cls(model, arrays):
         ids, mask = tiny.padded(arrays, max(map(len, arrays)))
         return model(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]

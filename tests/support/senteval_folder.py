@@ -15,7 +15,9 @@ def build(root: Path) -> Path:
             gold.write_text("".join(f"{score(i)}\n" for i in range(count)))
     for split, (file, count) in STSB_SPLITS.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
-        (root / file).write_text("".join(f"g\tf\ty\t{i}\t{score(i)}\t{split} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count)))
+        (root / file).write_text(
+            "".join(f"g\tf\ty\t{i}\t{score(i)}\t{split} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count))
+        )
     for split, (file, count) in SICK_SPLITS.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         rows = "".join(f"{i}\t{split} A {i} {words(i)}\tB {i} {words(3 * i)}\t{score(i)}\tNEUTRAL\r\n" for i in range(count))

@@ -107,7 +107,9 @@ def processes(desk: Desk) -> tuple[list[int], list[int]]:
     return nurseries, children
 
 
-def kill_storm(folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9, command: Command = FAST) -> Figures:
+def kill_storm(
+    folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9, command: Command = FAST
+) -> Figures:
     """Tables under fire until so many processes were killed; every table is brought to its end, which must be `expected`."""
     rng, figures, end, seeds = random.Random(seed), Figures(), time.monotonic() + seconds, len(expected) // (10 if command.real else 40)
     while sum(figures.kills.values()) < kills and time.monotonic() < end:
@@ -213,6 +215,7 @@ def alias(desk: Desk) -> Path:
 
 def corrupt_storm(place: Path, expected: dict[str, bytes], count: int, seed: int = 0, each: int = 10) -> Counter:
     """Harm `count` stored files, `each` before every command; each harmed one is named, set aside and trained again."""
+
     def command(desk: Desk):
         return desk.do(STUDY, "--seeds", "1", "--jobs", "3", **JOB)
 
@@ -236,7 +239,9 @@ def main() -> None:
                 expected = undisturbed(Path(place) / "quiet", 3, command)
                 kill_storm(Path(place), expected, given.kills, given.seed, given.seconds, command)
             case "drivers":
-                print(f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), undisturbed(Path(place) / 'quiet', 3), given.count)}")
+                print(
+                    f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), undisturbed(Path(place) / 'quiet', 3), given.count)}"
+                )
             case "corrupt":
                 harmed = corrupt_storm(Path(place), undisturbed(Path(place) / "quiet", 1), given.count, given.seed, each=20)
                 print(f"{sum(harmed.values())} files harmed, none read wrongly, none lost: {dict(sorted(harmed.items()))}")

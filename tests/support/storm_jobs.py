@@ -114,5 +114,3 @@ def real(config, execution, progress) -> Result:
 
         job.load_encoder = constant
     return job.run(config, execution, progress)
-
-

@@ -14,18 +14,36 @@ HIDDEN = 16
 
 def bert(seed=0):
     torch.manual_seed(seed)
-    return BertModel(BertConfig(
-        vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=40, initializer_range=0.3, attn_implementation="eager",
-    )).eval()
+    return BertModel(
+        BertConfig(
+            vocab_size=50,
+            hidden_size=HIDDEN,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=40,
+            initializer_range=0.3,
+            attn_implementation="eager",
+        )
+    ).eval()
 
 
 def roberta(seed=0):
     torch.manual_seed(seed)
-    return RobertaModel(RobertaConfig(
-        vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=42, initializer_range=0.3, pad_token_id=1, type_vocab_size=1, attn_implementation="eager",
-    )).eval()
+    return RobertaModel(
+        RobertaConfig(
+            vocab_size=50,
+            hidden_size=HIDDEN,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=42,
+            initializer_range=0.3,
+            pad_token_id=1,
+            type_vocab_size=1,
+            attn_implementation="eager",
+        )
+    ).eval()
 
 
 def encoder(model, dropout=0.0, attention_dropout=0.0, attention="eager"):
@@ -36,8 +54,7 @@ def sentences(count, seed=0, shortest=3, longest=9):
     """Random token-id arrays, first and last token special."""
     draw = np.random.default_rng(seed)
     return [
-        np.concatenate([[2], draw.integers(5, 50, draw.integers(shortest, longest + 1) - 2), [3]]).astype(np.int32)
-        for _ in range(count)
+        np.concatenate([[2], draw.integers(5, 50, draw.integers(shortest, longest + 1) - 2), [3]]).astype(np.int32) for _ in range(count)
     ]
 
 
@@ -53,8 +70,16 @@ def padded(arrays, width, pad=0):
 def config(method, profile="repaired", **changes):
     """A tiny run of a method. Double underscores in the keywords stand for dots."""
     small = {
-        "data.digest": "d", "encoder.digest": "e", "eval.digest": "v", "train.batch_size": 4, "train.steps": 6, "data.rows": 100,
-        "data.max_length": 10, "encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0, "train.precision": "fp32",
+        "data.digest": "d",
+        "encoder.digest": "e",
+        "eval.digest": "v",
+        "train.batch_size": 4,
+        "train.steps": 6,
+        "data.rows": 100,
+        "data.max_length": 10,
+        "encoder.hidden_dropout": 0.0,
+        "encoder.attention_dropout": 0.0,
+        "train.precision": "fp32",
         "train.learning_rate": 1e-3,
     }
     run = vary(base(method, profile), small)

@@ -65,8 +65,7 @@ class Layer(nn.Module):
     norm: nn.LayerNorm
     activation: Callable[[Tensor], Tensor]
 
-    def __init__(self, source: Any, *, heads: int, activation: str, hidden_dropout: float, attention_dropout: float,
-                 attention: str):
+    def __init__(self, source: Any, *, heads: int, activation: str, hidden_dropout: float, attention_dropout: float, attention: str):
         super().__init__()
         self.query, self.key, self.value = source.attention.self.query, source.attention.self.key, source.attention.self.value
         self.attention_out, self.attention_norm = source.attention.output.dense, source.attention.output.LayerNorm
@@ -98,7 +97,9 @@ class Layer(nn.Module):
         if self.attention == "sdpa" and not self.attention_dropout.active:
             query, key, value, mask = (part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype)))
             return F.scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(0, 1)
-        scores = torch.baddbmm(bias.to(query.dtype), query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1]))  # (B * heads, Q, L)
+        scores = torch.baddbmm(
+            bias.to(query.dtype), query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1])
+        )  # (B * heads, Q, L)
         return self.attention_dropout(scores.softmax(-1)) @ value
 
 
@@ -133,8 +134,7 @@ class Stack(nn.Module):
 class Encoder(nn.Module):
     """Embeddings and stack of one pretrained checkpoint. `forward` gives [CLS] of the last layer, (B, hidden)."""
 
-    def __init__(self, embeddings: Embeddings, stack: Stack, pooler: nn.Linear | None, hidden: int, norm_eps: float,
-                 max_positions: int):
+    def __init__(self, embeddings: Embeddings, stack: Stack, pooler: nn.Linear | None, hidden: int, norm_eps: float, max_positions: int):
         super().__init__()
         self.embeddings, self.stack = embeddings, stack
         self.hidden, self.norm_eps, self.max_positions = hidden, norm_eps, max_positions
@@ -153,8 +153,14 @@ def from_pretrained(model: Any, *, hidden_dropout: float, attention_dropout: flo
     config = model.config
     offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
     layers = [
-        Layer(source, heads=config.num_attention_heads, activation=config.hidden_act, hidden_dropout=hidden_dropout,
-              attention_dropout=attention_dropout, attention=attention)
+        Layer(
+            source,
+            heads=config.num_attention_heads,
+            activation=config.hidden_act,
+            hidden_dropout=hidden_dropout,
+            attention_dropout=attention_dropout,
+            attention=attention,
+        )
         for source in model.encoder.layer
     ]
     pooler = getattr(model, "pooler", None)

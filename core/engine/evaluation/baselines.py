@@ -125,7 +125,11 @@ def kept_rows(path: Path, wanted: Sequence[tuple[str, str, str]], make: Callable
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         kept = json.loads(content(path, MOST_BYTES))
         rows = [Row(*row) for row in kept["rows"]]
-        if kept["checksum"] == _checksum(rows) and [row[:3] for row in rows] == list(wanted) and all(row.step == 0 and type(row.value) is float for row in rows):
+        if (
+            kept["checksum"] == _checksum(rows)
+            and [row[:3] for row in rows] == list(wanted)
+            and all(row.step == 0 and type(row.value) is float for row in rows)
+        ):
             return rows
     rows = make()
     with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more

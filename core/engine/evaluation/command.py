@@ -202,8 +202,13 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="folder with config.json, model.safetensors and a tokenizer")
     parser.add_argument("--pooling", choices=POOLINGS, help="how tokens become one vector (default: as the folder says, else cls)")
-    parser.add_argument("--first-layer", type=int, choices=(0, 1), default=1,
-                        help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)")
+    parser.add_argument(
+        "--first-layer",
+        type=int,
+        choices=(0, 1),
+        default=1,
+        help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)",
+    )
     parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
     parser.add_argument("--scale", choices=("demo", "mini", "paper"), default="paper", help="demo scores on the generated pairs")
     parser.add_argument("--transfer", action="store_true", help="also the transfer tasks (minutes), or the demo's own")

@@ -26,7 +26,15 @@ ARCHITECTURES = frozenset(
     {"bert", "roberta", "distilbert", "electra", "mpnet", "albert", "camembert", "xlm-roberta", "ernie", "deberta", "deberta-v2"}
 )
 # What of a configuration counts parts of the model.
-COUNTS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size", "max_position_embeddings", "type_vocab_size")
+COUNTS = (
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "vocab_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _SAFE = ("model.safetensors", "model.safetensors.index.json")
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "spm.model")
@@ -74,7 +82,10 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
         raise UserError(f"The tokenizer in {folder} cannot be read ({_first_line(error)}); copy it there again.") from error
     try:
         model, info = AutoModel.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True,
+            folder,
+            local_files_only=True,
+            dtype=torch.float32,
+            output_loading_info=True,
             use_safetensors=any((folder / name).is_file() for name in _SAFE),
         )
     except Exception as error:
@@ -84,7 +95,11 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
 
 
 def sentence_vectors(
-    checkpoint: Checkpoint, sentences: Sequence[str], pooling: Pooling, first_layer: int = 1, told: Callable[[int], None] = lambda done: None
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    pooling: Pooling,
+    first_layer: int = 1,
+    told: Callable[[int], None] = lambda done: None,
 ) -> np.ndarray:
     """The sentences' vectors, (sentences, hidden) float32, in the order given.
 

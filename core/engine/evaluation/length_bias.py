@@ -23,8 +23,7 @@ def length_gap_rows(pairs: Sequence[PairBlock], dev: str, step: int) -> list[Row
     for task in dict.fromkeys(block.task for block in pairs):
         blocks = [block for block in pairs if block.task == task]
         gold, cosine, words_a, words_b = (
-            np.concatenate([np.asarray(getattr(block, name)) for block in blocks])
-            for name in ("gold", "cosine", "words_a", "words_b")
+            np.concatenate([np.asarray(getattr(block, name)) for block in blocks]) for name in ("gold", "cosine", "words_a", "words_b")
         )  # (pairs,) each
         close = np.abs(words_a - words_b) <= GAP
         for metric, group in (("spearman_gap_le3", close), ("spearman_gap_gt3", ~close)):

@@ -61,7 +61,8 @@ class Probing:
     def _vectors(self, model: torch.nn.Module, sentences: Sequence[str]) -> np.ndarray:
         """(sentences, dim) float32. The sentences are always the same, so their token table is kept under the data's name."""
         table = cached_table(
-            Path(self.execution.cache_dir), ["transfer", self.config.eval.digest, self.max_length, self.config.encoder.digest],
+            Path(self.execution.cache_dir),
+            ["transfer", self.config.eval.digest, self.max_length, self.config.encoder.digest],
             lambda: tokenise(self.tokenizer, sentences, self.max_length),
         )
         return table_vectors(model, table, np.arange(len(sentences)), self.device)

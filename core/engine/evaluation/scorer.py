@@ -17,8 +17,16 @@ from core.engine.tokens import TokenTable
 class Scorer:
     """Development check and final evaluation of one run's model, by test-set names of its scale."""
 
-    def __init__(self, sets: dict[str, StsSet], dev: str, tests: Sequence[str], geometry_of: Sequence[StsSet],
-                 sentences: Sequence[str], table: TokenTable, device: torch.device):
+    def __init__(
+        self,
+        sets: dict[str, StsSet],
+        dev: str,
+        tests: Sequence[str],
+        geometry_of: Sequence[StsSet],
+        sentences: Sequence[str],
+        table: TokenTable,
+        device: torch.device,
+    ):
         self.sets, self.dev, self.tests, self.geometry_of = sets, dev, tuple(tests), tuple(geometry_of)
         self.names = (*self.tests, dev)
         self.index = {text: i for i, text in enumerate(sentences)}

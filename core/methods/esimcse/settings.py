@@ -65,10 +65,14 @@ PAPER = ESimCSERun(
     **SHARED,
     queue=MomentumQueue(size=160),  # 5.4 "2.5 times the batch size"; original sentences: guess (D70)
     momentum=Momentum(  # 4.2 "λ = 0.995"; 3.2 "moving-average of its parameters" (D60); head and moment: guess (D68, D69)
-        lambda_=0.995, init="pretrained_copy", dropout="off",  # 1 "turn off dropout when using the momentum encoder" (D68)
+        lambda_=0.995,
+        init="pretrained_copy",
+        dropout="off",  # 1 "turn off dropout when using the momentum encoder" (D68)
     ),
     dup=Repetition(  # 5.2 "when dup_rate = 0.32"; special tokens, cut and redrawing: guess (D62, D63, D64)
-        rate=0.32, unit="subword", range="paper",  # eq. 4 (D61)
+        rate=0.32,
+        unit="subword",
+        range="paper",  # eq. 4 (D61)
         cap=None,  # eq. 4 has no other upper end (D62)
     ),
 )

@@ -224,8 +224,11 @@ class MoCoSE(Contrastive):
         cls = self.encoder.stack(self.encoder.embeddings.finish(words, positions), batch)
         query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
         return info_nce(
-            query, keys, negatives,
-            temperature=self.config.loss.temperature, in_batch_negatives=self.config.loss.in_batch_negatives,
+            query,
+            keys,
+            negatives,
+            temperature=self.config.loss.temperature,
+            in_batch_negatives=self.config.loss.in_batch_negatives,
         )
 
     def _followed_embeddings(self) -> Embeddings:
@@ -283,6 +286,7 @@ class MoCoSE(Contrastive):
         for name in GENERATORS:
             getattr(self, name).set_state(state[name].cpu())
         self.updates, self.changed_share = state["updates"], state["changed_share"]
+
 
 class Views(contrastive.Views):
     """Each batch once, for the model makes its views itself, and beside it what the target branch reads where it has a text of its own."""

@@ -75,9 +75,7 @@ class NegativeQueue(Section):
             raise UserError(f"queue.init_size is {self.init_size}, but it must lie between 0 and queue.size={self.size}.")
         for start, stop in self.slice or ():
             if not 0 <= start < stop <= self.size:
-                raise UserError(
-                    f"queue.slice {start}-{stop} does not fit a queue of {self.size}; choose 0 <= start < stop <= size."
-                )
+                raise UserError(f"queue.slice {start}-{stop} does not fit a queue of {self.size}; choose 0 <= start < stop <= size.")
         if self.slice is not None and not self.slice:
             raise UserError("queue.slice is empty; leave it none to use the whole queue.")
         if (self.negatives == "kmeans") != (self.clusters is not None):
@@ -100,9 +98,7 @@ class Target(Section):
 
     def check(self):
         if not self.freeze_projection and self.stop_gradient:
-            raise UserError(
-                "target.freeze_projection=false needs target.stop_gradient=false, since no gradient reaches it otherwise."
-            )
+            raise UserError("target.freeze_projection=false needs target.stop_gradient=false, since no gradient reaches it otherwise.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

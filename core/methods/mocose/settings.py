@@ -54,8 +54,10 @@ class MoCoSERun(RunConfig):
         if self.eval.vector is None or self.eval.head is not None:
             raise UserError("method mocose needs eval.vector and takes no eval.head.")
         if not self.loss.in_batch_negatives and self.queue.init_size == 0:
-            raise UserError("loss.in_batch_negatives=false with queue.init_size=0 leaves the first step without negatives; "
-                            "set queue.init_size to at least 1.")
+            raise UserError(
+                "loss.in_batch_negatives=false with queue.init_size=0 leaves the first step without negatives; "
+                "set queue.init_size to at least 1."
+            )
         if self.fgsm.gradient == "stale_online" and not self.data.drop_last:
             raise UserError("fgsm.gradient=stale_online needs data.drop_last=true, since a ragged batch has other slots (D20).")
         if self.text is not None and self.fgsm.gradient == "current" and self.fgsm.views == "both_same":
@@ -117,10 +119,15 @@ PAPER = MoCoSERun(
         init_size=128,  # 5.6 "the initial queue size to 128", of Table 8; elsewhere a guess (D16)
     ),
     target=Target(  # 3 "The target branch truncates the gradient" (D6, D7); dropout makes the two views (D9); embeddings (D8): guess
-        stop_gradient=True, freeze_projection=True,
+        stop_gradient=True,
+        freeze_projection=True,
     ),
     ema=EMA(  # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant (D2, D3); Algorithm 1, lines 7 and 8 (D5)
-        schedule="constant", start=0.85, end=None, total_updates=None, when="after_optimizer_step",
+        schedule="constant",
+        start=0.85,
+        end=None,
+        total_updates=None,
+        when="after_optimizer_step",
     ),
     fgsm=FGSM(  # 3 "fgsm = 5e-9"
         gradient="current",  # 3 "calculates the derivative of model with respect to the input" (D18)

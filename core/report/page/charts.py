@@ -95,14 +95,19 @@ def seeds(one: Standing) -> str:
     def x(value: float) -> float:
         return 12 + (min(max(value, low), high) - low) * scale
 
-    parts = [f'<line class="zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="38"/>', f'<text x="{min(max(x(0), 26), STRIP_WIDE - 26):.1f}" y="50" text-anchor="middle">threshold</text>']
+    parts = [
+        f'<line class="zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="38"/>',
+        f'<text x="{min(max(x(0), 26), STRIP_WIDE - 26):.1f}" y="50" text-anchor="middle">threshold</text>',
+    ]
     if np.isfinite(found.low):
         name = kind(found.outcome)
         parts.append(f'<line class="ci {name}" x1="{x(found.low):.1f}" x2="{x(found.high):.1f}" y1="30" y2="30"/>')
         for end, edge, sign in ((found.low, low, -1), (found.high, high, 1)):
             if sign * (end - edge) > 1e-9:
                 parts.append(f'<path class="{name}" d="M{x(edge) + sign * 8:.1f} 30l{-sign * 7} -4v8z"/>')
-    parts += [f'<circle class="seed" cx="{x(value):.1f}" cy="{10 + 5 * (place % 3):.0f}" r="2.6"/>' for place, value in enumerate(one.values)]
+    parts += [
+        f'<circle class="seed" cx="{x(value):.1f}" cy="{10 + 5 * (place % 3):.0f}" r="2.6"/>' for place, value in enumerate(one.values)
+    ]
     parts.append(f'<circle class="{kind(found.outcome)}" cx="{x(found.effect):.1f}" cy="30" r="4"/>')
     if found.printed_effect is not None:
         parts.append(f'<circle class="hollow" cx="{x(found.printed_effect):.1f}" cy="40" r="3.4"/>')
@@ -120,8 +125,12 @@ def cells_of(one: Standing) -> list[CellResult]:
 def curves(one: Standing) -> tuple[str, list[tuple[int, str]]]:
     """The development curves of the runs behind a claim, a hue a cell, and which hue is which; "" and nothing without curves."""
     found = [
-        (place, points) for place, cell in enumerate(cells_of(one)[:6]) for run in cell.runs if run.rows is not None
-        for points in (curve(run.rows, one.result.aggregate),) if len(points) > 1
+        (place, points)
+        for place, cell in enumerate(cells_of(one)[:6])
+        for run in cell.runs
+        if run.rows is not None
+        for points in (curve(run.rows, one.result.aggregate),)
+        if len(points) > 1
     ][:MOST_CURVES]
     if not found:
         return "", []
@@ -136,6 +145,8 @@ def curves(one: Standing) -> tuple[str, list[tuple[int, str]]]:
         f'<text x="36" y="12" text-anchor="end">{high:.0f}</text><text x="36" y="{CURVE_HIGH - 20}" text-anchor="end">{low:.0f}</text>'
         f'<text x="40" y="{CURVE_HIGH - 4}">step 0</text><text x="{CURVE_WIDE - 20}" y="{CURVE_HIGH - 4}" text-anchor="end">{steps}</text>'
     )
-    words = escape(f"Development scores along training of {len(found)} runs, from {low:.0f} to {high:.0f}; the values are in curves.csv", quote=True)
+    words = escape(
+        f"Development scores along training of {len(found)} runs, from {low:.0f} to {high:.0f}; the values are in curves.csv", quote=True
+    )
     svg = f'<svg class="curves" role="img" aria-label="{words}" viewBox="0 0 {CURVE_WIDE} {CURVE_HIGH}">{axis}{"".join(lines)}</svg>'
     return svg, list(dict.fromkeys((place, "/".join(cells_of(one)[place].cell.labels)) for place, _ in found))

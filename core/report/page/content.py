@@ -131,9 +131,7 @@ class Page:
 
 def gathered_page(studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]]) -> Page:
     """The page over these sections, by scale and profile. Scales that nobody has begun stand as not run, under the default profile."""
-    standings = {
-        (edition, one.result.study.name): _standings(one.result) for edition, found in sections.items() for one in found if found
-    }
+    standings = {(edition, one.result.study.name): _standings(one.result) for edition, found in sections.items() for one in found if found}
     editions = []
     for scale in SCALES:
         profiles = [profile for name, profile in sections if name == scale and sections[name, profile]] or [DEFAULT_PROFILE]
@@ -173,9 +171,12 @@ def _standings(result: StudyResult) -> dict[str, Standing]:
         values = readings.samples(verdict.contrast, n) if n else None
         spread = prior(verdict.contrast)
         found[verdict.claim.key] = Standing(
-            verdict=verdict, result=result, values=() if values is None else tuple(float(value) for value in values),
+            verdict=verdict,
+            result=result,
+            values=() if values is None else tuple(float(value) for value in values),
             band=None if spread is None or not verdict.n else NORMAL * spread / verdict.n**0.5,
-            in_points=_in_points(verdict, result), next=next_runs(verdict, readings),
+            in_points=_in_points(verdict, result),
+            next=next_runs(verdict, readings),
         )
     return found
 
@@ -221,9 +222,21 @@ def answer(page: Page) -> str:
 
 
 def _said(counts: Mapping[str, int]) -> str:
-    words = {"supported": "are supported", "contradicted": "are contradicted", "equivalent": "make no difference that matters",
-             "undecided": "are undecided", "not comparable": "cannot be compared there", "not run": "are not run"}
-    one = {**words, "supported": "is supported", "contradicted": "is contradicted", "equivalent": "makes no difference that matters",
-           "undecided": "is undecided", "not run": "is not run"}
+    words = {
+        "supported": "are supported",
+        "contradicted": "are contradicted",
+        "equivalent": "make no difference that matters",
+        "undecided": "are undecided",
+        "not comparable": "cannot be compared there",
+        "not run": "are not run",
+    }
+    one = {
+        **words,
+        "supported": "is supported",
+        "contradicted": "is contradicted",
+        "equivalent": "makes no difference that matters",
+        "undecided": "is undecided",
+        "not run": "is not run",
+    }
     parts = [f"{counts[outcome]} {(one if counts[outcome] == 1 else words)[outcome]}" for outcome in claims.OUTCOMES if counts.get(outcome)]
     return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] if parts else "nothing is known"

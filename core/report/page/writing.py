@@ -30,7 +30,9 @@ DEVIATION = re.compile(r"\bD\d+\b")
 CSV_FILES = ("claims.csv", "editions.csv", "seeds.csv", "curves.csv", "noise.csv", "not_tested.csv", "environment.csv")
 
 
-def page_files(page: Page, folder: Path, figures: Path, run_file: Callable[[RunResult, str], Path | None], deviations: Mapping[str, str]) -> dict[str, str]:
+def page_files(
+    page: Page, folder: Path, figures: Path, run_file: Callable[[RunResult, str], Path | None], deviations: Mapping[str, str]
+) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
     `figures` is where the figures' files lie, `run_file` the file that holds a run of a scale (None: no link), `deviations` what each D-number stands for.
@@ -41,15 +43,29 @@ def page_files(page: Page, folder: Path, figures: Path, run_file: Callable[[RunR
         return "" if path is None else Path(os.path.relpath(path, folder)).as_posix()
 
     given = {
-        "page": page, "answer": answer(page), "outcomes": claims.OUTCOMES, "link": link, "csv_files": CSV_FILES, "next_of_all": next_of_all(page),
-        "figures": Path(os.path.relpath(figures, folder)).as_posix(), "deviations": deviations, "not_tested": not_tested(page),
-        "environment": environment(page), "total": sum(len(found) for found in page.cards.values()),
+        "page": page,
+        "answer": answer(page),
+        "outcomes": claims.OUTCOMES,
+        "link": link,
+        "csv_files": CSV_FILES,
+        "next_of_all": next_of_all(page),
+        "figures": Path(os.path.relpath(figures, folder)).as_posix(),
+        "deviations": deviations,
+        "not_tested": not_tested(page),
+        "environment": environment(page),
+        "total": sum(len(found) for found in page.cards.values()),
     }
     made = _templates()
     frames = {
-        "claims.csv": claim_table(page), "editions.csv": edition_table(page), "seeds.csv": seed_table(page), "curves.csv": curve_table(page),
-        "noise.csv": pd.DataFrame([(e.scale, e.profile, said) for e in page.begun for said in e.noise], columns=["scale", "profile", "finding"]),
-        "not_tested.csv": not_tested(page), "environment.csv": environment(page),
+        "claims.csv": claim_table(page),
+        "editions.csv": edition_table(page),
+        "seeds.csv": seed_table(page),
+        "curves.csv": curve_table(page),
+        "noise.csv": pd.DataFrame(
+            [(e.scale, e.profile, said) for e in page.begun for said in e.noise], columns=["scale", "profile", "finding"]
+        ),
+        "not_tested.csv": not_tested(page),
+        "environment.csv": environment(page),
     }
     texts = {name: made.get_template(f"{name}.jinja").render(given) for name in ("index.html", "README.md")}
     return texts | {name: csv_text(frame, digits=6) for name, frame in frames.items()}
@@ -59,15 +75,36 @@ def page_files(page: Page, folder: Path, figures: Path, run_file: Callable[[RunR
 def _templates() -> jinja2.Environment:
     """Templates with everything from data escaped, unless it is one of our own charts."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.filters |= {"slug": slug, "markdown": lambda text: md(str(text))}
     made.globals |= {
-        "MARKS": claims.MARKS, "READING": claims.READING, "charts": charts, "Markup": markupsafe.Markup, "title": title, "grid": grid,
-        "marks": marks, "measured": claims.measured, "signed": claims.signed, "number": number, "reading": reading, "of_paper": of_paper,
-        "of_runs": of_runs, "label_here": label_here, "contrast_here": contrast_here, "text_here": text_here, "kind": charts.kind, "numbers_in": numbers_in,
-        "profiles_of": profiles_of, "style": (TEMPLATES / "page.css").read_text(), "script": (TEMPLATES / "page.js").read_text(), "explained": explained,
+        "MARKS": claims.MARKS,
+        "READING": claims.READING,
+        "charts": charts,
+        "Markup": markupsafe.Markup,
+        "title": title,
+        "grid": grid,
+        "marks": marks,
+        "measured": claims.measured,
+        "signed": claims.signed,
+        "number": number,
+        "reading": reading,
+        "of_paper": of_paper,
+        "of_runs": of_runs,
+        "label_here": label_here,
+        "contrast_here": contrast_here,
+        "text_here": text_here,
+        "kind": charts.kind,
+        "numbers_in": numbers_in,
+        "profiles_of": profiles_of,
+        "style": (TEMPLATES / "page.css").read_text(),
+        "script": (TEMPLATES / "page.js").read_text(),
+        "explained": explained,
     }
     return made
 
@@ -118,7 +155,12 @@ def claim_table(page: Page) -> pd.DataFrame:
     parts = []
     for edition in page.begun:
         frame = claims.claim_frame([one.result for one in edition.sections])
-        found = {card.claim.key: card.standings[edition.name] for cards in page.cards.values() for card in cards if edition.name in card.standings}
+        found = {
+            card.claim.key: card.standings[edition.name]
+            for cards in page.cards.values()
+            for card in cards
+            if edition.name in card.standings
+        }
         standing = [found[key] for key in frame["claim"]]
         following = [one.next for one in standing]
         parts.append(frame.assign(
@@ -137,7 +179,12 @@ def edition_table(page: Page) -> pd.DataFrame:
     """One row a scale and profile: runs, hours, and claims by outcome."""
     rows = []
     for edition in page.editions:
-        row: dict[str, object] = {"scale": edition.scale, "profile": edition.profile, "runs": len(edition.runs), "hours": round(edition.hours, 2)}
+        row: dict[str, object] = {
+            "scale": edition.scale,
+            "profile": edition.profile,
+            "runs": len(edition.runs),
+            "hours": round(edition.hours, 2),
+        }
         row |= {"claims": sum(edition.counts.values()), **{name.replace(" ", "_"): edition.counts.get(name, 0) for name in claims.OUTCOMES}}
         open_ = [one for _, one in _open(page, edition) if not one.next.futile]
         row |= {"open_with_a_chance": len(open_), "minutes_to_their_next_look": round(sum(one.next.minutes for one in open_), 1)}
@@ -149,7 +196,10 @@ def seed_table(page: Page) -> pd.DataFrame:
     """One row a claim, edition and seed: the value of the comparison that decides the claim, above what the claim says."""
     rows = [
         (card.claim.key, one.result.scale.name, one.result.profile, seed, value)
-        for cards in page.cards.values() for card in cards for one in card.standings.values() for seed, value in enumerate(one.values)
+        for cards in page.cards.values()
+        for card in cards
+        for one in card.standings.values()
+        for seed, value in enumerate(one.values)
     ]
     return pd.DataFrame(rows, columns=["claim", "scale", "profile", "seed", "above_the_claim"])
 
@@ -169,7 +219,11 @@ def not_tested(page: Page) -> pd.DataFrame:
     rows = []
     for edition in page.begun:
         begun = {one.result.study.name for one in edition.sections}
-        rows += [(edition.name, study.name, "not begun", "no run of its own is stored") for study in page.studies if study.name not in begun and study.claims]
+        rows += [
+            (edition.name, study.name, "not begun", "no run of its own is stored")
+            for study in page.studies
+            if study.name not in begun and study.claims
+        ]
         rows += [(edition.name, one.result.study.name, what, why) for one in edition.sections for what, why in _trouble(one.result)]
     return pd.DataFrame(rows, columns=["edition", "study", "what", "why"])
 

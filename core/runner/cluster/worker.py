@@ -97,8 +97,7 @@ def perform(errand: Errand, run: PlannedRun) -> Outcome:
     """Train one run here, as a task of a worker. Raises UserError if this machine cannot take part."""
     if not errand.sign_path.exists():
         raise UserError(
-            f"A worker on {get_worker().address} does not see {errand.execution.results_dir}; "
-            "give a --results-dir that all machines share."
+            f"A worker on {get_worker().address} does not see {errand.execution.results_dir}; give a --results-dir that all machines share."
         )
     with _lock:
         if errand.key not in _launchers:

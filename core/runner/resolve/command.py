@@ -45,7 +45,9 @@ class Resolving:
         self.said: set[str] = set()
         resources = None if options.cluster else devices.resources(scale.name, options.device, options.jobs)
         self.jobs = (options.jobs or 1) if resources is None else resources.jobs
-        self.device, self.threads = ("cuda" if options.device == "cuda" else "cpu", 1) if resources is None else (resources.device, resources.threads)
+        self.device, self.threads = (
+            ("cuda" if options.device == "cuda" else "cpu", 1) if resources is None else (resources.device, resources.threads)
+        )
         self.began = time.monotonic()
 
     def go(self) -> int:
@@ -94,7 +96,9 @@ class Resolving:
 
     def runs(self) -> list[str]:
         """Every stored run of the cells that the studies' claims speak of."""
-        return list(dict.fromkeys(judge.run(cell, seed)[0] for judge in self.judges for cell in judge.cells for seed in range(judge.stored(cell))))
+        return list(
+            dict.fromkeys(judge.run(cell, seed)[0] for judge in self.judges for cell in judge.cells for seed in range(judge.stored(cell)))
+        )
 
     def _read(self) -> None:
         """The ledgers that are there. Raises UserError for one that cannot be believed, before anything is done."""
@@ -117,7 +121,9 @@ class Resolving:
             fitting = [choice for choice in (*begun, *found) if self._wall(choice) <= left]
             if not fitting:
                 if found:
-                    print(f"The shortest of what is left takes {spoken(min(map(self._wall, found)))}, and {spoken(max(0.0, left))} of the time are left.")
+                    print(
+                        f"The shortest of what is left takes {spoken(min(map(self._wall, found)))}, and {spoken(max(0.0, left))} of the time are left."
+                    )
                 return None
             choice = fitting[0]
             ledger = self.known[choice.wish.study]
@@ -160,7 +166,15 @@ class Resolving:
         ledger = self.known[judge.study.name]
         if ledger.batch is None or self.failed.intersection(ledger.batch.runs):
             return None
-        wish = Wish(study=judge.study.name, claim=ledger.batch.claim, leaning="begun", chance=None, aim=ledger.batch.n, n=ledger.batch.n, cells=judge.cells)
+        wish = Wish(
+            study=judge.study.name,
+            claim=ledger.batch.claim,
+            leaning="begun",
+            chance=None,
+            aim=ledger.batch.n,
+            n=ledger.batch.n,
+            cells=judge.cells,
+        )
         runs = tuple(run for run in missing(judge, wish, wish.n) if run.run_id in ledger.batch.runs)
         seconds = sum(self.history.seconds(run.config) for run in runs)
         return Choice(wish=wish, runs=runs, seconds=seconds) if runs else None

@@ -124,7 +124,9 @@ class Ledgers:
         if ledger.registered != registered:
             raise UserError(f"{path} was registered for other claims, margins or looks than {study} has now; put those back, or {MOVE}.")
         if any(cells.get(cell, run) != run for cell, run in ledger.cells.items()):
-            raise UserError(f"{path} was registered for other runs than {study} has now (another encoder, text or version of the code); {MOVE}.")
+            raise UserError(
+                f"{path} was registered for other runs than {study} has now (another encoder, text or version of the code); {MOVE}."
+            )
         return ledger
 
     def write(self, ledger: Ledger) -> None:
@@ -175,7 +177,9 @@ def _parsed(path: Path, content: bytes) -> Ledger:
         document = json.loads(content)
         body, checksum = document["ledger"], document["checksum"]
         if _digest(body) != checksum:
-            raise UserError(f"{path} was changed or damaged after it was written (its checksum does not fit); put the old file back, or {MOVE}.")
+            raise UserError(
+                f"{path} was changed or damaged after it was written (its checksum does not fit); put the old file back, or {MOVE}."
+            )
         if body["version"] != VERSION:
             raise UserError(f"{path} was written by another version of the code (version {body['version']!r}); use that one, or {MOVE}.")
         entries = {key: Entry(**{**one, "p": tuple(one["p"])}) for key, one in body["claims"].items()}
@@ -196,7 +200,8 @@ def _possible(body: dict, entries: Iterable[Entry], batch: Batch | None) -> bool
     numbers = [number for one in entries for number in one.p] + list(body["spent"].values())
     return (
         all(one.outcome in OUTCOMES for one in entries)
-        and all(isinstance(text, str) for text in texts) and isinstance(body["registered"], dict)
+        and all(isinstance(text, str) for text in texts)
+        and isinstance(body["registered"], dict)
         and all(type(count) is int and count >= 0 for count in counts)
         and all(type(number) in (int, float) and not (number < 0 or number == float("inf")) for number in numbers)
     )

@@ -23,7 +23,8 @@ def table(judges: Sequence[Judge], known: Mapping[str, Ledger]) -> list[str]:
     """A line for every claim with its verdict, its seeds and what there is to hope for it, and how many are settled."""
     rows = [
         (f"{judge.study.name} {key}", known[judge.study.name].claims[key], standing)
-        for judge in judges for key, standing in judge.standings.items()
+        for judge in judges
+        for key, standing in judge.standings.items()
     ]
     width = max((len(name) for name, _, _ in rows), default=0)
     lines = [
