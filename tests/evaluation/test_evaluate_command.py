@@ -111,7 +111,7 @@ def test_csv_that_cannot_be_written(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice"), (["m", "--threads", "0"], "at least 1")]
+    "argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice"), (["m", "--threads", "0"], "from 1 to 4096")]
 )
 def test_bad_usage_is_one_sentence(argv, sentence, capsys):
     assert main(argv) == 2

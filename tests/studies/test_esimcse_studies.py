@@ -215,12 +215,12 @@ def test_counts_and_edits_are_rows_of_their_own():
 
 def test_every_claim_is_declared_once():
     keys = [claim.key for _, claim in CLAIMS]
-    assert [key for key in keys if " " not in key] == KEYS and [key for key in keys if " " in key] == OF_BERT_BASE
+    assert sorted(key for key in keys if " " not in key) == sorted(KEYS) and [key for key in keys if " " in key] == OF_BERT_BASE
 
 
 def test_what_the_printed_numbers_contradict_or_do_not_say():
     assert not [claim.key for _, claim in CLAIMS if claim.printed == "fails"]
-    assert [claim.key for _, claim in CLAIMS if claim.printed == "not printed"] == ["E1.1", "E-F2.1", "E6.4", "E10.5"]
+    assert [claim.key for _, claim in CLAIMS if claim.printed == "not printed"] == ["E1.1", "E6.4", "E10.5", "E-F2.1"]
 
 
 @pytest.mark.parametrize("study, claim", CLAIMS, ids=[claim.key for _, claim in CLAIMS])

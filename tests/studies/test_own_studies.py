@@ -45,7 +45,7 @@ def differing(a, b):
 
 
 def test_they_are_these():
-    assert [study.name for study in OWN] == ["noise", "updates", "deviations", "deviations-d21", "deviations-esimcse"]
+    assert [study.name for study in OWN] == ["noise", "updates", "deviations", "deviations-d21", "deviations-esimcse", "collapse"]
 
 
 @pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
@@ -85,7 +85,7 @@ def test_a_deviation_differs_from_the_papers_configuration_in_what_it_names_alon
         assert len(sections) <= 1 or cell.labels[0] in ("all that the code does", "repaired")
 
 
-@pytest.mark.parametrize("study", OWN[2:], ids=lambda study: study.name)
+@pytest.mark.parametrize("study", [study for study in OWN[2:] if study.name.startswith("deviations")], ids=lambda study: study.name)
 def test_the_profile_moves_the_seed_alone(study):
     for cell in study.cells:
         paper, repaired, released = (run_of(study, *cell.labels, profile=profile) for profile in PROFILES)
@@ -167,3 +167,15 @@ def test_paths_in_the_lists_exist_and_move_away_from_the_clean_value():
         for cell in study.cells:
             for path, value in cell.changes.items():
                 assert read(vary(paper, cell.changes), path) == value
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_collapse_moves_predictor_and_negatives_alone(profile):
+    study = find("collapse")
+    reference = run_of(study, *study.reference, profile=profile)
+    assert (reference.ema.schedule, reference.ema.start) == ("constant", 0.0) and reference.heads.predictor_layers == 0
+    for cell in study.cells:
+        moved = {path for path, value in cell.changes.items() if read(reference, path) != value}
+        assert differing(reference, run_of(study, *cell.labels, profile=profile)) == moved and bool(moved) == (
+            cell.labels != study.reference
+        )
