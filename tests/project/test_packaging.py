@@ -15,6 +15,7 @@ NOT_IMPORTED = {
     "dask": "its command starts the workers",
     "sacremoses": "the back-translation models' tokenizer asks for it",
     "pytest-timeout": "a plugin of pytest",
+    "pytest-xdist": "another",
 }
 
 
