@@ -68,7 +68,7 @@ def optimiser(monkeypatch):
 def test_steps_read_nothing_back_and_stay_on_their_device(method, changes, fixed, monkeypatch):
     monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments, dropping: compute)
     with OneDevice():
-        assert trained(method, fixed=fixed, steps=5, **changes).losses == []
+        assert trained(method, fixed=fixed, steps=3, **changes).losses == []
 
 
 def test_the_watch_would_see_a_wait_and_a_stray_tensor(monkeypatch):

@@ -82,7 +82,7 @@ def same(run: PlannedRun, store: Store, calm: Store) -> None:
     assert pairs[0] == pairs[1]
 
 
-@pytest.mark.parametrize("method, profile", [("mocose", "repaired"), ("esimcse", "repaired")])
+@pytest.mark.parametrize("method, profile", [pytest.param("mocose", "repaired", marks=pytest.mark.long), ("esimcse", "repaired")])
 def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, profile, folder, store, launcher):
     run, draw = planned(method, profile), random.Random(method + profile)
     fates = ["write 3", f"step {draw.randint(2, 5)}", f"step {draw.randint(1, 4)}"]

