@@ -200,6 +200,8 @@ def recorded(store: Store, scales: Collection[str] = ("demo", "mini", "paper")) 
     """The sources of the first run of each of these scales, published ones before one's own; those on a text or pairs of one's own aside."""
     found: dict[str, Found] = {}
     for identity in sorted(store.runs(), key=lambda identity: (store.stamp(identity) or (0, 0))[1]):
+        if (packed := store.scale_of_pack(identity)) is not None and (packed not in scales or packed in found):
+            continue  # hundreds of runs that need not be read
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(identity)
             scale = stored.config.scale

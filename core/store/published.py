@@ -32,10 +32,13 @@ class Published:
         """The ids of all runs."""
         return {run for one in self._packs().values() for run in one.runs()}
 
+    def scale(self, run: str) -> str:
+        """The scale whose pack holds a run that is there."""
+        return next(scale for scale, one in self._packs().items() if run in one)
+
     def place(self, run: str) -> str:
         """Where a run stands, for messages."""
-        scale = next(scale for scale, one in self._packs().items() if run in one)
-        return f"Run {run} in {self.path(scale)}"
+        return f"Run {run} in {self.path(self.scale(run))}"
 
     def path(self, scale: str) -> Path:
         """The pack of a scale."""

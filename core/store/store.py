@@ -127,6 +127,10 @@ class Store:
         own = {p.stem for p in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(p.stem)}
         return tuple(sorted(own | self._packs.runs()))
 
+    def scale_of_pack(self, run: str) -> str | None:
+        """The scale of a published run, which its pack's folder tells without reading the run; None if it is not published."""
+        return self._packs.scale(run) if run in self._packs else None
+
     def load_published(self, run: str) -> StoredRun | None:
         """The published run, whatever one's own is; None if there is none. Raises CorruptRun or OtherVersion."""
         return _stored(run, *self._checked_published(run), "published") if run in self._packs else None

@@ -4,10 +4,11 @@ import pytest
 from fake_jobs import made_result
 from fake_store import config_of
 
+from core.data import sources
 from core.runner.compare import repeats
 from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers
 from core.spec.result import Result, Row
-from core.spec.scale import MINI
+from core.spec.scale import DEMO, MINI
 from core.store.store import Store
 from studies import find
 
@@ -97,3 +98,17 @@ def test_other_claims_are_another_experiment_and_take_the_place_of_the_old(tmp_p
     own.write(mine)
     own.publish("mocose-one", tmp_path / "results" / "published")
     assert read(published, {"J": 3}) == mine
+
+
+def test_the_sources_of_a_scale_are_found_without_reading_the_published_runs_of_others(tmp_path, monkeypatch):
+    store = Store(tmp_path / "own", tmp_path / "published")
+    for config in CONFIGS:
+        store.save(config, made_result(config))
+    store.publish(store.runs(), tmp_path / "published")
+    store = Store(tmp_path / "other", tmp_path / "published")
+    assert {store.scale_of_pack(run) for run in store.runs()} == {"mini"} and store.scale_of_pack("0" * 16) is None
+    read, load = [], Store.load
+    monkeypatch.setattr(Store, "load", lambda self, run: read.append(run) or load(self, run))
+    assert sources.recorded_sources(DEMO, store) is None and not read
+    sources.recorded_sources(MINI, store)
+    assert read
