@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks.timing import median_seconds
-from core.spec.run import RunConfig
+from core.methods.mocose.model import MoCoSE
+from core.methods.mocose.settings import MoCoSERun
 
 ADAMW_BYTES = 7 * 4  # a parameter: weight, gradient and both moments read, weight and moments written
 EMA_BYTES = 3 * 4  # a parameter: target and source read, target written
@@ -48,7 +49,7 @@ class Shape:
     heads: int
 
 
-def step_products(config: RunConfig, shape: Shape, lengths: Sequence[np.ndarray], width: int) -> list[Product]:
+def step_products(config: MoCoSERun, shape: Shape, lengths: Sequence[np.ndarray], width: int) -> list[Product]:
     """The products of a mean MoCoSE step over these batches, each the token counts of its sentences; `width` queue entries.
 
     Forward and backward of the online branch (two further products for each of the forward's), forward of the target branch.
@@ -84,7 +85,7 @@ def forward_products(shape: Shape, lengths: Sequence[np.ndarray]) -> list[Produc
     return found
 
 
-def _head_layers(config: RunConfig, shape: Shape) -> list[tuple[int, int]]:
+def _head_layers(config: MoCoSERun, shape: Shape) -> list[tuple[int, int]]:
     """Inputs and outputs of pooler, projection and predictor."""
     h, out = shape.hidden, config.heads.out_size
     inner = config.heads.predictor_hidden or out
@@ -105,7 +106,7 @@ def operations(products: Sequence[Product]) -> float:
     return sum(product.operations for product in products)
 
 
-def state_bytes(model: nn.Module) -> int:
+def state_bytes(model: MoCoSE) -> int:
     """Bytes that AdamW and EMA move a step."""
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     return trained * ADAMW_BYTES + sum(p.numel() for p in model.averaged[0]) * EMA_BYTES

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import studies
 from benchmarks.setting import Setting
@@ -48,7 +49,7 @@ def _per_run(folder: Path) -> Iterator[Row]:
         _command(results, STUDY, "--scale", "demo", "--device", "cpu", "--jobs", "1", "--seeds", str(seeds), *SHORT)
         wall = time.perf_counter() - began
         store = Store(results, None)
-        seconds = [store.load(identity).provenance["seconds"] for identity in store.runs()]
+        seconds = [cast(dict[str, float], store.load(identity).provenance["seconds"]) for identity in store.runs()]
         outside.append(wall - sum(s["train"] + s["evaluate"] for s in seconds))
         loads.append(sum(s["load"] for s in seconds) / len(seconds))
         counts.append(len(seconds))
@@ -85,7 +86,7 @@ def _command(results: Path, *arguments: str) -> None:
 
 def token_rows(setting: Setting, sentences: int) -> Iterator[Row]:
     """Tokenising the training text, repeated to so many sentences, and loading the table that was kept."""
-    config = setting.config("mocose")
+    config = setting.mocose()
     _, tokenizer = setting.encoder(config)
     texts = training_text(config.data, setting.execution.corpus_path)
     texts = (texts * (sentences // len(texts) + 1))[:sentences]

@@ -91,9 +91,9 @@ def config_hidden(words) -> int:
 def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
     """The peer's step over ours, as SimCSE (its own work) and as MoCoSE (a target branch, a queue and EMA more)."""
     simcse = setting.config("simcse", train__precision="fp32")
-    trainings = {
+    trainings: dict[str, OurTraining | PeerTraining] = {
         "ours, SimCSE": OurTraining(setting, simcse),
-        "ours, MoCoSE": OurTraining(setting, setting.config("mocose")),
+        "ours, MoCoSE": OurTraining(setting, setting.mocose()),
         "sentence-transformers, SimCSE": PeerTraining(setting, simcse, simcse.encoder.hidden_dropout),
     }
     torch.set_num_threads(setting.threads)

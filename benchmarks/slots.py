@@ -30,7 +30,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
     crowds = crowds_of(setting)
     context = multiprocessing.get_context("spawn")
     slots = [_Slot(context, setting) for _ in range(max(crowd.runs for crowd in crowds))]
-    rates = {crowd.name: [] for crowd in crowds}
+    rates: dict[str, list[float]] = {crowd.name: [] for crowd in crowds}
     memory = 0
     try:
         for number in range(rounds + 1):
@@ -92,7 +92,7 @@ class _Slot:
 def _serve(pipe, name: str, data: Path | None, encoder: Path | None, device: str, cache: Path) -> None:
     found = settings(data, encoder, torch.device(device), 1, cache)
     setting = next(setting for setting in found if setting.name == name)
-    training = OurTraining(setting, setting.config("mocose"))
+    training = OurTraining(setting, setting.mocose())
     while True:
         steps, threads = pipe.recv()
         if not steps:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 import torch
@@ -28,7 +28,7 @@ OTHER = "other element-wise work"
 
 def rows(setting: Setting, steps: int) -> Iterator[Row]:
     """Milliseconds a step and share by kind, of our step as MoCoSE in float32, while it is watched."""
-    training = OurTraining(setting, setting.config("mocose"))
+    training = OurTraining(setting, setting.mocose())
     torch.set_num_threads(setting.threads)
     training.block(steps)
     with profile(activities=[ProfilerActivity.CPU]) as watched:
@@ -36,12 +36,12 @@ def rows(setting: Setting, steps: int) -> Iterator[Row]:
         training.block(steps)
         whole = time.perf_counter() - began
     count = steps + 2  # a block's first and last step are trained too
-    spent = Counter()
+    spent: dict[str, float] = defaultdict(float)
     for event in watched.key_averages():
         if "::" in event.key:  # an operation, not a name that torch or the loop gave to several of them
             spent[kind(event.key)] += event.self_cpu_time_total / 1e6
-    spent[OUTSIDE] = max(0.0, whole - spent.total())
-    for name, seconds in spent.most_common():
+    spent[OUTSIDE] = max(0.0, whole - sum(spent.values()))
+    for name, seconds in sorted(spent.items(), key=lambda one: -one[1]):
         yield Row("profile", setting.name, name, 1e3 * seconds / count, "ms", note=f"{seconds / whole:.0%}")
     yield Row("profile", setting.name, "a step while it is watched", 1e3 * whole / count, "ms")
 

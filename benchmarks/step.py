@@ -15,6 +15,7 @@ from core import methods
 from core.engine.batches import batch_indices, training_batches
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
+from core.methods.mocose.settings import MoCoSERun
 from core.spec.run import RunConfig
 from core.spec.vary import vary
 
@@ -48,7 +49,7 @@ class OurTraining:
 
 def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
     """Floor, ours and plain of one setting, in one process, taking turns."""
-    fp32 = setting.config("mocose")
+    fp32 = setting.mocose()
     trained = {"ours": OurTraining(setting, fp32), "ours bf16": OurTraining(setting, vary(fp32, {"train.precision": "bf16"}))}
     if setting.device.type == "cuda":
         trained |= {f"{name}, CUDA graphs": OurTraining(setting, one.config, graphs=True) for name, one in trained.items()}
@@ -66,12 +67,11 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
         yield Row("step", setting.name, f"plain / {name}", seconds["plain"] / seconds[name], "x", target)
     kind = seconds["plain, keys without gradient"]
     yield Row("step", setting.name, "plain without gradients of keys / ours", kind / seconds["ours"], "x")
-    yield from _floors(setting, trained, seconds)
+    yield from _floors(setting, fp32, trained, seconds)
 
 
-def _floors(setting: Setting, trained: dict[str, OurTraining], seconds: dict[str, float]) -> Iterator[Row]:
+def _floors(setting: Setting, config: MoCoSERun, trained: dict[str, OurTraining], seconds: dict[str, float]) -> Iterator[Row]:
     ours = trained["ours"]
-    config = ours.config
     lengths = [np.array([len(ours.table[i]) for i in indices]) for indices in islice(batch_indices(config, len(ours.table)), 64)]
     products = floor.step_products(config, shape_of(setting), lengths, len(ours.model.queue.visible()))
     moved, bytes_rate = floor.state_bytes(ours.model), floor.bandwidth(setting.device)

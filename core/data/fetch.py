@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from core.data.own import needs_the_scale_s
 from core.data.pins import ENCODERS
@@ -38,8 +39,10 @@ def prefetch(scale: str, cache_dir: Path, at_hand: Places, others: Sequence[str]
     if not parts:
         return at_hand
     found, names = _fetched(scale, cache_dir, parts)
-    text = {"corpus": at_hand.corpus, "corpus_name": at_hand.corpus_name} if at_hand.own_text else {}
-    return replace(at_hand, **{**found, **names, **text})
+    filled: dict[str, Any] = {**found, **names}
+    if at_hand.own_text:
+        filled |= {"corpus": at_hand.corpus, "corpus_name": at_hand.corpus_name}
+    return replace(at_hand, **filled)
 
 
 def pinned(scale: str, cache_dir: Path, encoder: Path) -> Path:

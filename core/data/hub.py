@@ -41,7 +41,7 @@ def prefetch(cache_dir: Path, encoder: str, data: Repository = DATA, parts: Sequ
     """
     if encoder not in ENCODERS:
         raise UserError(f"There is no pinned encoder {encoder!r}; choose {', '.join(ENCODERS)}, or give a folder to --encoder.")
-    found = {}
+    found: dict[str, str] = {}
     if "data" in parts:
         text = fetch(data, CORPUS_FILE, cache_dir)
         check_rows(text)
@@ -55,10 +55,12 @@ def prefetch(cache_dir: Path, encoder: str, data: Repository = DATA, parts: Sequ
 
 def model_folders(name: str, cache_dir: Path) -> list[Path]:
     """The folders of a model that rewrites text, fetched before. Raises UserError if one is not there."""
-    folders = [kept(repository, cache_dir) for repository in TEXT_MODELS[name]]
-    for folder in folders:
+    folders = []
+    for repository in TEXT_MODELS[name]:
+        folder = kept(repository, cache_dir)
         if folder is None or not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
             raise UserError(f"{cache_dir} does not hold the model {name}; give the command again with a network, or take --scale demo.")
+        folders.append(folder)
     return folders
 
 

@@ -150,21 +150,23 @@ def corpus_file(data_dir: Path) -> Path:
 
 def local_sources(places: Places, cache_dir: Path) -> Found:
     """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
-    for folder in (places.encoder, *(folder for _, folder, _ in places.others)):
+    encoder, corpus = places.encoder, places.corpus
+    assert encoder is not None and corpus is not None, "parts that the user did not name have been fetched"
+    for folder in (encoder, *(folder for _, folder, _ in places.others)):
         check_encoder(folder)
     evaluation, transfer, evaluation_name = _evaluation(places)
     cache = DigestCache(cache_dir / "digests.json")
-    digest, rows, quoted = cache.text(places.corpus)
+    digest, rows, quoted = cache.text(corpus)
     sources = Sources(
         corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name,
-        encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"], encoder_name=places.encoder_name,
+        encoder_digest=encoder_digest(encoder), encoder_hidden=configuration(encoder)["hidden_size"], encoder_name=places.encoder_name,
         evaluation_digest=evaluation, evaluation_name=evaluation_name,
         others=tuple(
             EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
             for stands_for, folder, name in places.others
         ),
         transfer_digest=transfer,
-        encoder_masked_words=has_masked_words(places.encoder),
+        encoder_masked_words=has_masked_words(encoder),
     )  # fmt: skip
     return Found(sources=sources, places=places)
 
@@ -244,12 +246,14 @@ def _sources_of(stored) -> Sources:
 
 def _evaluation(places: Places) -> tuple[str, str | None, str]:
     """Digests of the evaluation sets without and with the transfer tasks, and a name for them; every line is read and checked."""
-    if places.evaluation is not None:
-        check_sets(places.evaluation)
+    evaluation, needed = places.evaluation, needs_the_scale_s([name for name, _ in places.pairs])
+    if evaluation is None:
+        assert not needed, "sets that the user did not name have been fetched"
+        return own_digest(own_sets(places.pairs), None), None, "own pairs"
+    check_sets(evaluation)
     if not places.pairs:
-        return evaluation_digest(places.evaluation), _transfer_digest(places.evaluation), places.evaluation_name
-    rest = evaluation_digest(places.evaluation) if needs_the_scale_s([name for name, _ in places.pairs]) else None
-    return own_digest(own_sets(places.pairs), rest), None, "own pairs"
+        return evaluation_digest(evaluation), _transfer_digest(evaluation), places.evaluation_name
+    return own_digest(own_sets(places.pairs), evaluation_digest(evaluation) if needed else None), None, "own pairs"
 
 
 def _word(name: str) -> str:

@@ -54,6 +54,7 @@ class Traffic:
             raise UserError(f"{refusal(response.status_code, self.what)} ({WITHOUT}).")
         if response.headers.get("Content-Encoding", "identity") != "identity":  # nobody asked for it, and it could unfold to anything
             raise UserError(f"{host()} sends {self.what} in an encoding that was not asked for; check HF_ENDPOINT ({WITHOUT}).")
+        assert isinstance(response.stream, httpx.SyncByteStream), "the client below is no asynchronous one"
         response.stream = _Counted(response.stream, self)
 
     def count(self, size: int) -> None:

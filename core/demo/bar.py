@@ -23,7 +23,7 @@ from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 
 ETA = 0.85
-FACTORS = {  # in the papers' units, on the default
+FACTORS: dict[str, dict[str, object]] = {  # in the papers' units, on the default
     "in-batch negatives off": {"loss.in_batch_negatives": False},
     "temperature 0.5": {"loss.temperature": 0.5},
     "temperature 0.01": {"loss.temperature": 0.01},

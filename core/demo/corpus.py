@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from random import Random
 
 from core.demo.frame import Frame, draw, reserved
-from core.demo.grammar import render
+from core.demo.grammar import Wording, render
 
 
 def scenes(rng: Random) -> Iterator[Frame]:
@@ -22,7 +22,7 @@ def training_sentences(n: int, seed: int = 0, plain: float = 0.0) -> list[str]:
     sentence says tells it from others better than how it is put, and runs agree more.
     """
     rng = Random(f"demo training text {seed}")
-    sentences = {}
+    sentences: dict[str, None] = {}
     for frame in scenes(rng):
         if len(sentences) >= n:
             break
@@ -48,7 +48,8 @@ def passages(seed: int, same: float = 0.8) -> Iterator[tuple[str, str]]:
     rng = Random(f"demo passages {seed}")
     stream = scenes(rng)
     while True:
-        first, wording = next(stream), {}
+        first = next(stream)
+        wording: Wording = {}
         text = render(rng, first, wording=wording)
         second = thinned(rng, first) if rng.random() < same else next(stream)
         yield text, render(rng, second, wording=wording if rng.random() < 0.5 else None)

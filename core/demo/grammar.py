@@ -5,21 +5,23 @@ so rendering two frames of the same shape from two equal streams gives the same 
 """
 
 from random import Random
+from typing import Any
 
 from core.demo.frame import Entity, Frame, one
 from core.demo.lexicon import Concept
 
+Wording = dict[Concept, Any]  # which form, a word or a Verb, tells each concept
 OPENERS = ("in fact", "as everyone knows", "people say that", "according to the newspaper", "it seems that")
 _AN = ("a", "e", "i", "o", "u", "honest")  # no word of ours begins like "useful"
 
 
-def form(rng: Random, concept: Concept, wording: dict):
+def form(rng: Random, concept: Concept, wording: Wording):
     """Return one of the concept's forms, all equally likely; but the one in `wording` if it has one, and note it there."""
     drawn = one(rng, concept.forms)
     return wording.setdefault(concept, drawn)
 
 
-def noun_phrase(rng: Random, entity: Entity, wording: dict) -> str:
+def noun_phrase(rng: Random, entity: Entity, wording: Wording) -> str:
     """Return the article, the attribute if there is one, and the noun."""
     words, article = form(rng, entity.noun, wording), rng.random()
     if entity.attribute is not None:
@@ -38,7 +40,7 @@ def _plain(s: str, verb: str, o: str, r: str, to_first: bool) -> str:
     return f"{s} {verb} {o}" if o else f"{s} {verb}"
 
 
-def clause(rng: Random, frame: Frame, manner: str, wording: dict, plain: bool) -> str:
+def clause(rng: Random, frame: Frame, manner: str, wording: Wording, plain: bool) -> str:
     """Return the frame without place and time, in one of the patterns: active, passive, cleft, pseudo-cleft.
 
     `plain` takes the active. A manner adverb stands before the verb in the active and before the participle in the passive; elsewhere at the end.
@@ -84,7 +86,7 @@ def clause(rng: Random, frame: Frame, manner: str, wording: dict, plain: bool) -
     return ("it is not true that " if wrapped else "") + text + after
 
 
-def render(rng: Random, frame: Frame, opener: float = 0.02, wording: dict | None = None, plain: float = 0.0) -> str:
+def render(rng: Random, frame: Frame, opener: float = 0.02, wording: Wording | None = None, plain: float = 0.0) -> str:
     """Return one sentence for the frame: capitalised, ending in a full stop.
 
     opener: the probability of an empty opening phrase. wording: forms to use, by concept; the forms that are drawn are

@@ -67,7 +67,7 @@ class Encoding:
 
     def __init__(self, tokenizer: BertTokenizer):
         self._tokenizer = tokenizer
-        self._pieces = {}
+        self._pieces: dict[str, list[int]] = {}
 
     def ids(self, sentence: str) -> list[int]:
         """Return the ids of one sentence without [CLS] and [SEP]."""

@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,8 @@ from core.spec.result import Row
 from core.spec.run import RunConfig
 from core.store.store import Store
 
+Content = TypeVar("Content")
+
 
 class Unfit(Exception):
     """A checkpoint did not fit the model and was set aside: what it was read into is spoilt, so the run has to begin anew."""
@@ -39,6 +42,7 @@ class Keeper:
     """
 
     def __init__(self, config: RunConfig, execution: Execution, note: Callable[[str], None]):
+        assert execution.checkpoint_minutes is not None, "without it there is no keeper"
         self.config = config
         self.device = torch.device(execution.device)
         self.rows: list[Row] = []  # of the run so far; the job's own list, growing
@@ -163,7 +167,7 @@ def _misfit(error: Exception) -> str:
     return f"it does not fit this code ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
 
 
-def _own(value: object, device: torch.device) -> object:
+def _own(value: Content, device: torch.device) -> Content:
     """Tensors, however nested, copied from the file's memory to the device."""
     return tree_map_only(Tensor, lambda tensor: tensor.to(device, copy=True), value)
 
@@ -175,5 +179,5 @@ def _put_optimiser(optimiser: torch.optim.Optimizer, saved: dict[str, dict[str, 
         parameter = parameters[int(place)]
         if any(value.dim() and value.shape != parameter.shape for value in state.values()):
             raise ValueError(f"moments of another shape for parameter {place}")
-    state = {int(place): _own(state, torch.device("cpu")) for place, state in saved.items()}
-    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+    moments = {int(place): _own(state, torch.device("cpu")) for place, state in saved.items()}
+    optimiser.load_state_dict({"state": moments, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -38,9 +39,12 @@ from core.methods.contrastive import TrainingText
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import run_id
-from core.spec.result import Result, Row
+from core.spec.result import PairBlock, Result, Row, Status
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 TRAINABLE = ("bert", "roberta")
 
@@ -103,11 +107,14 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     )  # as in training, whenever it is asked
     rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics(some).items() if value is not None]
     progress(phase("evaluate", config.train.steps, config))
-    status, pairs = "diverged", ()
+    status: Status = "diverged"
+    pairs: tuple[PairBlock, ...] = ()
     if training.diverged_at is None:
-        status, pairs = final_evaluation(config, scorer, model, training, rows)
+        chosen = training.selected
+        assert chosen is not None, "the last step is checked"
+        status, pairs = final_evaluation(config, scorer, model, chosen, rows)
         if status != "diverged":  # the model now has the selected checkpoint's weights
-            step = training.selected.step
+            step = chosen.step
             rows += length_gap_rows(pairs, scorer.dev, step)
             rows += edit_rows(model, edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions), device, step)
             if config.eval.transfer:
@@ -151,7 +158,7 @@ def check_precision(config: RunConfig, device: torch.device) -> None:
         raise UserError(f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
 
 
-def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, object]:
+def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
     folder = encoder_folder(config, execution)
     checkpoint = load_checkpoint(folder, pooling="cls")
@@ -201,6 +208,7 @@ def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
     own = own_sets([(name, Path(path)) for name, path in execution.pairs])
     if not needs_the_scale_s(list(own)):
         return own, own_digest(own, None)
+    assert execution.evaluation_path is not None, "sets of the scale lie somewhere"
     root = Path(execution.evaluation_path)
     return load_sts(root) | own, own_digest(own, evaluation_digest(root))
 

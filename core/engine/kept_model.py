@@ -12,6 +12,7 @@ from core.data.sources import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.sentence_folder import Dense, SentenceLayout, write_layout
+from core.methods.contrastive import Contrastive
 from core.spec.identity import canonical_json, run_id
 from core.spec.run import RunConfig
 from core.store.models import model_folder, whole_folder
@@ -28,7 +29,7 @@ A sentence's vector is {vector}; compare vectors by their cosine.
 """
 
 
-def keep_model(config: RunConfig, model: nn.Module, source: Path, results: Path, step: int, encoder_name: str) -> Path | None:
+def keep_model(config: RunConfig, model: Contrastive, source: Path, results: Path, step: int, encoder_name: str) -> Path | None:
     """Write the model's encoder, whose weights are those of the selected checkpoint, and what stands behind it; the folder, or None
     where the layout cannot hold what this run scores. `source` is the folder of the encoder that the run started from.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +15,10 @@ from core.spec.run import Train
 def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> torch.optim.Optimizer:
     """The optimiser of `train.adamw` over the groups below."""
     groups = parameter_groups(train, model, new_layers)
-    settings = {"lr": train.learning_rate, "betas": (train.beta1, train.beta2), "eps": train.epsilon}
+    betas = (train.beta1, train.beta2)
     if train.adamw == "transformers":
-        return TransformersAdamW(groups, **settings)
-    return torch.optim.AdamW(groups, fused=True, **settings)
+        return TransformersAdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon)
+    return torch.optim.AdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True)
 
 
 def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:
@@ -27,7 +28,7 @@ def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Mod
     """
     norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters(recurse=False)}
     new = {id(p) for layer in new_layers for p in layer.parameters()}
-    groups = {
+    groups: dict[tuple[float, float], dict[str, Any]] = {
         (factor, decay): {"params": [], "weight_decay": decay, "factor": factor}
         for factor in dict.fromkeys((1.0, train.new_layer_factor))
         for decay in dict.fromkeys((train.weight_decay, 0.0))
@@ -55,17 +56,16 @@ class TransformersAdamW(torch.optim.Optimizer):
         super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # torch's own take a closure, too; nothing here has one
         """One update of every parameter that has a gradient."""
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             if parameters:
-                self._update(group, parameters)
+                self._update(group, parameters, [p.grad for p in parameters])
 
-    def _update(self, group: dict, parameters: list[Tensor]) -> None:
+    def _update(self, group: dict, parameters: list[Tensor], gradients: list[Tensor]) -> None:
         first, second = group["betas"]
         states = [self._state(p) for p in parameters]
-        gradients = [p.grad for p in parameters]
         means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
         torch._foreach_add_([s["step"] for s in states], 1.0)
         torch._foreach_mul_(means, first)

@@ -44,7 +44,7 @@ def texts(rewritten: TokenTable | None) -> dict[str, object]:
     """The content of the target view's own text, if any: a model may write another one on another device or in another version."""
     if rewritten is None:
         return {}
-    return {"rewritten_text": hashlib.sha256(rewritten.ids).hexdigest()[:16], "nlpaug": metadata.version("nlpaug")}
+    return {"rewritten_text": hashlib.sha256(rewritten.ids.data).hexdigest()[:16], "nlpaug": metadata.version("nlpaug")}
 
 
 def commit() -> str:

@@ -79,6 +79,6 @@ def _captured(compute: Callable, module: nn.Module, arguments: tuple, dropping: 
     samples = tree_map(lambda tensor: tensor.detach().clone().requires_grad_(tensor.requires_grad), arguments)
     mark = dropping.mark() if dropping is not None else None
     replay = torch.cuda.make_graphed_callables(_Whole(compute, module), samples, allow_unused_input=True)
-    if dropping is not None:
+    if dropping is not None and mark is not None:
         dropping.rewind(mark)
     return replay

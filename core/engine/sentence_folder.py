@@ -9,13 +9,16 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, cast, get_args
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from core.spec.errors import UserError
 
-POOLING_FLAGS = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+Pooling = Literal["cls", "pooler", "mean", "first_last_avg"]
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+POOLING_FLAGS: dict[str, Pooling] = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 OTHER_FLAGS = ("pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken")
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"Identity": lambda x: x, "Tanh": np.tanh}
 _TYPES = "sentence_transformers.models"
@@ -38,7 +41,7 @@ class Dense:
 class SentenceLayout:
     """What such a folder says of itself; lengths are equal whatever Normalize does, so that is left out: only cosines are scored."""
 
-    pooling: str  # cls or mean
+    pooling: Pooling  # cls or mean, where the folder says it
     layers: tuple[Dense, ...] = ()
     max_length: int | None = None  # tokens, special ones included
     lower_case: bool = False
@@ -95,7 +98,7 @@ def _pooling_alone(folder: Path) -> SentenceLayout | None:
     return SentenceLayout(_pooling(path), (), *_sentence_settings(folder)) if path.is_file() else None
 
 
-def _pooling(path: Path) -> str:
+def _pooling(path: Path) -> Pooling:
     said = _read(path)
     if not isinstance(said, dict):
         raise UserError(f"{path} describes no pooling; give --pooling cls or mean.")
@@ -105,7 +108,7 @@ def _pooling(path: Path) -> str:
     if len(modes) != 1 or modes[0] not in POOLING_FLAGS.values():
         names = " and ".join(str(name) for name in modes)[:80] or "none"
         raise UserError(f"{path} asks for the pooling {names}, and only cls or mean is known here; give --pooling.")
-    return modes[0]
+    return cast(Pooling, modes[0])
 
 
 def _dense(folder: Path) -> Dense:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -75,7 +76,7 @@ def _taken_out(value: object, place: str, tensors: dict[str, Tensor]) -> object:
     return value
 
 
-def _put_in(value: object, tensors: dict[str, Tensor]) -> object:
+def _put_in(value: Any, tensors: dict[str, Tensor]) -> Any:
     """What `_taken_out` was given."""
     if isinstance(value, dict):
         if value.keys() == {TENSOR}:
@@ -90,5 +91,5 @@ def _digest(tensors: dict[str, Tensor], text: str) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"\0{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

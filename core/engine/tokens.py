@@ -103,4 +103,4 @@ def _save(folder: Path, table: TokenTable) -> None:
 
 
 def _checksums(ids: np.ndarray, offsets: np.ndarray) -> list[int]:
-    return [zlib.crc32(np.ascontiguousarray(array)) for array in (ids, offsets)]
+    return [zlib.crc32(np.ascontiguousarray(array).data) for array in (ids, offsets)]

@@ -17,6 +17,7 @@ from core.spec.run import RunConfig, Train
 
 if TYPE_CHECKING:
     from core.engine.checkpoint import Keeper
+    from core.methods.contrastive import Contrastive
 
 REPORT_SECONDS = 0.5  # least time between two progress reports
 NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
@@ -74,7 +75,7 @@ class Divergence:
 
 def train(
     config: RunConfig,
-    model: nn.Module,
+    model: Contrastive,
     batches: Iterable[tuple],
     check: Callable[[int], float],
     progress: Callable[[dict], None],
@@ -116,7 +117,7 @@ def train(
         mean_loss = float(torch.stack(pending).mean()) if checks else None  # makes a GPU finish the step
         if checks or divergence.at_once:
             times.lap(step)
-        if checks:
+        if mean_loss is not None:
             if not math.isfinite(mean_loss):
                 return Training(selected, losses, step, times.median())
             losses.append((step, mean_loss))
@@ -129,14 +130,14 @@ def train(
         if checks or now - reported > REPORT_SECONDS:
             reported, rate = now, (step - at.step) / (now - started)
             progress({"phase": "train", "step": step, "total": config.train.steps, "rate": rate, "dev": score, "loss": mean_loss})
-        if keeps:
+        if keeps and keeper is not None:
             keeper.write(Standing(step, selected, losses, pending, score), model, optimiser, scaler)
         if checks or keeps:
             times.start(step)
     return Training(selected, losses, None, times.median())
 
 
-def kept_state(model: nn.Module) -> dict:
+def kept_state(model: Contrastive) -> dict:
     """A copy of the weights that scoring reads."""
     return {name: value.detach().clone() for name, value in model.scored_parts().state_dict().items()}
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.tokens import TokenTable
 from core.spec.errors import UserError
 from core.spec.result import Row
+from core.spec.run import RunConfig
 
 
 class TrainingText(NamedTuple):
@@ -21,16 +23,21 @@ class TrainingText(NamedTuple):
 
     table: TokenTable
     sentences: list[str] | None = None
-    tokenizer: object = None
+    tokenizer: Any = None
     rewritten: TokenTable | None = None
 
 
 class Contrastive(nn.Module):
     """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
 
-    draws_when_scored = False  # whether `sentence_vectors` draws, so that the order of batches matters (D21)
+    encoder: Encoder  # what a kept model's folder holds
 
-    def loss(self, *batch: Packed | None) -> Tensor:
+    @property
+    def draws_when_scored(self) -> bool:
+        """Whether `sentence_vectors` draws, so that the order of batches matters (D21)."""
+        return False
+
+    def loss(self, *batch: Any) -> Tensor:
         """The loss of one training step, a scalar, of what the method's `Views` made."""
         raise NotImplementedError
 
@@ -69,7 +76,7 @@ class Contrastive(nn.Module):
 class Views:
     """The arguments of `Model.loss` for each batch: here each batch once, and what another branch reads where the text has a second form."""
 
-    def __init__(self, config, text: TrainingText, device: torch.device, drawing: random.Random):
+    def __init__(self, config: RunConfig, text: TrainingText, device: torch.device, drawing: random.Random):
         self.config, self.text, self.device, self.drawing = config, text, device, drawing
 
     def make(self, indices: Sequence[int]) -> tuple[Packed | None, ...]:

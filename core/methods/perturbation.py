@@ -14,7 +14,7 @@ class StaleGradient(nn.Module):
     Padding slots have no gradient, so a token that stands where the previous batch had padding is not changed.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.signs: Tensor | None = None  # (B, L, hidden)
         self._watched: tuple[Tensor, Packed] | None = None
@@ -34,8 +34,10 @@ class StaleGradient(nn.Module):
 
     def keep(self) -> None:
         """Store the signs of the gradient that the backward left, and forget the batch."""
+        assert self._watched is not None, "a step keeps what its forward pass watched"
         words, batch = self._watched
         self._watched = None
+        assert words.grad is not None, "the backward pass has been"
         grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
         grid[batch.cells] = words.grad.sign()
         self.signs = grid.view(batch.batch, batch.width, -1)

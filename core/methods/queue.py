@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -47,11 +49,11 @@ class KeyQueue(nn.Module):
         if self.config.init == "paper_grow" or self.counter > self.config.size:
             self.entries = self.entries[: self.config.size]
 
-    def get_extra_state(self) -> dict[str, Tensor | int]:
+    def get_extra_state(self) -> dict[str, Any]:
         """What the queue holds; no buffer, since its length changes."""
         return {"entries": self.entries, "counter": self.counter}
 
-    def set_extra_state(self, state: dict[str, Tensor | int]) -> None:
+    def set_extra_state(self, state: dict[str, Any]) -> None:
         """Put back what `get_extra_state` gave. Raises KeyError."""
         self.entries, self.counter = state["entries"], state["counter"]
 

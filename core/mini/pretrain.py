@@ -22,6 +22,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -52,7 +53,7 @@ def pruned(
     """The model in `source` cut down to these layers, neurons and the pieces that the text needs, with its tokenizer."""
     tokenizer = AutoTokenizer.from_pretrained(source)
     model: BertModel = AutoModel.from_pretrained(source, dtype=torch.float32).eval()
-    pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    pieces = cast(list[str], tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))))
     rows = kept_pieces(pieces, piece_counts(tokenizer, single + [line for document in running for line in document]))
     sample = tokenizer(choice.sample(single, SAMPLE), padding=True, truncation=True, max_length=64, return_tensors="pt")
     importance = neuron_importance(model, sample["input_ids"], sample["attention_mask"])
@@ -101,7 +102,7 @@ def train(
 class Losses:
     """Means over LOGGED steps, printed as they come and written to a CSV file at the end."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.rows: list[tuple[float, ...]] = []
         self._since: list[tuple[float, ...]] = []
         self._begin = time.monotonic()
@@ -130,7 +131,7 @@ def save(model: BertForPreTraining, tokenizer: BertTokenizer, out: Path) -> str:
     model.config.save_pretrained(out)
     save_file(kept, out / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save_pretrained(out)
-    names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     (out / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     return hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest()
 

@@ -42,7 +42,7 @@ Times are no rows, since no run repeats them: `provenance["step_seconds"]` is th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -68,8 +68,8 @@ class PairBlock(NamedTuple):
 
     task: str
     subset: str
-    gold: Sequence[float]
-    cosine: Sequence[float]
+    gold: Collection[float]
+    cosine: Collection[float]
     words_a: Sequence[int]
     words_b: Sequence[int]
 

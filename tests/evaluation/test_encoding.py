@@ -12,9 +12,10 @@ from safetensors.torch import load_file, save_file
 
 from core.data.sts import load_sick, load_sts
 from core.engine.evaluation import encoding
-from core.engine.evaluation.encoding import POOLINGS, length_batches, load_checkpoint, sentence_vectors
+from core.engine.evaluation.encoding import length_batches, load_checkpoint, sentence_vectors
 from core.engine.evaluation.evaluation import evaluate
 from core.engine.evaluation.metrics import spearman
+from core.engine.sentence_folder import POOLINGS
 from core.spec.errors import UserError
 
 

@@ -11,17 +11,12 @@ from core.data.sts import StsSet
 from core.demo.probes import TASKS
 from core.engine.evaluation import command as evaluate_command
 from core.engine.evaluation.command import main
-from core.engine.evaluation.encoding import POOLINGS
 from core.spec.scale import DEMO, STS_TESTS
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     return tiny_checkpoint.bert(tmp_path_factory.mktemp("model"))
-
-
-def test_poolings_are_those_of_the_encoder():
-    assert evaluate_command.POOLINGS == POOLINGS
 
 
 def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):

@@ -10,8 +10,15 @@ from places import ROOT
 CLEAN = (
     "core/spec",
     "core/store",
+    "core/data",
+    "core/demo",
+    "core/engine",
+    "core/methods",
+    "core/mini",
+    "core/api.py",
     "studies",
-)  # the whole tree has some two hundred findings left, most of them on torch's and pandas' types
+    "benchmarks",
+)  # core/report, core/runner and run_study.py have some ninety findings left, most of them on pandas' types
 STILL_LONG = {"tests/runner/test_bad_input.py", "tests/data/test_hub.py"}
 
 
@@ -29,7 +36,7 @@ def test_ruff_finds_nothing():
 
 @pytest.mark.timeout(900)
 def test_mypy_finds_nothing_where_it_is_clean():
-    found = run("mypy", "--cache-dir", "/dev/null", *CLEAN)
+    found = run("mypy", "--cache-dir", "/dev/null", "--follow-imports=silent", *CLEAN)  # of what these import, types and no findings
     assert found.returncode == 0, found.stdout[-3000:] + found.stderr
 
 

@@ -37,6 +37,8 @@ class DropoutStream(nn.Module):
     It stays on its device, so that a GPU need not be waited for and a replayed CUDA graph moves on by itself.
     """
 
+    position: Tensor
+
     def __init__(self, seed: int, device: torch.device | str = "cpu"):
         super().__init__()
         self.key = stream_seed(seed, "dropout")

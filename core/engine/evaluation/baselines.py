@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from core.data.sts import StsSet
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.evaluation.directions import direction_rows, spectrum_rows
-from core.engine.evaluation.evaluation import Evaluation, evaluate
+from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
 from core.engine.evaluation.metrics import mean_of_7
 from core.engine.evaluation.scorer import Scorer
 from core.spec.errors import UserError
@@ -92,7 +92,7 @@ def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
     return (vectors - mean) @ (directions[:, kept] / np.sqrt(variances[kept]))
 
 
-def whitened_score(pairs: StsSet, encode: Callable[[Sequence[str]], np.ndarray]) -> float:
+def whitened_score(pairs: StsSet, encode: Encode) -> float:
     """Spearman x 100 of a set with vectors whitened on all sentences of that set, those of both sides, as often as they occur.
 
     This is Su et al.'s "target" variant, which sees the set's sentences and no label. The papers' tables copy the variant that is
@@ -150,10 +150,8 @@ def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:
     index = {text: place for place, text in enumerate(sentences)}
     averages = np.split(scorer.vectors(FirstLast(encoder), sentences), 2, axis=1)  # (sentences, hidden) each
     for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages, strict=True):
-        found[name] = _scores(evaluate(sets, lambda texts, vectors=vectors: vectors[[index[text] for text in texts]]))
-    found["whitening"] = {
-        name: whitened_score(pairs, lambda texts: averages[0][[index[text] for text in texts]]) for name, pairs in sets.items()
-    }
+        found[name] = _scores(evaluate(sets, _among(vectors, index)))
+    found["whitening"] = {name: whitened_score(pairs, _among(averages[0], index)) for name, pairs in sets.items()}
     rows = []
     for name, scores in found.items():
         rows += [Row(name, "dev" if task == scorer.dev else task, "spearman_all", 0, value) for task, value in scores.items()]
@@ -161,6 +159,11 @@ def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:
     vectors = scorer.development_vectors(untrained)
     directions = direction_rows(vectors, "untrained", 0)
     return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
+
+
+def _among(vectors: np.ndarray, index: Mapping[str, int]) -> Encode:
+    """Looks sentences up among vectors (sentences, dim) that are there already."""
+    return lambda texts: vectors[[index[text] for text in texts]]
 
 
 def _scores(evaluation: Evaluation) -> dict[str, float]:

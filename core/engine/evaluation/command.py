@@ -15,7 +15,7 @@ from typing import Self
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.evaluation.evaluation import Evaluation, average, evaluate
-from core.engine.sentence_folder import SentenceLayout, read_layout
+from core.engine.sentence_folder import POOLINGS, SentenceLayout, read_layout
 from core.runner.cli import Parser
 from core.spec import numbers as numerals
 from core.spec.errors import UserError
@@ -23,7 +23,6 @@ from core.spec.scale import DEMO, STS_TESTS
 from core.store.console import say
 
 MOST_THREADS = 4096
-POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
 _GEOMETRY = (
     ("alignment", ("alignment_global", "alignment_batched64")),
     ("alignment, all pairs", ("alignment_all_global", "alignment_all_batched64")),

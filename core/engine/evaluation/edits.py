@@ -14,7 +14,7 @@ import torch
 
 from core.data.sts import StsSet
 from core.engine.evaluation.metrics import cosines
-from core.engine.evaluation.scorer import table_vectors
+from core.engine.evaluation.scorer import SentenceModel, table_vectors
 from core.engine.streams import python_stream
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.result import Row
@@ -74,7 +74,7 @@ def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
     return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
 
 
-def edit_rows(model: torch.nn.Module, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
+def edit_rows(model: SentenceModel, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
     """Mean cosine between sentence and copy by kind of edit, task `edits`, metric `cosine_<edit>`; none without sentences.
 
     `itself` is encoded like the other copies: 1 up to rounding, and less where evaluation is random (D21).

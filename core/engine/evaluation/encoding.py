@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from core.engine.sentence_folder import Pooling
 from core.engine.threads import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.errors import UserError
 
-Pooling = Literal["cls", "pooler", "mean", "first_last_avg"]
-POOLINGS: tuple[str, ...] = get_args(Pooling)
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 # Encoders whose output starts with one sentence token and that need no decoder.
 ARCHITECTURES = frozenset(
     {"bert", "roberta", "distilbert", "electra", "mpnet", "albert", "camembert", "xlm-roberta", "ernie", "deberta", "deberta-v2"}
@@ -44,8 +46,8 @@ _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "s
 class Checkpoint:
     """A loaded encoder. `max_length` is its limit in tokens, special ones included; longer sentences are cut (D82)."""
 
-    model: nn.Module
-    tokenizer: object
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
     max_length: int
     device: str
 

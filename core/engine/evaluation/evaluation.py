@@ -12,6 +12,7 @@ from core.data.sts import StsSet
 from core.engine.evaluation import metrics
 from core.spec.result import PairBlock, Row
 
+ScoreStatus = Literal["ok", "constant", "non_finite"]
 Encode = Callable[[Sequence[str]], np.ndarray]  # n sentences -> (n, dim)
 
 
@@ -27,7 +28,7 @@ class SetScore:
     all: float
     mean: float
     wmean: float
-    status: Literal["ok", "constant", "non_finite"]
+    status: ScoreStatus
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,9 @@ def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[S
 def set_score(pairs: StsSet, cosine: np.ndarray) -> SetScore:
     """The three Spearmans of one set, and whether they mean anything; cosine (pairs,)."""
     values = metrics.aggregates(pairs, cosine)
+    status: ScoreStatus = "constant" if np.isnan(values["all"]) else "ok"
     if not np.isfinite(cosine).all():
         status = "non_finite"
-    else:
-        status = "constant" if np.isnan(values["all"]) else "ok"
     return SetScore(pairs.name, len(pairs), values["all"], values["mean"], values["wmean"], status)
 
 

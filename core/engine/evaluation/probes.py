@@ -80,10 +80,13 @@ def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarr
 
 
 def _accuracy(task: TransferTask, vectors: np.ndarray, index: dict[str, int]) -> Accuracy:
-    parts = [part and (features(part, vectors, index), np.array(part.labels)) for part in (task.train, task.dev, task.test)]
-    if not all(np.isfinite(part[0]).all() for part in parts if part):
+    def examples(part: Part) -> tuple[np.ndarray, np.ndarray]:
+        return features(part, vectors, index), np.array(part.labels)
+
+    train = examples(task.train)
+    dev, test = (None if part is None else examples(part) for part in (task.dev, task.test))
+    if not all(np.isfinite(part[0]).all() for part in (train, dev, test) if part is not None):
         return Accuracy(float("nan"), float("nan"))
-    train, dev, test = parts
     if test is None:
         return cross_validated(*train)
     return developed_on_folds(*train, *test) if dev is None else developed_on_part(*train, *dev, *test)

@@ -11,7 +11,7 @@ import torch
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.baselines import FirstLast, Untrained, kept_path, kept_rows
-from core.engine.evaluation.scorer import table_vectors
+from core.engine.evaluation.scorer import SentenceModel, table_vectors
 from core.engine.tokens import cached_table, tokenise
 from core.spec.execution import Execution
 from core.spec.result import Row
@@ -27,7 +27,7 @@ class Probing:
         self.config, self.execution, self.tokenizer = config, execution, tokenizer
         self.max_length, self.device = max_length, device
 
-    def rows(self, model: torch.nn.Module, checkpoint: str, step: int) -> list[Row]:
+    def rows(self, model: SentenceModel, checkpoint: str, step: int) -> list[Row]:
         """`accuracy_test` and `accuracy_dev` of each task and of `avg_transfer`."""
         return self._rows(self._tasks(), lambda sentences: self._vectors(model, sentences), checkpoint, step)
 
@@ -58,7 +58,7 @@ class Probing:
         path = self.execution.evaluation_path
         return load_transfer(Path(path)) if path is not None else load_probes()
 
-    def _vectors(self, model: torch.nn.Module, sentences: Sequence[str]) -> np.ndarray:
+    def _vectors(self, model: SentenceModel, sentences: Sequence[str]) -> np.ndarray:
         """(sentences, dim) float32. The sentences are always the same, so their token table is kept under the data's name."""
         table = cached_table(
             Path(self.execution.cache_dir),

@@ -6,7 +6,6 @@ import contextlib
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from core.data.sts import load_sick
 from core.engine.evaluation.directions import direction_rows, mean_cosine_rows, spectrum_rows, spread
@@ -14,7 +13,8 @@ from core.engine.evaluation.evaluation import Evaluation
 from core.engine.evaluation.evaluation import rows as evaluation_rows
 from core.engine.evaluation.metrics import mean_of_7, mean_of_8_rounded
 from core.engine.evaluation.scorer import Scorer
-from core.engine.trainer import Training
+from core.engine.trainer import Checkpoint
+from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.result import PairBlock, Row, Status
@@ -36,7 +36,7 @@ def count_rows(scorer: Scorer, execution: Execution) -> list[Row]:
     return [Row("data", "dev" if name == scorer.dev else name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
 
 
-def check(scorer: Scorer, model, config: RunConfig, step: int, rows: list[Row]) -> float:
+def check(scorer: Scorer, model: Contrastive, config: RunConfig, step: int, rows: list[Row]) -> float:
     """One check during training: its rows are added, and the score by which the checkpoint is selected is returned (D40, D41)."""
     development = scorer.development(model)
     rows += development_rows(development, scorer, config, step)
@@ -57,19 +57,19 @@ def development_rows(found: Evaluation, scorer: Scorer, config: RunConfig, step:
 
 
 def final_evaluation(
-    config: RunConfig, scorer: Scorer, model: torch.nn.Module, training: Training, rows: list[Row]
+    config: RunConfig, scorer: Scorer, model: Contrastive, chosen: Checkpoint, rows: list[Row]
 ) -> tuple[Status, tuple[PairBlock, ...]]:
     """Status and pairs; adds the rows of the last and of the selected checkpoint, geometry, directions, spectrum and distances.
 
-    The status is that of the selected checkpoint, whose weights the model has afterwards.
+    The status is that of the selected checkpoint, `chosen`, whose weights the model has afterwards.
     """
-    steps, step = config.train.steps, training.selected.step
+    steps, step = config.train.steps, chosen.step
     last = scorer.complete(model, geometry=step == steps)
     rows += named_rows(last, scorer, "last", steps)
     rows += direction_rows(scorer.development_vectors(last), "last", steps)
     selected = last
     if step != steps:
-        model.scored_parts().load_state_dict(training.selected.state)
+        model.scored_parts().load_state_dict(chosen.state)
         selected = scorer.complete(model, geometry=True)
     rows += named_rows(selected, scorer, "selected", step)
     vectors = scorer.development_vectors(selected)  # (sentences, dim)

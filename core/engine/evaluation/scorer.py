@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from core.data.sts import StsSet
-from core.engine.encoder.packing import pack
-from core.engine.evaluation.evaluation import Evaluation, evaluate
+from core.engine.encoder.packing import Packed, pack
+from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
 from core.engine.threads import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable
+
+
+class SentenceModel(Protocol):
+    """What can be scored: a module that makes vectors of sentences. One with `draws_when_scored` true gets its batches in order (D21)."""
+
+    training: bool
+
+    def eval(self) -> object:
+        """Go into evaluation mode."""
+
+    def train(self, mode: bool) -> object:
+        """Go into training mode, or out of it."""
+
+    def sentence_vectors(self, batch: Packed) -> Tensor:
+        """Vectors to be scored, (B, dim)."""
 
 
 class Scorer:
@@ -32,20 +49,20 @@ class Scorer:
         self.index = {text: i for i, text in enumerate(sentences)}
         self.table, self.device = table, device
 
-    def development(self, model: torch.nn.Module) -> Evaluation:
+    def development(self, model: SentenceModel) -> Evaluation:
         """Scores on the development set."""
         return evaluate({self.dev: self.sets[self.dev]}, self._encoder(model))
 
-    def test(self, model: torch.nn.Module) -> Evaluation:
+    def test(self, model: SentenceModel) -> Evaluation:
         """Scores on all test sets."""
         return evaluate({name: self.sets[name] for name in self.tests}, self._encoder(model))
 
-    def complete(self, model: torch.nn.Module, geometry: bool) -> Evaluation:
+    def complete(self, model: SentenceModel, geometry: bool) -> Evaluation:
         """Scores on tests and development set, with alignment and uniformity over `geometry_of` if asked for."""
         sets = {name: self.sets[name] for name in self.names}
         return evaluate(sets, self._encoder(model), self.geometry_of if geometry else ())
 
-    def vectors(self, model: torch.nn.Module, sentences: Sequence[str]) -> np.ndarray:
+    def vectors(self, model: SentenceModel, sentences: Sequence[str]) -> np.ndarray:
         """The model's vectors of sentences that the scorer knows, in evaluation mode, (sentences, dim) float32."""
         return table_vectors(model, self.table, np.array([self.index[text] for text in sentences]), self.device)
 
@@ -54,11 +71,11 @@ class Scorer:
         dev = self.sets[self.dev]
         return found.vectors[[found.index[text] for text in dict.fromkeys(dev.a + dev.b)]]
 
-    def _encoder(self, model):
+    def _encoder(self, model: SentenceModel) -> Encode:
         return lambda sentences: self.vectors(model, sentences)
 
 
-def table_vectors(model: torch.nn.Module, table: TokenTable, places: np.ndarray, device: torch.device) -> np.ndarray:
+def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, device: torch.device) -> np.ndarray:
     """The model's vectors of some sentences of a token table, in evaluation mode, (places, dim) float32, in the order given.
 
     The model is put into evaluation mode here, whatever it was in: with dropout the scores would be others (D53).
@@ -68,7 +85,7 @@ def table_vectors(model: torch.nn.Module, table: TokenTable, places: np.ndarray,
     lengths = table.offsets[places + 1] - table.offsets[places]
     order = np.argsort(lengths, kind="stable")
 
-    def encoded(batch: slice) -> torch.Tensor:
+    def encoded(batch: slice) -> Tensor:
         with torch.inference_mode():
             return model.sentence_vectors(pack([table[places[i]] for i in order[batch]], device)).float()
 

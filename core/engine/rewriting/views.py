@@ -23,7 +23,7 @@ from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.run import RunConfig
-from core.spec.views import CONTEXTUAL, OWN_ENCODER
+from core.spec.views import CONTEXTUAL, OWN_ENCODER, TextView
 from core.store import locks
 
 VERSION = 1  # raised when a change of code is meant to change what is written
@@ -37,8 +37,8 @@ def rewritten_table(config: RunConfig, execution: Execution, tokenizer, view: st
     What is drawn depends on the view and on nothing of the run's seeds, as the text is rewritten once. Of several processes one
     rewrites and the others wait. Raises UserError if the model is not at hand or lacks a head.
     """
-    text, data = config.rewriting, config.data
-    key = ["text view", VERSION, view, text.kind, repr(text.rate), text.detokenize, text.model or "", data.digest, data.reader,
+    text, data = asked(config), config.data
+    key: list[str | int] = ["text view", VERSION, view, text.kind, repr(text.rate), text.detokenize, text.model or "", data.digest, data.reader,
            data.max_length, config.encoder.digest]  # fmt: skip
 
     def build() -> TokenTable:
@@ -50,10 +50,16 @@ def rewritten_table(config: RunConfig, execution: Execution, tokenizer, view: st
         return cached_table(Path(execution.cache_dir), key, build)
 
 
+def asked(config: RunConfig) -> TextView:
+    """How this run rewrites its text; whoever asks knows that it does."""
+    assert config.rewriting is not None
+    return config.rewriting
+
+
 def source_texts(config: RunConfig, texts: list[str], tokenizer) -> list[str]:
     """What the augmenter is given: the sentences, or their word pieces joined by blanks, "##" and all, after the cut at
     data.max_length (D26). The two special tokens are left out."""
-    if config.rewriting.detokenize == "original_text":
+    if asked(config).detokenize == "original_text":
         return texts
     table = tokenise(tokenizer, texts, config.data.max_length)
     return [" ".join(tokenizer.convert_ids_to_tokens(table[i][1:-1].tolist())) for i in range(len(table))]
@@ -61,16 +67,18 @@ def source_texts(config: RunConfig, texts: list[str], tokenizer) -> list[str]:
 
 def rewritten(config: RunConfig, execution: Execution, texts: list[str], view: str, device: torch.device) -> list[str]:
     """The texts after the augmenter (D26 - D28)."""
-    kind = config.rewriting.kind
+    text = asked(config)
+    kind = text.kind
     seed = stream_seed(0, f"text view {kind} {view}")
     if kind == "typos":
-        return misspelt(texts, config.rewriting.rate, seed)
-    if config.rewriting.model == OWN_ENCODER:
+        return misspelt(texts, text.rate, seed)
+    assert text.model is not None, "every other kind has a model"
+    if text.model == OWN_ENCODER:
         folders = [Path(execution.encoder_path) if execution.encoder_path else DEMO_ENCODER]
     else:
-        folders = model_folders(config.rewriting.model, Path(execution.cache_dir))
+        folders = model_folders(text.model, Path(execution.cache_dir))
     if kind in CONTEXTUAL:
-        return proposed(*load_model(folders[0], "masked words", device), texts, config.rewriting, seed)
+        return proposed(*load_model(folders[0], "masked words", device), texts, text, seed)
     if kind == "continuation":
         return continued(*load_model(folders[0], "continuation", device), texts, seed)
     for folder in folders:  # there, and back

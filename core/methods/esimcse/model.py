@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -16,8 +16,9 @@ from core.engine.replay import Replayed
 from core.engine.streams import torch_stream
 from core.methods import contrastive, ema
 from core.methods.contrastive import TrainingText
+from core.methods.esimcse.sections import Repetition
 from core.methods.esimcse.settings import ESimCSERun
-from core.methods.heads import INITIAL_SPREAD
+from core.methods.heads import INITIAL_SPREAD, TrainingHead
 from core.methods.queue import VectorQueue
 from core.methods.repetition import insertions, repeat_tokens, repeat_words, stream_for
 from core.methods.simcse.model import SimCSE
@@ -26,26 +27,30 @@ from core.methods.simcse.model import SimCSE
 class ESimCSE(SimCSE):
     """The model of one run. Without a queue it is SimCSE's loss on the views that it gets."""
 
+    config: ESimCSERun
+
     def __init__(self, config: ESimCSERun, encoder: Encoder, device: torch.device):
         super().__init__(config, encoder, device)
-        self.kept_vectors = self._kept_vectors
-        followed = [(self.momentum_encoder, encoder), (self.momentum_head, self.head)]
-        followed = [(slow, fast) for slow, fast in followed if slow is not None]
+        self.kept_vectors: Callable[[Packed], Tensor] = self._kept_vectors
+        branches = [(self.momentum_encoder, encoder), (self.momentum_head, self.head)]
+        followed = [(slow, fast) for slow, fast in branches if slow is not None]
         self.averaged = ema.averaged_pairs([slow for slow, _ in followed], [fast for _, fast in followed])
 
     def follow(self) -> None:
         """Make the momentum encoder and its queue, as far as the run has them."""
-        self.momentum_encoder = self.momentum_head = self.queue = None
+        self.momentum_encoder: Encoder | None = None
+        self.momentum_head: TrainingHead | None = None
+        self.queue: VectorQueue | None = None
         self._waiting: Packed | None = None  # what after_step is to push (D69)
-        momentum = self.config.momentum
-        if momentum is None:
+        momentum, queue = self.config.momentum, self.config.queue
+        if momentum is None or queue is None:  # they go together
             return
         self.momentum_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
         if momentum.init == "random":
             randomise(self.momentum_encoder, torch_stream(self.config.seed.model, "momentum encoder"))  # D60
         if momentum.head == "ema":
             self.momentum_head = copy.deepcopy(self.head).requires_grad_(False)  # D68
-        self.queue = VectorQueue(self.config.queue)
+        self.queue = VectorQueue(queue)
 
     def replay(self) -> None:
         super().replay()
@@ -54,8 +59,9 @@ class ESimCSE(SimCSE):
     def train(self, mode: bool = True) -> ESimCSE:
         """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
         super().train(mode)
-        if self.config.momentum is not None and self.config.momentum.dropout == "off":
-            self.momentum_encoder.eval()
+        momentum, encoder = self.config.momentum, self.momentum_encoder
+        if momentum is not None and encoder is not None and momentum.dropout == "off":
+            encoder.eval()
         return self
 
     def loss(self, views: Packed, kept: Packed | None = None) -> Tensor:
@@ -65,13 +71,15 @@ class ESimCSE(SimCSE):
         Order: encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
         momentum.when=after_optimizer the last two wait for `after_step`, so what is pushed lags one step less (D69).
         """
-        if self.queue is None:
+        momentum, queue = self.config.momentum, self.queue
+        if momentum is None or queue is None:
             return super().loss(views)
+        assert kept is not None, "a run with a queue has views that give what goes into it"
         kept = self.shaped(kept)
-        negatives = self.queue.visible()  # (width, hidden)
+        negatives = queue.visible()  # (width, hidden)
         views = self.shaped(views)
         loss = self.compared(views) if negatives is None else self.compared(views, negatives)
-        if self.config.momentum.when == "after_forward":
+        if momentum.when == "after_forward":
             self._enqueue(kept)
         else:
             self._waiting = kept
@@ -86,17 +94,23 @@ class ESimCSE(SimCSE):
     def _kept_vectors(self, kept: Packed) -> Tensor:
         """What the queue gets, (B, hidden), from the momentum weights."""
         head = self.momentum_head if self.momentum_head is not None else self.head
-        return head(self.momentum_encoder(kept))
+        encoder = self.momentum_encoder
+        assert encoder is not None, "what is kept has been through the momentum encoder"
+        return head(encoder(kept))
 
     @torch.no_grad()
     def _enqueue(self, kept: Packed) -> None:
         """Move the momentum weights, then push this batch's vectors from them."""
-        ema.update(*self.averaged, self.config.momentum.lambda_)
-        self.queue.push(self.kept_vectors(kept))
+        momentum, queue = self.config.momentum, self.queue
+        assert momentum is not None and queue is not None, "nothing is kept without a queue"
+        ema.update(*self.averaged, momentum.lambda_)
+        queue.push(self.kept_vectors(kept))
 
 
 class Views(contrastive.Views):
     """Each batch twice, as 2B sentences, the second time with repetitions; and what goes through the momentum encoder, or None."""
+
+    config: ESimCSERun
 
     def __init__(self, config: ESimCSERun, text: TrainingText, device: torch.device, drawing: random.Random):
         super().__init__(config, text, device, drawing)
@@ -116,7 +130,7 @@ class Views(contrastive.Views):
         if dup.unit == "subword":
             self._second(indices, [self.text.table[i] for i in indices])
         else:
-            self._repeated(indices)
+            self._repeated(dup, indices)
 
     def _second(self, indices: Sequence[int], first: list[np.ndarray]) -> list[np.ndarray]:
         """The second views' token ids."""
@@ -127,13 +141,14 @@ class Views(contrastive.Views):
             return [
                 repeat_tokens(tokens, dup, longest, stream_for(dup, self.drawing, int(i))) for tokens, i in zip(first, indices, strict=True)
             ]
-        encoded = self.text.tokenizer(self._repeated(indices), truncation=True, max_length=longest)["input_ids"]
+        encoded = self.text.tokenizer(self._repeated(dup, indices), truncation=True, max_length=longest)["input_ids"]
         return [np.array(ids, dtype=np.int32) for ids in encoded]
 
-    def _repeated(self, indices: Sequence[int]) -> list[str]:
+    def _repeated(self, dup: Repetition, indices: Sequence[int]) -> list[str]:
         """The sentences with words written twice, or others put in (Table 10)."""
-        dup = self.config.dup
-        return [repeat_words(self.text.sentences[i], dup, stream_for(dup, self.drawing, int(i)), self.inserted) for i in indices]
+        sentences = self.text.sentences
+        assert sentences is not None, "such a run reads words"
+        return [repeat_words(sentences[i], dup, stream_for(dup, self.drawing, int(i)), self.inserted) for i in indices]
 
 
 @torch.no_grad()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -65,7 +66,9 @@ class MoCoSE(Contrastive):
         self.stale = StaleGradient()
         self.changed_share: float | None = None
         self.updates = 0
-        self.keyed, self.compared, self.slots = self._keyed, self._compared, None
+        self.keyed: Callable[..., Tensor] = self._keyed
+        self.compared: Callable[..., Tensor] = self._compared
+        self.slots: int | None = None
 
     def replay(self) -> None:
         """Take every batch in one shape, and replay what is computed from it."""
@@ -147,7 +150,7 @@ class MoCoSE(Contrastive):
         if self.config.eval.vector == "cls_before_pooler":
             return []
         projection = list(self.projection) if self.config.eval.vector == "projection" else []
-        return [(layer, "Identity") for layer in (self.pooler, *projection)]
+        return [(cast(nn.Linear, layer), "Identity") for layer in (self.pooler, *projection)]  # bare ones, where the run is keepable
 
     def new_layers(self) -> list[nn.Module]:
         """What is trained and starts at random: train.new_layer_factor is for these. A checkpoint's own pooler is not new."""
@@ -235,7 +238,7 @@ class MoCoSE(Contrastive):
         """The target branch's: its own (D8), or the online branch's."""
         return self.target_embeddings if self.target_embeddings is not None else self.encoder.embeddings
 
-    def _augmented(self, words: Tensor, batch: Packed, generator, *, padded: int | None = None) -> tuple[Tensor, Tensor]:
+    def _augmented(self, words: Tensor, batch: Packed, generator: torch.Generator, *, padded: int | None = None) -> tuple[Tensor, Tensor]:
         """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh."""
         aug, padded = self.config.aug, padded or self._padded_width(batch)
         mask = cutoff_mask(aug, batch, padded, self.encoder.hidden, generator)
@@ -265,23 +268,22 @@ class MoCoSE(Contrastive):
         It costs a forward pass of the online branch and a backward pass without gradients of weights. Keys of a view that FGSM leaves
         alone are computed once.
         """
-        both = self.config.fgsm.views == "both_same"
-        keys = None if both else self._keys(other, None)
+        keys = None if self.config.fgsm.views == "both_same" else self._keys(other, None)
         dropped, augmented = self.dropping.mark(), self.augmenting.get_state() if self.config.aug.active() else None
         with self._fixed():
-            loss, words = self._contrast(batch, (self._keys(other, None) if both else keys).detach(), negatives, None)
+            loss, words = self._contrast(batch, (self._keys(other, None) if keys is None else keys).detach(), negatives, None)
             sign = torch.autograd.grad(loss, words)[0].sign()
         self.dropping.rewind(dropped)
         if augmented is not None:
             self.augmenting.set_state(augmented)
-        return sign, self._keys(other, sign) if both else keys
+        return sign, self._keys(other, sign) if keys is None else keys
 
-    def get_extra_state(self) -> dict[str, object]:
+    def get_extra_state(self) -> dict[str, Any]:
         """What the next step depends on beside weights, queue, dropout and the last gradient."""
         drawing = {name: getattr(self, name).get_state() for name in GENERATORS}
         return {**drawing, "updates": self.updates, "changed_share": self.changed_share}
 
-    def set_extra_state(self, state: dict[str, object]) -> None:
+    def set_extra_state(self, state: dict[str, Any]) -> None:
         """Put back what `get_extra_state` gave. Raises KeyError."""
         for name in GENERATORS:
             getattr(self, name).set_state(state[name].cpu())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,8 @@ class SimCSE(Contrastive):
         self.config = config
         self.encoder = encoder
         self.head = TrainingHead(encoder, torch_stream(config.seed.model, "heads"))
-        self.compared, self.slots = self._compared, None
+        self.compared: Callable[..., Tensor] = self._compared
+        self.slots: int | None = None
         self.follow()
         self.to(device)
         self.dropping = DropoutStream(config.seed.data, device)
