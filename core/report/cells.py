@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -27,13 +27,14 @@ from core.spec.identity import run_id
 from core.spec.printable import shown
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
-from core.spec.table import Cell, Metric
+from core.spec.table import Cell, FigureSpec, Metric
 
 if TYPE_CHECKING:
     from core.report.comparability import Comparability
     from core.report.verdicts import Verdict
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
+IntervalOver = Literal["seeds", "pairs", "none"]
 MOST_SEEDS = 1000  # of a cell
 PAIRS_AGREE = 0.02  # points: pairs that do not give the recorded score again are another checkpoint's
 
@@ -69,7 +70,7 @@ class CellResult:
     metric: Metric
     runs: tuple[RunResult, ...]
     estimate: Estimate
-    interval: Literal["seeds", "pairs", "none"]
+    interval: IntervalOver
     comparison: Comparison
     is_reference: bool
     is_best: bool  # highest, and told from every other cell
@@ -117,6 +118,13 @@ class StudyResult:
     not_comparable: str = ""
     checks: Comparability | None = None
     verdicts: tuple[Verdict, ...] | None = None
+
+    @property
+    def figure(self) -> FigureSpec:
+        """How the study is drawn. Raises ValueError if it has no figure: whoever draws asks `study.figure` first."""
+        if self.study.figure is None:
+            raise ValueError(f"{self.study.name} has no figure")
+        return self.study.figure
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
@@ -169,8 +177,8 @@ def gather(
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
     same = {cell.labels for cell in study.cells if unit(study.metric_of(cell)) == unit(study.metric)}  # only like is compared with like
     comparable = {labels: found for labels, found in values.items() if labels in same and not reasons[labels]}
-    known = study.reference in comparable
-    comparisons = compared(comparable, study.reference, study.claims) if known else {}
+    reference = study.reference
+    comparisons = compared(comparable, reference, study.claims) if reference is not None and reference in comparable else {}
     all_run = all(run.status not in ("missing", "incomplete") for runs in by_cell.values() for run in runs)
     best = clear_best(comparable) if all_run else None  # a cell still to come may be better
     results = []
@@ -243,9 +251,9 @@ def _load(store, identity: str, seed: int) -> RunResult:
     )
 
 
-def _estimate(runs, metric: Metric, aggregate: str, scale: Scale, store) -> tuple[Estimate, str]:
+def _estimate(runs: Sequence[RunResult], metric: Metric, aggregate: str, scale: Scale, store) -> tuple[Estimate, IntervalOver]:
     valued = [run for run in runs if run.value is not None]
-    estimate = over_seeds([run.value for run in valued])
+    estimate = over_seeds([run.value for run in runs if run.value is not None])
     if estimate.n > 1:
         return estimate, "seeds"
     if estimate.n == 1 and metric.quantity == "spearman" and metric.checkpoint == "selected":
@@ -275,4 +283,4 @@ def _over_pairs(pairs: pd.DataFrame | None, run: RunResult, task: str, aggregate
         for name in names
     ]
     estimate = bootstrap_over_pairs(tasks, aggregate, np.random.default_rng(int(run.run_id, 16)))
-    return estimate if abs(estimate.mean - run.value) <= PAIRS_AGREE else None
+    return estimate if run.value is not None and abs(estimate.mean - run.value) <= PAIRS_AGREE else None

@@ -10,11 +10,11 @@ import pandas as pd
 
 from core.report.cells import StudyResult
 from core.report.naming import contrast_here
-from core.report.verdicts import Verdict, verdicts
+from core.report.verdicts import Outcome, Verdict, verdicts
 from core.spec.claim import Claim
 from core.spec.deviations import explained
 
-OUTCOMES = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
+OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
 MARKS = {  # beside the word: never colour alone
     "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "not comparable": "∅",
 }  # fmt: skip

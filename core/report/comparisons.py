@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from scipy.special import stdtrit
 
 from core.report.sequential import LOOKS, alpha_at, moments
@@ -71,7 +72,7 @@ def _tested(values: Mapping[int, float], reference: Mapping[int, float], by: Div
     if not reached:
         return None
     look, n = reached[-1], LOOKS[reached[-1]]
-    found = moments([values[seed] - reference[seed] for seed in range(n)])
+    found = moments(np.array([values[seed] - reference[seed] for seed in range(n)]))
     mean, error, level = float(found.mean), float(found.error), alpha_at(look, claims)
     low, high = (-float(stdtrit(n - 1, level / divisor)) * error for divisor in by)
     return Comparison(mean, mean - low, mean + high, n, "own")

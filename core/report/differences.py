@@ -93,7 +93,7 @@ def differences(result: StudyResult) -> Differences | None:
     return Differences(
         base=named or "the reference",
         panels=_panels(result, drawn, bases),
-        ordered=result.study.figure.kind == "line" and _numbers(result),
+        ordered=result.figure.kind == "line" and _numbers(result),
         from_noise=result.noise is not None and _is_score(bases),
         left_out=len(rows) - len(drawn),
     )
@@ -102,7 +102,7 @@ def differences(result: StudyResult) -> Differences | None:
 def _shown(result: StudyResult) -> list[CellResult]:
     """The cells, of those by task only the averages unless the tasks are an axis of the figure."""
     axes = [axis.name for axis in result.study.axes]
-    if result.study.tasks is None or result.study.figure.x == "task":
+    if result.study.tasks is None or result.figure.x == "task":
         return list(result.cells)
     task = axes.index("task")
     return [cell for cell in result.cells if cell.cell.labels[task] == "avg"] or list(result.cells)
@@ -161,7 +161,7 @@ def _why_not(cell: CellResult) -> str:
 
 def _label(cell: CellResult, result: StudyResult) -> str:
     """The labels that no panel's title has, without the task where it is the average."""
-    figure = result.study.figure
+    figure = result.figure
     axes = [axis.name for axis in result.study.axes]
     kept = [(name, label) for name, label in zip(axes, cell.cell.labels, strict=False) if name != figure.series]
     shown = [label_here(label, result) for name, label in kept if (name, label) != ("task", "avg") or len(kept) == 1]
@@ -171,7 +171,7 @@ def _label(cell: CellResult, result: StudyResult) -> str:
 def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[CellResult]) -> tuple[Panel, ...]:
     """One panel, or one for each label of the figure's series; those without a number are left out."""
     cells = {cell.cell.labels: cell for cell in result.cells}
-    series, axes = result.study.figure.series, [axis.name for axis in result.study.axes]
+    series, axes = result.figure.series, [axis.name for axis in result.study.axes]
     if series is None:
         return (Panel(title="", unit=unit(bases[0].metric), rows=tuple(rows.values())),)
     panels = []
@@ -198,11 +198,12 @@ def _is_score(bases: Sequence[CellResult]) -> bool:
 
 def _numbers(result: StudyResult) -> bool:
     """Whether the figure's x is numbers in order."""
+    x = result.figure.x
     try:
-        numbers = [float(label) for label in result.study.axis(result.study.figure.x).labels]
+        numbers = [] if x is None else [float(label) for label in result.study.axis(x).labels]
     except ValueError:
         return False
-    return all(a < b for a, b in pairwise(numbers))
+    return bool(numbers) and all(a < b for a, b in pairwise(numbers))
 
 
 def frame(panels: Sequence[Panel]) -> tuple[float, float]:

@@ -32,7 +32,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
     rows = []
     for cell in result.cells:
         estimate, comparison, places = cell.estimate, cell.comparison, decimals(cell.metric) + 2
-        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
+        row: dict[str, object] = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         numbers = {
             "mean": estimate.mean,
             "interval_low": estimate.low,

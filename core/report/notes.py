@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from core.report.cells import StudyResult
+from core.report.cells import RunStatus, StudyResult
 from core.report.comparability import comparability
 from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
@@ -126,12 +126,13 @@ def _about_baselines(result: StudyResult) -> Iterator[str]:
 
 def _about_runs(result: StudyResult) -> Iterator[str]:
     total = len(result.runs)
-    for status, sentence in (
+    said: tuple[tuple[RunStatus, str], ...] = (
         ("missing", "not run yet (—)"),
         ("incomplete", "without the number that its cell shows (—)"),
         ("diverged", f"diverged (‡), {_counted_as(result)}"),
         ("collapsed", f"collapsed (‡), counted with their own number if they have one, else {_counted_as(result)}"),
-    ):
+    )
+    for status, sentence in said:
         where = [f"{'/'.join(cell.cell.labels)}: {cell.count(status)}" for cell in result.cells if cell.count(status)]
         if where:
             count = len({run.run_id for cell in result.cells for run in cell.runs if run.status == status})
@@ -156,7 +157,7 @@ def _counted_as(result: StudyResult) -> str:
     """What a run without a number of its own counts for, in this study."""
     found = {worst(cell.metric) for cell in result.cells if not cell.unavailable}
     missing = "missing where the metric has no worst value" if found - {None} else "missing: the metric has no worst value"
-    values = [f"counted as {value:g}, the worst" for value in sorted(found - {None})]
+    values = [f"counted as {value:g}, the worst" for value in sorted(one for one in found if one is not None)]
     return ", ".join([*values, *([missing] if None in found else [])])
 
 

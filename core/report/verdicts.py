@@ -101,7 +101,7 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
     shown = interval(turn, decision.n, decision.look, number, readings)
     now = readings.samples(turn.contrast, seeds[turn.contrast])
     later = chances(claim, readings.samples, number, readings.seeds, readings.prior(noise)) if outcome == "undecided" else ()
-    numbers = {cell.cell.labels: cell.cell.published for cell in result.cells}
+    numbers: dict[Labels, float | None] = {cell.cell.labels: cell.cell.published for cell in result.cells}
     return Verdict(
         claim=claim, outcome=outcome, reason=reason, contrast=turn.contrast, effect=shown.effect, low=shown.low, high=shown.high,
         n=shown.n, look=decision.look, p=decision.p, alpha=alpha_at(decision.look, number) if decision.look >= 0 else np.nan,
@@ -170,8 +170,9 @@ def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) ->
 
 def on_paper_runs(claim: Claim, result: StudyResult) -> Outcome:
     """The outcome on the paper's own single runs, taken as independent (Welch), at 5 % over the study's claims; they are looked at once."""
-    tested = {contrast: _welch(contrast, result) for contrast in claim.predicate.contrasts()}
-    if any(one is None for one in tested.values()):
+    every = claim.predicate.contrasts()
+    tested = {contrast: tail for contrast in every if (tail := _welch(contrast, result)) is not None}
+    if len(tested) < len(set(every)):
         return "not run"
     p = claim_p(claim, lambda contrast, shift: tested[contrast](shift))
     return SETTLED[int(settled(p, ALPHA / len(result.study.claims)))]
@@ -201,7 +202,7 @@ def p_best(predicate: Predicate, readings: Readings) -> float | None:
     n = min(readings.seeds(contrast) for contrast in single)
     if n < LEAST_RESAMPLED:
         return None
-    values = np.stack([readings.samples(contrast, n) for contrast in single])  # (cells, seeds)
+    values = np.stack([found for one in single if (found := readings.samples(one, n)) is not None])  # (cells, seeds); all have n
     drawn = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
     means = values[:, drawn].mean(2)  # (cells, resamples)
     return float((means[0] > means[1:].max(0)).mean())

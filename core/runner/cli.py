@@ -91,8 +91,8 @@ def parse(argv: list[str]) -> Options:
         last=given.last, cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,
-        data_dir=_absolute("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
-        pairs=_pairs(given), text=given.text, other_encoders=tuple(encoders.items()), results_dir=_absolute("--results-dir", given.results_dir),
+        data_dir=_place("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
+        pairs=_pairs(given), text=given.text, other_encoders=tuple(encoders.items()), results_dir=_place("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
         follow=given.follow, cluster=given.cluster,
     )  # fmt: skip
@@ -163,10 +163,13 @@ def _encoders(given: list[str]) -> dict[str, Path]:
     return found
 
 
-def _absolute(option: str, text: str | None) -> Path | None:
+def _place(option: str, text: str | None) -> Path | None:
+    """The folder of an option that may be left out."""
+    return None if text is None else _absolute(option, text)
+
+
+def _absolute(option: str, text: str) -> Path:
     """Children work elsewhere, so places must not depend on the current folder. Raises UserError for what can be no place."""
-    if text is None:
-        return None
     try:
         path = Path(text).expanduser().absolute()
         if not text.strip():

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from core.data import sources as finding
 from core.runner.cli import Options
@@ -48,7 +49,9 @@ class Drawing:
         found = {}
         for scale in SCALES.values():
             sources = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
-            for profile in PROFILES if sources is not None else ():
+            if sources is None:
+                continue
+            for profile in PROFILES:
                 if (scale.name, profile) in drawn:
                     found[scale.name, profile] = drawn[scale.name, profile]
                     continue
@@ -134,7 +137,7 @@ class Drawing:
         os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
         report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
 
-        def drawn() -> object:
+        def drawn() -> Any:  # a RenderSummary: the runner names nothing of the report, which it imports when it draws
             with self.writing(*(root / scale.name / (profile or self.profile) for root in (self.tables, self.figures))):
                 return report.render(studies, profile or self.profile, scale, found.sources, seeds, self.store, self.tables, self.figures)
 

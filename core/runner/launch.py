@@ -41,6 +41,11 @@ class Outcome:
     failure: Failure | None = None
     score: str = ""  # of a run that is done: its test average, or its status
 
+    @property
+    def cause(self) -> Failure:
+        """Why the run failed, where it did."""
+        return self.failure or Failure(cause="unknown")
+
 
 class Stop:
     """The sign to start nothing more, and how long children may still go on."""
@@ -98,7 +103,7 @@ class Launcher:
 
     def launch(self, run: PlannedRun, wait: bool = False) -> Outcome:
         """Train one run unless it is done or held elsewhere; with `wait`, wait for whoever holds it and look what they left."""
-        claim = None
+        claim: int | None = None
         try:
             while not self.stop.asked:
                 claim = self.store.claim(run.run_id)
@@ -107,7 +112,7 @@ class Launcher:
                 if not wait:
                     return Outcome(run=run, state="elsewhere")
                 time.sleep(POLL)
-            if self.stop.asked:
+            if self.stop.asked or claim is None:
                 return Outcome(run=run, state="stopped")
             if (wait or not self._force) and self._found(run):
                 self._display.passed(run, "trained by another command")

@@ -51,7 +51,7 @@ class Summary:
             said.append(f"{counts['found']} were trained by another command meanwhile.")
         lines = [" ".join(said)]
         for outcome in self.of("failed"):
-            failure = outcome.failure
+            failure = outcome.cause
             lines += ["", f"FAILED {outcome.run.run_id}: {failure.cause}{'. ' + failure.detail if failure.detail else ''}"]
             lines += [f"  cells: {'; '.join(outcome.run.cells)}; seed {outcome.run.seed}"]
             lines += [f"  | {line}" for line in failure.log_tail]

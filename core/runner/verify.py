@@ -28,7 +28,7 @@ class Verification:
 
     def __init__(self, options: Options, argv: Sequence[str], published: Path, job: str, warm: Sequence[str]):
         self.options, self.argv, self.job, self.warm = options, argv, job, warm
-        self.published = Store(published / "none", published)
+        self.folder, self.published = published, Store(published / "none", published)
 
     def go(self, studies: Sequence[Study], profile: str, scale: Scale, found: finding.Found) -> int:
         """Train some of the published runs anew and compare; the exit status: 1 if one fails or differs by more than 0.01 points."""
@@ -42,7 +42,7 @@ class Verification:
         scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
         try:
             store = Store(scratch, None)
-            training = Training(self.options, self.argv, store, scratch, self.published.published, self.job, self.warm)
+            training = Training(self.options, self.argv, store, scratch, self.folder, self.job, self.warm)
             print(f"{len(wanted)} published runs are trained anew in {scratch}, which is removed afterwards.")
             status = training.train(batch(wanted), scale, found)
             return status if status > 128 else max(status, self._compared(wanted, there, store))
@@ -51,7 +51,8 @@ class Verification:
 
     def _published(self, scale: Scale, found: finding.Found) -> dict[str, StoredRun]:
         """The published runs of a scale that this code, text and encoder can make, by id; what they cannot is said."""
-        there, passed = {}, Counter()
+        there: dict[str, StoredRun] = {}
+        passed: Counter[str] = Counter()
         known = {one.digest for one in found.sources.encoders()}
         evaluations = {found.sources.evaluation_digest, found.sources.transfer_digest}
         for identity in self.published.runs():

@@ -8,10 +8,13 @@ import pytest
 from places import ROOT
 
 CLEAN = (
+    "core/report",
+    "core/runner",
     "core/spec",
     "core/store",
+    "run_study.py",
     "studies",
-)  # the whole tree has some two hundred findings left, most of them on torch's and pandas' types
+)  # what is left in the rest of the tree is most of it on torch's types
 STILL_LONG = {"tests/runner/test_bad_input.py", "tests/data/test_hub.py"}
 
 
@@ -29,7 +32,7 @@ def test_ruff_finds_nothing():
 
 @pytest.mark.timeout(900)
 def test_mypy_finds_nothing_where_it_is_clean():
-    found = run("mypy", "--cache-dir", "/dev/null", *CLEAN)
+    found = run("mypy", "--cache-dir", "/dev/null", "--follow-imports=silent", *CLEAN)  # what they import is read, and not judged
     assert found.returncode == 0, found.stdout[-3000:] + found.stderr
 
 

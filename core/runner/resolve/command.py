@@ -149,13 +149,15 @@ class Resolving:
         claims = {}
         for key, standing in judge.standings.items():
             now, then = standing.entry, ledger.claims.get(key)
-            kept = then is not None and (then.settled or (then.n > now.n and not now.settled))
-            if kept and (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):
+            if then is None or not (then.settled or (then.n > now.n and not now.settled)):
+                claims[key] = now
+                continue
+            if (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):
                 self._once(
                     f"{judge.study.name} {key}: the ledger says {then.outcome} with {then.n} seeds, and the runs that count here say "
                     f"{now.outcome} with {now.n}; the ledger stands. Train them again with --seeds {then.n}, or count published ones with --use-published."
                 )
-            claims[key] = then if kept else now
+            claims[key] = then
         pending = ledger.batch
         if pending is not None and all(self.store.has(run, use_published=True) for run in pending.runs):
             pending = None  # not before, even if its claim is settled: an interrupted command must end as an undisturbed one

@@ -124,8 +124,8 @@ class Judge:
         if entry.settled:
             return Standing(entry=entry)
         for cell in self.cells_of(claim.predicate.contrasts()):
-            if self.reasons[cell.labels] is not None:
-                return Standing(entry=entry, reason=self.reasons[cell.labels])
+            if (reason := self.reasons[cell.labels]) is not None:
+                return Standing(entry=entry, reason=reason)
         contrasts = claim.predicate.contrasts()
         if min(self.readings.seeds(contrast) for contrast in contrasts) < self.rules.LOOKS[0]:
             n = self.rules.LOOKS[0]
