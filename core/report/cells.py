@@ -22,6 +22,7 @@ from core.report.statistics import (
     over_seeds,
 )
 from core.report.worst import counted
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.printable import shown
@@ -108,16 +109,33 @@ class StudyResult:
     """
 
     study: Study
-    profile: str
-    scale: Scale
-    sources: Sources
-    seeds: int
+    edition: Edition
     aggregate: str
     cells: tuple[CellResult, ...]
     noise: float | None = None
     not_comparable: str = ""
     checks: Comparability | None = None
     verdicts: tuple[Verdict, ...] | None = None
+
+    @property
+    def profile(self) -> str:
+        """The profile of its edition."""
+        return self.edition.profile
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of its edition."""
+        return self.edition.scale
+
+    @property
+    def sources(self) -> Sources:
+        """The texts, tests and encoders of its edition."""
+        return self.edition.sources
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds each cell is asked for."""
+        return self.edition.seeds_of(self.study)
 
     @property
     def figure(self) -> FigureSpec:
@@ -147,31 +165,26 @@ class StudyResult:
         return next((cell for cell in self.cells if all(cell.cell.labels[p] == label for p, label in wanted)), None)
 
 
-def gather(
-    study: Study, *, profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict[str, RunResult] | None = None,
-    noise: float | None = None,
-) -> StudyResult:  # fmt: skip
-    """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones, and of each cell the seeds
+def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult] | None = None, noise: float | None = None) -> StudyResult:
+    """Everything that the store has of a study under an edition's seeds, own runs before published ones, and of each cell the seeds
     beyond as far as they are stored without a gap: runs go where they decide, so cells may have more seeds than others.
 
     `loaded` keeps what was read, by run id, for studies that share runs; `noise` is the SD of one run in the noise study.
     """
-    study, sources = study.at(scale), _named_for_readers(sources)
-    seeds = max(seeds, study.least_seeds)
+    study, edition = study.at(edition.scale), replace(edition, sources=_named_for_readers(edition.sources))
     by_cell: dict[tuple[str, ...], tuple[RunResult, ...]] = {}
-    reasons = {cell.labels: study.unavailable(cell, scale, sources) or "" for cell in study.cells}
+    reasons = {cell.labels: edition.unavailable(study, cell) or "" for cell in study.cells}
     aggregates: list[str] = []
     loaded = {} if loaded is None else loaded
     for cell in study.cells:
         if reasons[cell.labels]:
             by_cell[cell.labels] = ()
             continue
-        there = stored_seeds(study, cell, profile=profile, scale=scale, sources=sources, least=seeds, store=store)
-        configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=there)
+        configs = edition.configs(study, cell, stored_seeds(study, cell, edition, store))
         aggregates.append(configs[0].sts.aggregate)
         metric = study.metric_of(cell)
         by_cell[cell.labels] = tuple(
-            _run(store, run_id(config), seed, metric, config.sts.aggregate, scale, loaded) for seed, config in enumerate(configs)
+            _run(store, run_id(config), seed, metric, config.sts.aggregate, edition.scale, loaded) for seed, config in enumerate(configs)
         )
     aggregate = aggregates[0] if aggregates else "all"
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
@@ -184,7 +197,7 @@ def gather(
     results = []
     for cell in study.cells:
         runs, metric = by_cell[cell.labels], study.metric_of(cell)
-        estimate, interval = _estimate(runs, metric, aggregate, scale, store)
+        estimate, interval = _estimate(runs, metric, aggregate, edition.scale, store)
         results.append(
             CellResult(
                 cell=cell,
@@ -198,10 +211,7 @@ def gather(
                 unavailable=reasons[cell.labels],
             )
         )
-    return StudyResult(
-        study=study, profile=profile, scale=scale, sources=sources, seeds=seeds, aggregate=aggregate, cells=tuple(results),
-        noise=noise,
-    )  # fmt: skip
+    return StudyResult(study=study, edition=edition, aggregate=aggregate, cells=tuple(results), noise=noise)
 
 
 def _named_for_readers(sources: Sources) -> Sources:
@@ -211,15 +221,12 @@ def _named_for_readers(sources: Sources) -> Sources:
                    encoder_name=shown(sources.encoder_name), others=others)  # fmt: skip
 
 
-def stored_seeds(study: Study, cell: Cell, *, profile: str, scale: Scale, sources: Sources, least: int, store) -> int:
-    """How many seeds of a cell are read: `least`, or as many from 0 on as are stored without a gap, if those are more."""
+def stored_seeds(study: Study, cell: Cell, edition: Edition, store) -> int:
+    """How many seeds of a cell are read: the edition's, or as many from 0 on as are stored without a gap, if those are more."""
     seeds = 0
-    while seeds < MOST_SEEDS:
-        config = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seeds)
-        if not store.has(run_id(config), use_published=True):
-            break
+    while seeds < MOST_SEEDS and store.has(run_id(edition.config(study, cell, seeds)), use_published=True):
         seeds += 1
-    return max(seeds, least)
+    return max(seeds, edition.seeds_of(study))
 
 
 def _run(store, identity: str, seed: int, metric: Metric, aggregate: str, scale: Scale, loaded: dict[str, RunResult]) -> RunResult:

@@ -62,11 +62,7 @@ def comparability(result: StudyResult) -> Comparability:
     if result.checks is not None:
         return result.checks
     study = result.study
-    runs = [
-        (cell.cell, study.config(cell.cell, profile=result.profile, scale=result.scale, sources=result.sources, seed=0))
-        for cell in result.cells
-        if not cell.unavailable
-    ]
+    runs = [(cell.cell, result.edition.config(study, cell.cell, 0)) for cell in result.cells if not cell.unavailable]
     if not runs:
         return Comparability((), float("nan"))
     checks = (*_turnover(runs), *_initial_weights(runs), *_updates(runs, result), *_trained(result))

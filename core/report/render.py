@@ -27,7 +27,7 @@ from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
 from core.report.verdicts import settled_once
 from core.spec.deviations import explanations
-from core.spec.scale import Scale, Sources
+from core.spec.edition import Edition
 from core.spec.study import Study
 
 PACK = "runs.parquet"  # of the published runs of a scale
@@ -54,10 +54,8 @@ class Picture(NamedTuple):
     svg: str
 
 
-def render(
-    studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store, results_dir: Path, figures_dir: Path
-) -> RenderSummary:
-    """Draw studies from the store under seeds 0 … seeds-1, into results_dir and figures_dir / <scale> / <profile>.
+def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path, figures_dir: Path) -> RenderSummary:
+    """Draw studies from the store, as an edition has them, into results_dir and figures_dir / <scale> / <profile>.
 
     The same runs give the same bytes. A study without any number is left out, and its line says so.
     """
@@ -66,13 +64,12 @@ def render(
     published: set[str] = set()
     begun: list[tuple[StudyResult, Callable[[], Picture] | None]] = []
     loaded: dict = {}
-    tables, pictures = Path(results_dir) / scale.name / profile, Path(figures_dir) / scale.name / profile
+    tables, pictures = (Path(folder) / edition.scale.name / edition.profile for folder in (results_dir, figures_dir))
     elsewhere = len(studies) >= WORTH_PROCESSES
-    noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
+    noise = _noise(studies, edition, store, loaded)
     with _abandoned_on_error(elsewhere):
         for study in studies:
-            found = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
-            result = settled_once(judged(found))
+            result = settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise)))
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
@@ -123,25 +120,20 @@ def _processes() -> ProcessPoolExecutor:
     )
 
 
-def gathered(studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store) -> list[Section]:
+def gathered(studies: Sequence[Study], edition: Edition, store) -> list[Section]:
     """Studies as they stand in the store, without a picture and without writing anything."""
     loaded: dict = {}
-    noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
-    found = [
-        settled_once(
-            judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise))
-        )
-        for study in studies
-    ]
+    noise = _noise(studies, edition, store, loaded)
+    found = [settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise))) for study in studies]
     return [Section(result=result, picture=None) for result in found]
 
 
-def _noise(studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict) -> float | None:
+def _noise(studies: Sequence[Study], edition: Edition, store, loaded: dict) -> float | None:
     """SD of one run by the noise study, where it is among these studies."""
     study = next((study for study in studies if study.name == NOISE), None)
     if study is None:
         return None
-    return noise_sd(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded))
+    return noise_sd(gather(study, edition, store, loaded=loaded))
 
 
 def render_index(

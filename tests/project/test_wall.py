@@ -138,11 +138,10 @@ import sys
 from pathlib import Path
 from core.report.render import render
 from core.store.store import Store
-from core.spec.scale import DEMO
-from fake_store import SOURCES
+from fake_store import edition
 from studies import STUDIES
 folder = Path(sys.argv[1])
-summary = render(STUDIES, "paper", DEMO, SOURCES, 2, Store(folder, None), folder / "results", folder / "figures")
+summary = render(STUDIES, edition(2), Store(folder, None), folder / "results", folder / "figures")
 print(*summary.lines, sep="\\n")
 assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
 assert "scipy.stats" not in sys.modules, "two seconds of imports at every start; scipy.special has Student's t"

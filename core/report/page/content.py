@@ -73,8 +73,8 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
-    """A scale under a profile: the sections of its begun studies, and the counts of all claims by outcome."""
+class Shown:
+    """What the page shows of a scale under a profile: the sections of its begun studies, and the counts of all claims by outcome."""
 
     scale: str
     profile: str
@@ -115,16 +115,16 @@ class Edition:
 class Page:
     """Everything that the page shows. `studies` are all there are, begun or not, as the paper has them."""
 
-    editions: Sequence[Edition]
+    editions: Sequence[Shown]
     studies: Sequence[Study]
     cards: Mapping[str, Sequence[Card]]  # by study
 
     @property
-    def begun(self) -> tuple[Edition, ...]:
+    def begun(self) -> tuple[Shown, ...]:
         """The editions of which anything has been run."""
         return tuple(edition for edition in self.editions if edition.begun)
 
-    def sections_of(self, study: str) -> list[tuple[Edition, Section]]:
+    def sections_of(self, study: str) -> list[tuple[Shown, Section]]:
         """A study's sections, in the editions' order."""
         return [(edition, one) for edition in self.begun for one in edition.sections if one.result.study.name == study]
 
@@ -140,7 +140,7 @@ def gathered_page(studies: Sequence[Study], sections: Mapping[tuple[str, str], S
     return Page(editions=editions, studies=studies, cards=cards)
 
 
-def _edition(scale: str, profile: str, studies: Sequence[Study], sections: Sequence[Section], standings: Mapping) -> Edition:
+def _edition(scale: str, profile: str, studies: Sequence[Study], sections: Sequence[Section], standings: Mapping) -> Shown:
     counts: Counter[str] = Counter()
     for study in studies:
         found = standings.get(((scale, profile), study.name))
@@ -149,10 +149,10 @@ def _edition(scale: str, profile: str, studies: Sequence[Study], sections: Seque
         else:
             counts.update(one.verdict.outcome for one in found.values())
     noise = tuple(sentences([one.result for one in sections]))
-    return Edition(scale=scale, profile=profile, sections=sections, counts=dict(counts), noise=noise)
+    return Shown(scale=scale, profile=profile, sections=sections, counts=dict(counts), noise=noise)
 
 
-def _card(claim: Claim, study: Study, editions: Sequence[Edition], standings: Mapping) -> Card:
+def _card(claim: Claim, study: Study, editions: Sequence[Shown], standings: Mapping) -> Card:
     found = {}
     for edition in editions:
         one = standings.get(((edition.scale, edition.profile), study.name), {}).get(claim.key)

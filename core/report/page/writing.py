@@ -21,7 +21,7 @@ from core.report.naming import contrast_here, label_here, text_here
 from core.report.next_runs import Next
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
 from core.report.page import charts
-from core.report.page.content import Card, Edition, Page, Standing, answer, slug, title
+from core.report.page.content import Card, Page, Shown, Standing, answer, slug, title
 from core.report.quantities import curve
 from core.report.tables import grid, marks, number
 from core.spec.printable import shown
@@ -134,7 +134,7 @@ def profiles_of(sections) -> list[tuple[str, list[str]]]:
     return [("/".join(labels), entries) for labels, entries in by_labels.items() if sum(map(bool, entries)) > 1]
 
 
-def next_of_all(page: Page) -> list[tuple[Edition, Card, Standing, float, int]]:
+def next_of_all(page: Page) -> list[tuple[Shown, Card, Standing, float, int]]:
     """By edition, the open claim with the largest chance a minute at its next look, with the minutes and the number of all open claims."""
     found = []
     for edition in page.begun:
@@ -146,7 +146,7 @@ def next_of_all(page: Page) -> list[tuple[Edition, Card, Standing, float, int]]:
     return found
 
 
-def _open(page: Page, edition: Edition) -> list[tuple[Card, Standing, Next]]:
+def _open(page: Page, edition: Shown) -> list[tuple[Card, Standing, Next]]:
     """The open claims of an edition that more runs may settle, and what to run next for each."""
     found = [(card, card.standings.get(edition.name)) for cards in page.cards.values() for card in cards]
     return [(card, one, one.next) for card, one in found if one is not None and one.next is not None and not one.next.futile]

@@ -18,7 +18,7 @@ from core.runner.resolve.judging import Judge, Wish
 from core.runner.resolve.ledger import Batch, Ledger, Ledgers
 from core.runner.resolve.prospects import next_words, table
 from core.runner.train import Training
-from core.spec.scale import Scale
+from core.spec.edition import Edition
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -30,20 +30,26 @@ class Resolving:
     of one configuration, whose scatter steadies the chances as far as it has been run."""
 
     def __init__(
-        self, options: Options, profile: str, store: Store, training: Training, studies: Sequence[Study], scale: Scale,
-        found: finding.Found, noise: Study | None,
-    ):  # fmt: skip
-        self.options, self.training, self.scale, self.found = options, training, scale, found
+        self,
+        options: Options,
+        store: Store,
+        training: Training,
+        studies: Sequence[Study],
+        edition: Edition,
+        found: finding.Found,
+        noise: Study | None,
+    ):
+        self.options, self.training, self.scale, self.found = options, training, edition.scale, found
         # Published runs count here as they do for a plan: only if the command says so.
         self.store = store if options.use_published else Store(store.root, None)
-        self.judges = [Judge(study, profile, scale, found.sources, self.store) for study in studies]
-        self.noise = Judge(noise, profile, scale, found.sources, self.store).noise() if noise is not None else None
-        self.ledgers = Ledgers(store.root, scale.name, profile, store.published if options.use_published else None)
+        self.judges = [Judge(study, edition, self.store) for study in studies]
+        self.noise = Judge(noise, edition, self.store).noise() if noise is not None else None
+        self.ledgers = Ledgers(store.root, self.scale.name, edition.profile, store.published if options.use_published else None)
         self.known: dict[str, Ledger] = {}
         self.failed: set[str] = set()
         self.loaded: dict = {}
         self.said: set[str] = set()
-        resources = None if options.cluster else devices.resources(scale.name, options.device, options.jobs)
+        resources = None if options.cluster else devices.resources(self.scale.name, options.device, options.jobs)
         self.jobs = (options.jobs or 1) if resources is None else resources.jobs
         self.device, self.threads = (
             ("cuda" if options.device == "cuda" else "cpu", 1) if resources is None else (resources.device, resources.threads)
