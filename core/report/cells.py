@@ -26,6 +26,7 @@ from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.printable import shown
+from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell, FigureSpec, Metric
@@ -180,11 +181,11 @@ def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult
         if reasons[cell.labels]:
             by_cell[cell.labels] = ()
             continue
-        configs = edition.configs(study, cell, stored_seeds(study, cell, edition, store))
-        aggregates.append(configs[0].sts.aggregate)
+        read = read_runs(study, cell, edition, store)
+        aggregates.append(read[0][1].sts.aggregate)
         metric = study.metric_of(cell)
         by_cell[cell.labels] = tuple(
-            _run(store, run_id(config), seed, metric, config.sts.aggregate, edition.scale, loaded) for seed, config in enumerate(configs)
+            _run(store, identity, seed, metric, config.sts.aggregate, edition.scale, loaded) for seed, (identity, config) in enumerate(read)
         )
     aggregate = aggregates[0] if aggregates else "all"
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
@@ -198,19 +199,10 @@ def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult
     for cell in study.cells:
         runs, metric = by_cell[cell.labels], study.metric_of(cell)
         estimate, interval = _estimate(runs, metric, aggregate, edition.scale, store)
-        results.append(
-            CellResult(
-                cell=cell,
-                metric=metric,
-                runs=runs,
-                estimate=estimate,
-                interval=interval,
-                comparison=comparisons.get(cell.labels, NO_COMPARISON),
-                is_reference=cell.labels == study.reference,
-                is_best=cell.labels == best,
-                unavailable=reasons[cell.labels],
-            )
-        )
+        results.append(CellResult(
+            cell=cell, metric=metric, runs=runs, estimate=estimate, interval=interval, unavailable=reasons[cell.labels],
+            comparison=comparisons.get(cell.labels, NO_COMPARISON), is_reference=cell.labels == reference, is_best=cell.labels == best,
+        ))  # fmt: skip
     return StudyResult(study=study, edition=edition, aggregate=aggregate, cells=tuple(results), noise=noise)
 
 
@@ -221,12 +213,19 @@ def _named_for_readers(sources: Sources) -> Sources:
                    encoder_name=shown(sources.encoder_name), others=others)  # fmt: skip
 
 
-def stored_seeds(study: Study, cell: Cell, edition: Edition, store) -> int:
-    """How many seeds of a cell are read: the edition's, or as many from 0 on as are stored without a gap, if those are more."""
-    seeds = 0
-    while seeds < MOST_SEEDS and store.has(run_id(edition.config(study, cell, seeds)), use_published=True):
-        seeds += 1
-    return max(seeds, edition.seeds_of(study))
+def read_runs(study: Study, cell: Cell, edition: Edition, store) -> list[tuple[str, RunConfig]]:
+    """The runs of a cell that are read, by id: those of the edition's seeds and, if all of these are stored, of the seeds beyond as far as
+    they are stored without a gap."""
+    runs = [(run_id(config), config) for config in edition.configs(study, cell, edition.seeds_of(study))]
+    if not all(store.has(identity, use_published=True) for identity, _ in runs):
+        return runs
+    while len(runs) < MOST_SEEDS:
+        config = edition.config(study, cell, len(runs))
+        identity = run_id(config)
+        if not store.has(identity, use_published=True):
+            break
+        runs.append((identity, config))
+    return runs
 
 
 def _run(store, identity: str, seed: int, metric: Metric, aggregate: str, scale: Scale, loaded: dict[str, RunResult]) -> RunResult:

@@ -14,8 +14,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from core.report.cells import CellResult, StudyResult
+from core.report.cells import CellResult, StudyResult, gather
+from core.spec.edition import Edition
 from core.spec.run import RunConfig
+from core.spec.study import Study
 from core.spec.table import Cell
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
@@ -73,6 +75,19 @@ def judged(result: StudyResult) -> StudyResult:
     """The result with why its scale cannot carry the experiment, which withholds its verdicts; unchanged where it can."""
     found = comparability(result)
     return replace(result, not_comparable="; ".join(found.reasons), checks=found)
+
+
+class _NoRuns:
+    """A store that holds nothing."""
+
+    def has(self, run: str, use_published: bool = False) -> bool:
+        """Whether a run is stored."""
+        return False
+
+
+def by_configuration(study: Study, edition: Edition) -> StudyResult:
+    """A study that nobody has begun, with what its configuration alone says of it: whether this scale can carry the experiment."""
+    return judged(gather(study, replace(edition, seeds=1), _NoRuns()))
 
 
 def turnover(run: RunConfig) -> float:

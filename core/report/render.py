@@ -76,7 +76,8 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
             head += f", {result.published} of them published" if result.published else ""
             head += f", {result.missing} missing" if result.missing else ""
             if all(run.rows is None for run in result.runs):
-                lines.append(f"{head}; nothing to draw yet")
+                why = f"; not comparable at this scale: {result.not_comparable}" if result.not_comparable else ""
+                lines.append(f"{head}; nothing to draw yet{why}")
                 continue
             if study.figure is not None and any(cell.estimate.n for cell in result.cells):
                 begun.append((result, _drawn(result, elsewhere)))
@@ -137,20 +138,25 @@ def _noise(studies: Sequence[Study], edition: Edition, store, loaded: dict) -> f
 
 
 def render_index(
-    studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], store, results_dir: Path, figures_dir: Path
+    studies: Sequence[Study],
+    sections: Mapping[tuple[str, str], Sequence[Section]],
+    editions: Sequence[Edition],
+    store,
+    results_dir: Path,
+    figures_dir: Path,
 ) -> list[str]:
     """Write the one page over all scales and profiles into results_dir, its README.md and CSV files, and each edition's claims.csv and
     comparability.csv.
 
-    `studies` are all there are, `sections` those that are begun by scale and profile. What was written, one line each.
+    `studies` are all there are, `sections` those that are begun by scale and profile, `editions` those of which the sources are known.
+    What was written, one line each.
     """
-    page = gathered_page(studies, sections)
+    page = gathered_page(studies, sections, editions)
     if not page.begun:
         return []
     texts = page_files(page, Path(results_dir), Path(figures_dir), functools.partial(_run_file, store), explanations())
     for edition in page.begun:
-        results = [one.result for one in edition.sections]
-        frames = {"claims.csv": claim_frame(results), "comparability.csv": comparability_frame(results)}
+        frames = {"claims.csv": claim_frame(edition.results), "comparability.csv": comparability_frame(edition.results)}
         texts |= {f"{edition.scale}/{edition.profile}/{name}": csv_text(frame, digits=6) for name, frame in frames.items()}
     _write_all(Path(results_dir), {name: text.encode() for name, text in texts.items()})
     return [f"{Path(results_dir) / name}" for name in ("index.html", "README.md", "claims.csv")]

@@ -6,7 +6,8 @@ import contextlib
 import importlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
-from core.spec.scale import SCALES, Scale, Sources
+from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.spec.study import Study
 from core.store import files, locks
 from core.store.console import say
@@ -90,9 +91,11 @@ class Drawing:
     def page(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found] | None = None) -> None:
         """Write the page over all scales and profiles, of which these are drawn; `known` are the sources of the stored runs, if read already."""
         report = importlib.import_module("core.report.render")
-        sections = self.gathered(studies, drawn, finding.recorded(self.store) if known is None else known)
+        known = finding.recorded(self.store) if known is None else known
+        sections = self.gathered(studies, drawn, known)
+        editions = [edition for scale in SCALES.values() for edition in self.editions(scale, _sources(scale, known), PROFILES)]
         with self.writing(*((self.tables / scale / profile) for scale, profile in sections)):
-            for line in report.render_index(studies, sections, self.store, self.tables, self.figures):
+            for line in report.render_index(studies, sections, editions, self.store, self.tables, self.figures):
                 say(line)
 
     @contextlib.contextmanager
@@ -153,6 +156,17 @@ class Drawing:
         if sentence := repeats(self.store, own):
             print(sentence)
         return summary.sections
+
+
+def _sources(scale: Scale, known: Mapping[str, finding.Found]) -> Sources:
+    """What a scale is drawn with: what its stored runs were made with, else its own text, sets and encoders under digests that no run has."""
+    if scale.name == "demo":
+        return finding.demo_sources().sources
+    if scale.name in known:
+        return known[scale.name].sources
+    others = finding.HIDDEN if scale.hub_models else {}  # what the hub has of the papers' other encoders
+    absent = [EncoderSource(stands_for=name, digest=finding.NOTHING, hidden=hidden, name=name) for name, hidden in others.items()]
+    return replace(finding.NOT_FETCHED, others=tuple(absent))
 
 
 def _asked(study: Study, edition: Edition) -> list[list[str]]:

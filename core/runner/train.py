@@ -8,7 +8,6 @@ import shlex
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.data import encoders, fetch
 from core.data import sources as finding
@@ -25,9 +24,6 @@ from core.spec.run import RunConfig
 from core.spec.scale import Scale
 from core.store.console import say
 from core.store.store import Store
-
-if TYPE_CHECKING:
-    from core.runner.cluster.driver import Cluster
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
 MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
@@ -60,7 +56,7 @@ class Training:
         expected = self.expected(scale)
         total = sum(expected(planned.config) for planned in plan.missing)
         with display(pace.Pace(len(plan.missing), total, 1, expected), follower) as shown:
-            launcher: Launcher | Cluster
+            launcher: Launcher | schedule.Cluster
             launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
             try:
                 summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale))
@@ -113,7 +109,7 @@ class Training:
         )  # fmt: skip
         return launcher, resources.jobs
 
-    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[Cluster, int]:
+    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[schedule.Cluster, int]:
         """What starts runs on the workers of a scheduler, and how many may wait for a place there at once."""
         clusters = importlib.import_module("core.runner.cluster.driver")  # nothing else needs dask
         address, device = self.options.cluster, self.options.device

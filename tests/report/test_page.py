@@ -290,8 +290,8 @@ def test_signed_numbers_keep_what_small_effects_need():
 def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_path):
     store = FakeStore()
     store.root, store.published = tmp_path, None
-    assert render_index((TABLE,), {}, store, tmp_path, tmp_path / "figures") == [] and not list(tmp_path.iterdir())
-    render_index((TABLE,), {("demo", "paper"): [Section(result=result(), picture=None)]}, store, tmp_path, tmp_path / "figures")
+    assert render_index((TABLE,), {}, (), store, tmp_path, tmp_path / "figures") == [] and not list(tmp_path.iterdir())
+    render_index((TABLE,), {("demo", "paper"): [Section(result=result(), picture=None)]}, (), store, tmp_path, tmp_path / "figures")
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert names == {
         "index.html",

@@ -153,10 +153,10 @@ def _open(page: Page, edition: Shown) -> list[tuple[Card, Standing, Next]]:
 
 
 def claim_table(page: Page) -> pd.DataFrame:
-    """One row a claim and edition: all of claims.csv of that edition, what seeds alone give its mean, and what to run next."""
+    """One row a claim and edition, run or not: all of claims.csv of that edition, what seeds alone give its mean, and what to run next."""
     parts = []
-    for edition in page.begun:
-        frame = claims.claim_frame([one.result for one in edition.sections])
+    for edition in page.editions:
+        frame = claims.claim_frame(edition.results)
         found = {
             card.claim.key: card.standings[edition.name]
             for cards in page.cards.values()
@@ -221,8 +221,11 @@ def not_tested(page: Page) -> pd.DataFrame:
     rows = []
     for edition in page.begun:
         begun = {one.result.study.name for one in edition.sections}
+        reasons = {one.study.name: one.not_comparable for one in edition.waiting if one.not_comparable}
         rows += [
-            (edition.name, study.name, "not begun", "no run of its own is stored")
+            (edition.name, study.name, "not comparable", reasons[study.name])
+            if study.name in reasons
+            else (edition.name, study.name, "not begun", "no run of its own is stored")
             for study in page.studies
             if study.name not in begun and study.claims
         ]
