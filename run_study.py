@@ -19,6 +19,7 @@ from core.runner import plan as planning
 from core.runner.choose import Known
 from core.runner.cli import Options
 from core.runner.draw import Drawing
+from core.runner.early import Early
 from core.runner.estimate import history
 from core.runner.keeping import with_models
 from core.runner.passed_over import passed_over
@@ -139,7 +140,8 @@ class Command:
                 return self.plan(plan, scale)
             case "status":
                 return self.status(plan)
-        status = self.training.train(plan, scale, found)
+        early = Early(studies, plan, lambda study: self.drawing.early(study, edition))
+        status = self.training.train(plan, scale, found, early)
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:

@@ -32,16 +32,24 @@ class Drawing:
         self.options, self.store = options, store
         self.results = self.tables = results
         self.figures = figures
+        self.printed: set[str] = set()  # the studies whose tables are on the screen
 
     def draw(self, studies: list[Study], edition: Edition) -> int:
         """Draw studies, and with --all the page, over every scale and profile that is begun; the exit status."""
         sections = self.render(studies, edition)
-        if not self.options.all:
-            for section in sections:
-                say(*importlib.import_module("core.report.terminal").terminal(section.result).split("\n"))
         if self.options.all:
             self.page(studies, {(edition.scale.name, edition.profile): sections})
+            return 0
+        for section in sections:
+            if section.result.study.name not in self.printed:
+                say(*_table(section))
         return 0
+
+    def early(self, study: Study, edition: Edition) -> list[str]:
+        """Draw a study while others train; the lines to print: where its files are, and its table."""
+        summary = self._drawn([study], edition)
+        self.printed.add(study.name)
+        return [*summary.lines, *(line for section in summary.sections for line in _table(section)), ""]
 
     def gathered(
         self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]
@@ -127,26 +135,8 @@ class Drawing:
         return [study for study in studies if is_begun(study)]
 
     def render(self, studies: list[Study], edition: Edition) -> list:
-        """Draw tables and figures from what is stored; the page's sections."""
-        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
-        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
-
-        def drawn() -> Any:  # a RenderSummary: the runner names nothing of the report, which it imports when it draws
-            with self.writing(*(root / edition.scale.name / edition.profile for root in (self.tables, self.figures))):
-                return report.render(studies, edition, self.store, self.tables, self.figures)
-
-        try:
-            summary = drawn()
-        except OSError as error:
-            place = Path(error.filename2 or error.filename or self.tables)  # of a rename the second is what it would have become
-            if error.errno not in files.FORBIDDEN or self.tables != self.results:
-                raise UserError(files.trouble(place, error)) from error
-            self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
-            try:
-                summary = drawn()
-            except OSError as again:
-                raise UserError(files.trouble(self.tables, again)) from again
+        """Draw tables and figures from what is stored, and say what was drawn; the page's sections."""
+        summary = self._drawn(studies, edition)
         say(*summary.lines)
         if summary.missing:
             print(f"{summary.missing} runs are missing; their cells are left open.")
@@ -156,6 +146,34 @@ class Drawing:
         if sentence := repeats(self.store, own):
             print(sentence)
         return summary.sections
+
+    def _drawn(self, studies: list[Study], edition: Edition) -> Any:
+        """Draw tables and figures, elsewhere if their folders may not be written; a RenderSummary (the runner names nothing of the report,
+        which it imports when it draws). Raises UserError if they cannot be written there either."""
+        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
+        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
+
+        def drawn() -> Any:
+            with self.writing(*(root / edition.scale.name / edition.profile for root in (self.tables, self.figures))):
+                return report.render(studies, edition, self.store, self.tables, self.figures)
+
+        try:
+            return drawn()
+        except OSError as error:
+            place = Path(error.filename2 or error.filename or self.tables)  # of a rename the second is what it would have become
+            if error.errno not in files.FORBIDDEN or self.tables != self.results:
+                raise UserError(files.trouble(place, error)) from error
+            self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
+            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            try:
+                return drawn()
+            except OSError as again:
+                raise UserError(files.trouble(self.tables, again)) from again
+
+
+def _table(section: Any) -> list[str]:
+    """The table of a section, line by line, as it stands in a terminal."""
+    return importlib.import_module("core.report.terminal").terminal(section.result).split("\n")
 
 
 def _sources(scale: Scale, known: Mapping[str, finding.Found]) -> Sources:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from core.spec.edition import Edition
 from core.spec.errors import UserError
@@ -39,11 +39,13 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds."""
+    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds; `by_study` has
+    the ids of the runs that each study asks for."""
 
     runs: tuple[PlannedRun, ...]
     missing: tuple[PlannedRun, ...]
     entries: int
+    by_study: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def cost(self) -> float:
@@ -77,6 +79,7 @@ def plan(
     _check_labels(labels, [study.at(edition.scale) for study in studies])
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}
+    by_study: dict[str, set[str]] = {study.name: set() for study in studies}
     entries = 0
     for study in studies:
         for cell, configs in edition.asked(study):
@@ -86,6 +89,7 @@ def plan(
                 identity = run_id(config)
                 cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
                 found.setdefault(identity, (config, seed))
+                by_study[study.name].add(identity)
                 entries += 1
     runs = tuple(
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
@@ -93,7 +97,8 @@ def plan(
     )
     absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
-    return Plan(runs=runs, missing=tuple(absent), entries=entries)
+    asked = {name: frozenset(ids) for name, ids in by_study.items()}
+    return Plan(runs=runs, missing=tuple(absent), entries=entries, by_study=asked)
 
 
 def _names(cell: Cell) -> tuple[str, ...]:

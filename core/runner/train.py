@@ -13,6 +13,7 @@ from core.data import encoders, fetch
 from core.data import sources as finding
 from core.runner import devices, pace, schedule
 from core.runner.cli import Options
+from core.runner.early import Early
 from core.runner.estimate import history
 from core.runner.follow import Follower
 from core.runner.launch import Launcher
@@ -38,8 +39,10 @@ class Training:
         self.job, self.warm = job, tuple(warm)
         self._kept: Launcher | None = None
 
-    def train(self, plan: Plan, scale: Scale, found: finding.Found, keep: bool = False) -> int:
-        """Train what is missing; the exit status. With `keep` this machine's warm process stays for the next batch, until `close`."""
+    def train(self, plan: Plan, scale: Scale, found: finding.Found, early: Early | None = None, keep: bool = False) -> int:
+        """Train what is missing; the exit status. `early` draws studies meanwhile. With `keep` this machine's warm process stays for the
+        next batch, until `close`."""
+        early = early or Early((), plan, lambda study: ())
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
         print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
@@ -59,7 +62,8 @@ class Training:
             launcher: Launcher | schedule.Cluster
             launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
             try:
-                summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale))
+                with early.beside(shown.note):
+                    summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale), early.settled)
             finally:
                 self._kept = launcher if keep and isinstance(launcher, Launcher) else None
                 if self._kept is None:
