@@ -1,4 +1,4 @@
-"""Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help` says what there is."""
+"""Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help` lists the options."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Surroundings(Known):
 
 
 def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
-    """Do what the command line asks; the exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
+    """Do what the command line asks. The exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
     try:
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.engine.evaluation.command").main(argv[1:]) or 0
@@ -166,7 +166,7 @@ class Command:
         return status
 
     def scale(self) -> Scale:
-        """The scale that was asked for or that fits the machine, said in the first line."""
+        """The scale that the user named, or that fits the machine; the first line of output says which."""
         name = self.options.scale
         if name is not None:
             print(f"Scale {name}, as asked.")
@@ -240,7 +240,7 @@ class Command:
         return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 
     def varied(self, study: Study, edition: Edition) -> Study:
-        """The study under the user's --set, which has to fit a run of each of its methods, with a name of its own."""
+        """The study under the user's --set, with a name of its own. The settings must fit a run of each of its methods."""
         cells = {cell.method or study.method: cell for cell in study.cells if edition.unavailable(study, cell) is None}
         samples = [edition.config(study, cell, 0) for cell in cells.values()]
         if not samples:

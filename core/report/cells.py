@@ -167,8 +167,9 @@ class StudyResult:
 
 
 def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult] | None = None, noise: float | None = None) -> StudyResult:
-    """Everything that the store has of a study under an edition's seeds, own runs before published ones, and of each cell the seeds
-    beyond as far as they are stored without a gap: runs go where they decide, so cells may have more seeds than others.
+    """A study with every run that the store holds under the edition's seeds. The user's own runs come before published runs. A cell also
+    has the seeds beyond these, up to the first that is not stored: runs go where they decide a claim, and some cells have more seeds
+    than others.
 
     `loaded` keeps what was read, by run id, for studies that share runs; `noise` is the SD of one run in the noise study.
     """
@@ -207,15 +208,15 @@ def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult
 
 
 def _named_for_readers(sources: Sources) -> Sources:
-    """The same sources; their names, which are for labels alone, as a reader is shown them."""
+    """The same sources with names that are safe to print; names are labels and nothing else."""
     others = tuple(replace(one, name=shown(one.name)) for one in sources.others)
     return replace(sources, corpus_name=shown(sources.corpus_name), evaluation_name=shown(sources.evaluation_name),
                    encoder_name=shown(sources.encoder_name), others=others)  # fmt: skip
 
 
 def read_runs(study: Study, cell: Cell, edition: Edition, store) -> list[tuple[str, RunConfig]]:
-    """The runs of a cell that are read, by id: those of the edition's seeds and, if all of these are stored, of the seeds beyond as far as
-    they are stored without a gap."""
+    """The runs of a cell that are read, with their ids: those of the edition's seeds. If all of these are stored, the seeds beyond
+    follow, up to the first that is not stored."""
     runs = [(run_id(config), config) for config in edition.configs(study, cell, edition.seeds_of(study))]
     if not all(store.has(identity, use_published=True) for identity, _ in runs):
         return runs
@@ -277,7 +278,7 @@ def _pairs(store, identity: str) -> pd.DataFrame | None:
 
 
 def _over_pairs(pairs: pd.DataFrame | None, run: RunResult, task: str, aggregate: str, scale: Scale) -> Estimate | None:
-    """The bootstrap interval of a single run, or None where its pairs are not at hand, not all there, or of another checkpoint."""
+    """The bootstrap interval of a single run; None if its pairs are not stored, are incomplete, or come from another checkpoint."""
     names = scale.tests if task == "avg" else (task if pairs is None or task in set(pairs["task"]) else scale.dev,)
     if pairs is None or not set(names) <= set(pairs["task"]):
         return None

@@ -1,4 +1,4 @@
-"""Whether the runs of a study can carry the paper's experiment: computed from each configuration and, where there are runs, from them.
+"""Whether the runs of a study can carry the paper's experiment: computed from each configuration, and from the runs once they exist.
 
 A run that is too short is another experiment: its queue still holds its first entries, its momentum branch its first weights. A
 study that fails one check has no verdicts at its scale; its tables are drawn all the same.
@@ -48,7 +48,7 @@ class Comparability:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the study is not comparable, one clause a failed check; empty where it is, as far as is known."""
+        """Why the study is not comparable, one clause for each failed check; empty if no check fails."""
         return tuple(check.words for check in self.checks if check.met is False)
 
     @property
@@ -72,7 +72,8 @@ def comparability(result: StudyResult) -> Comparability:
 
 
 def judged(result: StudyResult) -> StudyResult:
-    """The result with why its scale cannot carry the experiment, which withholds its verdicts; unchanged where it can."""
+    """The result with the reasons why its scale cannot carry the experiment; reasons withhold its verdicts. Without a reason it is
+    unchanged."""
     found = comparability(result)
     return replace(result, not_comparable="; ".join(found.reasons), checks=found)
 
@@ -86,7 +87,7 @@ class _NoRuns:
 
 
 def by_configuration(study: Study, edition: Edition) -> StudyResult:
-    """A study that nobody has begun, with what its configuration alone says of it: whether this scale can carry the experiment."""
+    """A study without a run, judged by its configuration alone: whether this scale can carry the experiment."""
     return judged(gather(study, replace(edition, seeds=1), _NoRuns()))
 
 
@@ -122,7 +123,7 @@ def _initial_weights(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
 
 
 def _worst(runs: Sequence[tuple[Cell, RunConfig]], share, kind: Kind, limit: float, words: str) -> list[Check]:
-    """The check of the cell with the largest share; none where no cell has any."""
+    """The check of the cell with the largest share; no check if every share is 0."""
     cell, value = max(((cell, share(run)) for cell, run in runs), key=lambda pair: pair[1])
     if value == 0.0:
         return []
@@ -173,7 +174,7 @@ def _trained(result: StudyResult) -> list[Check]:
 
 
 def _reference(result: StudyResult) -> CellResult | None:
-    """The study's reference; where it names none, the cell whose score is highest."""
+    """The study's reference; in a study without a reference, the cell with the highest score."""
     named = next((cell for cell in result.cells if cell.is_reference and cell.runs), None)
     if named is not None:
         return named

@@ -1,4 +1,4 @@
-"""A cell against its reference, by the interval that a verdict on the same pair is tested with: tables and figures show no other."""
+"""A cell against its reference. A verdict on the same pair is tested with the same interval; tables and figures show no other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def comparisons(cells: Values, reference: Labels, claims: Sequence[Claim]) -> di
 
 
 def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> Divisors | None:
-    """How a pair's level is divided in the claims that compare it, the largest of each side; None where no claim does."""
+    """How a pair's level is divided in the claims that compare the pair, the largest of each side; None if no claim compares it."""
     sides = [
         Divisors(support, contradiction) if contrast.terms[0].cell == labels else Divisors(contradiction, support)
         for claim in claims

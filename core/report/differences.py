@@ -70,13 +70,13 @@ class Differences:
 
 
 def base_pattern(result: StudyResult) -> tuple[str | None, ...] | None:
-    """The labels of the row that the others are drawn against; None where there is none, and levels are drawn."""
+    """The labels of the row that the others are drawn against; None if the study names no such row, and levels are drawn."""
     figure = result.study.figure
     return None if figure is None else figure.base or result.study.reference
 
 
 def differences(result: StudyResult) -> Differences | None:
-    """Each cell against its base; None for a study without one, or whose base has no run."""
+    """Each cell against its base; None if the study has no base, or the base has no run."""
     pattern = base_pattern(result)
     if pattern is None:
         return None
@@ -100,7 +100,7 @@ def differences(result: StudyResult) -> Differences | None:
 
 
 def _shown(result: StudyResult) -> list[CellResult]:
-    """The cells, of those by task only the averages unless the tasks are an axis of the figure."""
+    """The cells. In a study by task these are the averages alone, unless the tasks are an axis of the figure."""
     axes = [axis.name for axis in result.study.axes]
     if result.study.tasks is None or result.figure.x == "task":
         return list(result.cells)
@@ -186,7 +186,7 @@ def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[Cel
 
 def _band(base: CellResult, n: int, result: StudyResult) -> float | None:
     """Half of the range that holds 95 % of what seeds alone make of a difference of two means of n runs: 1.96 SD sqrt(2 / n), by the
-    noise study's SD; without one half of the reference's own interval."""
+    noise study's SD. Without a noise study it is half of the reference's own interval."""
     if result.noise is not None and _is_score([base]):
         return NORMAL * result.noise * float(np.sqrt(2 / n))
     return base.estimate.high - base.estimate.mean if base.estimate.n > 1 and base.interval == "seeds" else None
@@ -207,8 +207,8 @@ def _numbers(result: StudyResult) -> bool:
 
 
 def frame(panels: Sequence[Panel]) -> tuple[float, float]:
-    """The limits that all panels share: around the means and the paper's numbers but those far beyond all others, which are named at
-    the edge; with room for single runs and intervals up to half as wide again."""
+    """The limits that all panels share. They hold our means and the paper's numbers; numbers far beyond all others are named at the
+    edge. Single runs and intervals may widen the limits by half."""
     rows = [row for panel in panels for row in panel.rows]
     bands = [row.band for row in rows if row.band is not None]
     ours = sorted(abs(row.mean) for row in rows if row.mean is not None)

@@ -13,7 +13,7 @@ WORTH_SAYING = 1.0  # of the unit: a printed difference that is smaller is not s
 
 
 def of_differences(found: Differences) -> str:
-    """How many rows are told from the base and which, and where the paper's largest difference is another than ours."""
+    """How many rows are told from the base, which rows these are, and the paper's largest difference that our interval leaves out."""
     rows = [(_name(panel.title, row), row, row.mean) for panel in found.panels for row in panel.rows if row.mean is not None]
     told = sorted(((name, mean) for name, row, mean in rows if row.told), key=lambda pair: -abs(pair[1]))
     if not rows:

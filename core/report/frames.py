@@ -69,7 +69,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
 def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
 
-    A run that several cells read stands once, under the first of them; one without a result keeps one row, with an empty value.
+    A run that several cells read stands once, under the first of these cells. A run without a result keeps one row with an empty value.
     """
     names = [axis.name for axis in result.study.axes if axis.name != "task"]  # the rows have a task of their own
     stored = ["checkpoint", "task", "metric", "step", "value"]

@@ -28,7 +28,7 @@ class Next:
 
 
 def next_runs(verdict: Verdict, readings: Readings) -> Next | None:
-    """The next look of a claim, None where it is settled, cannot be compared, has no look left or a cell that cannot be run."""
+    """The next look of a claim; None if the claim is settled, cannot be compared, has no look left, or needs a cell that cannot be run."""
     result = readings.result
     if verdict.outcome not in ("undecided", "not run"):
         return None

@@ -25,7 +25,7 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
 def of_levels(result: StudyResult) -> Figure:
-    """The study's figure, of whatever kind, where there is no base to take differences from."""
+    """The figure of a study without a base to take differences from."""
     kind = result.figure.kind
     draw = learning_curves if kind == "curve" else spectra if kind == "spectrum" else strip if kind == "strip" else bars
     return draw(result)

@@ -97,13 +97,14 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
 
 
 def _drawn(result: StudyResult, elsewhere: bool) -> Callable[[], Picture]:
-    """What gives the figure when it is called: another process, which begins at once, or this one, then."""
+    """A function that returns the figure. Another process begins to draw it at once, or this process draws it when the function is
+    called."""
     return _processes().submit(_picture, result).result if elsewhere else functools.partial(_picture, result)
 
 
 @contextlib.contextmanager
 def _abandoned_on_error(elsewhere: bool) -> Iterator[None]:
-    """Surroundings in which an error leaves no figure to be drawn for nobody."""
+    """Within this context an error cancels the figures that other processes have not drawn yet."""
     try:
         yield
     except BaseException:
@@ -130,7 +131,7 @@ def gathered(studies: Sequence[Study], edition: Edition, store) -> list[Section]
 
 
 def _noise(studies: Sequence[Study], edition: Edition, store, loaded: dict) -> float | None:
-    """SD of one run by the noise study, where it is among these studies."""
+    """SD of one run by the noise study; None if that is not among these studies."""
     study = next((study for study in studies if study.name == NOISE), None)
     if study is None:
         return None
@@ -163,7 +164,7 @@ def render_index(
 
 
 def _run_file(store, run: RunResult, scale: str) -> Path | None:
-    """The file that holds a run: one's own, else the pack of its scale; None where neither is there."""
+    """The file that holds a run: the user's own, else the pack of its scale; None if neither file exists."""
     own = Path(store.root) / "runs" / f"{run.run_id}.parquet"
     packed = None if store.published is None else Path(store.published) / scale / PACK
     return next((path for path in (own, packed) if path is not None and path.exists()), None)

@@ -77,7 +77,7 @@ def grid(result: StudyResult) -> Grid:
 
 
 def _lines(result: StudyResult, axis: str | None, group: str | None, lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of a group of rows: the paper's alone where nothing of it is ever run."""
+    """The lines of a group of rows; the paper's line alone if no cell of the group is ever run."""
     cells = [cell for cell in result.cells if axis is None or cell.cell.labels[result.study.axes.index(result.study.axis(axis))] == group]
     return ("paper",) if cells and all(cell.cell.copied for cell in cells) else lines
 

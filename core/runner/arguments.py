@@ -79,7 +79,7 @@ def parser() -> Parser:
         action="store_true",
         help="pack the finished runs into results/published and draw what is published anew; with --regenerate-figures draw alone",
     )
-    made.add_argument("--force", action="store_true", help="train again what is there")
+    made.add_argument("--force", action="store_true", help="train stored runs again")
     made.add_argument(
         "--keep-models",
         action="store_true",
@@ -117,8 +117,8 @@ def parser() -> Parser:
         "--grace",
         type=_no_less_than_zero,
         metavar="SECONDS",
-        help="after Ctrl-C or SIGTERM, what running trainings are given to end: by finishing, or where there are checkpoints by "
-        "writing one (default: 0, or 60 with checkpoints)",
+        help="how long running trainings may go on after Ctrl-C or SIGTERM, to finish or, with checkpoints, to write one "
+        "(default: 0, or 60 with checkpoints)",
     )
     made.add_argument("--follow", action="store_true", help="print the development score and the loss at every check while runs train")
     made.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")

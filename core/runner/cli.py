@@ -1,4 +1,4 @@
-"""The command line: what may be asked, checked, in one frozen object."""
+"""The command line, checked and kept in a frozen object."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _check_verify(given: argparse.Namespace) -> None:
 
 
 def _pairs(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
-    """Names and places of --pairs. Raises UserError for a name given twice, and where one's own data cannot go."""
+    """Names and places of --pairs. Raises UserError for a name given twice, and for options that do not take the user's own data."""
     if (given.pairs or given.text is not None) and (given.all or given.resolve or given.verify_published):
         raise UserError(
             "--text and --pairs make tables of their own, without claims; name studies, and leave out --all, --resolve and --verify-published."

@@ -35,7 +35,7 @@ class Drawing:
         self.printed: set[str] = set()  # the studies whose tables are on the screen
 
     def draw(self, studies: list[Study], edition: Edition) -> int:
-        """Draw studies, and with --all the page, over every scale and profile that is begun; the exit status."""
+        """Draw studies; with --all also the page, over every scale and profile that is begun. The exit status."""
         sections = self.render(studies, edition)
         if self.options.all:
             self.page(studies, {(edition.scale.name, edition.profile): sections})
@@ -46,7 +46,7 @@ class Drawing:
         return 0
 
     def early(self, study: Study, edition: Edition) -> list[str]:
-        """Draw a study while others train; the lines to print: where its files are, and its table."""
+        """Draw a study while others train. Returns the lines to print: the places of its files, and its table."""
         summary = self._drawn([study], edition)
         self.printed.add(study.name)
         return [*summary.lines, *(line for section in summary.sections for line in _table(section)), ""]
@@ -54,7 +54,7 @@ class Drawing:
     def gathered(
         self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]
     ) -> dict[tuple[str, str], list]:
-        """The sections by scale and profile: those that are drawn, and all others that are begun, without a figure."""
+        """The sections by scale and profile: the drawn sections, and those of all other begun studies, without a figure."""
         report = importlib.import_module("core.report.render")
         found = {}
         for scale in SCALES.values():
@@ -108,8 +108,8 @@ class Drawing:
 
     @contextlib.contextmanager
     def writing(self, *folders: Path) -> Iterator[None]:
-        """Surroundings in which files are drawn into these folders and the results folder: what earlier commands left half-written is
-        swept there, if no other command is drawing."""
+        """Within this context files are drawn into these folders and the results folder. Half-written files of earlier commands are
+        removed first, unless another command is drawing."""
         held = None
         with contextlib.suppress(UserError):  # a folder that may only be read; nothing is written there, or that is said
             held = locks.share(self.tables / ".locks" / "drawing.lock", lambda: files.sweep_all([self.tables, *folders]))
@@ -177,7 +177,7 @@ def _table(section: Any) -> list[str]:
 
 
 def _sources(scale: Scale, known: Mapping[str, finding.Found]) -> Sources:
-    """What a scale is drawn with: what its stored runs were made with, else its own text, sets and encoders under digests that no run has."""
+    """The sources of a scale: those of its stored runs, else the scale's own text, sets and encoders under digests that no run has."""
     if scale.name == "demo":
         return finding.demo_sources().sources
     if scale.name in known:

@@ -45,7 +45,7 @@ class Early:
 
     @contextlib.contextmanager
     def beside(self, note: Callable[..., None]) -> Iterator[None]:
-        """Surroundings in which studies are drawn when they are due; `note` prints lines. At the end nothing more is begun."""
+        """Within this context studies are drawn when they are due; `note` prints lines. At its end no further drawing begins."""
         ended = threading.Event()
 
         def work() -> None:

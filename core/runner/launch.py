@@ -33,7 +33,7 @@ TAIL_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a run. `found`: somebody else had stored it meanwhile; `elsewhere`: somebody else is at it."""
+    """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command trains it now."""
 
     run: PlannedRun
     state: Literal["done", "found", "failed", "elsewhere", "stopped"]
@@ -48,7 +48,7 @@ class Outcome:
 
 
 class Stop:
-    """The sign to start nothing more, and how long children may still go on."""
+    """The request to start no more runs, and how long children may still go on."""
 
     def __init__(self):
         self.asked = False  # no Event: a signal handler that sets one can find its lock held by the thread it interrupts
@@ -91,8 +91,8 @@ class Launcher:
         self._nursery.wait_ready()
 
     def again(self, display: Display) -> None:
-        """Go on with other runs under the same circumstances: another display, and nobody has asked to stop. The nursery stays warm;
-        one that died is begun anew."""
+        """Go on with other runs under the same circumstances: another display, and nobody has asked to stop. The nursery stays warm; a
+        dead nursery is started anew."""
         self._display, self.stop, self._restarts = display, Stop(), 1
         if not self._nursery.alive:
             self._nursery = self._begin()
@@ -102,7 +102,7 @@ class Launcher:
         self._nursery.close()
 
     def launch(self, run: PlannedRun, wait: bool = False) -> Outcome:
-        """Train one run unless it is done or held elsewhere; with `wait`, wait for whoever holds it and look what they left."""
+        """Train one run unless it is done or held elsewhere; with `wait`, wait for the command that holds it and look what it left."""
         claim: int | None = None
         try:
             while not self.stop.asked:
@@ -180,7 +180,7 @@ class Launcher:
                     return self._nursery.start(request, descriptors)
 
     def _supervise(self, run: PlannedRun, child: Child, reader: int) -> dict | None:
-        """Follow a child to its end; what it told of its failure, if anything. A closed pipe means that it has ended."""
+        """Follow a child to its end. Returns what it told of its failure, or None. A closed pipe means that it has ended."""
         buffer, told, open_ = b"", None, True
         while open_ or not child.ended.is_set():
             if open_ and select.select([reader], [], [], POLL)[0]:

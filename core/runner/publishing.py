@@ -18,7 +18,7 @@ from core.store.store import Store
 
 
 class Publishing:
-    """One command that publishes from `store`; `studies` are all there are, since a page shows them all."""
+    """One command that publishes from `store`; `studies` are all studies, since the page shows them all."""
 
     def __init__(self, options: Options, store: Store, home: Path, studies: Sequence[Study]):
         self.store, self.published, self.studies = store, home / "results" / "published", list(studies)
@@ -26,7 +26,7 @@ class Publishing:
         self.figures = home / "figures" / "published"
 
     def publish(self, runs: Sequence[str], studies: Sequence[Study], edition: Edition) -> None:
-        """Pack those of these runs that are one's own, publish the ledgers of these studies, and draw what the scale has."""
+        """Pack the user's own among these runs, publish the ledgers of these studies, and draw what the scale has."""
         own = [run for run in runs if self.store.has(run)]
         self.store.publish(own, self.published)
         ledgers = Ledgers(self.store.root, edition.scale.name, edition.profile)

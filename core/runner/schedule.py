@@ -38,7 +38,7 @@ class Summary:
 
     @property
     def exit_status(self) -> int:
-        """0 if everything is there, 1 if a run failed or the cluster was lost, 128 + signal if the command was stopped."""
+        """0 if every run is stored, 1 if a run failed or the cluster was lost, 128 + signal if the command was stopped."""
         if self.stopped_by is not None:
             return 128 + self.stopped_by
         return 1 if self.of("failed") or self.lost else 0
@@ -113,7 +113,7 @@ def on_threads(launch: Callable[[PlannedRun], Outcome], runs: Sequence[PlannedRu
 
 @contextlib.contextmanager
 def stopping(stop: Stop, grace: float) -> Iterator[None]:
-    """Within it Ctrl-C and SIGTERM ask to stop instead of breaking off; a second one leaves no grace."""
+    """Within this context Ctrl-C and SIGTERM ask to stop instead of breaking off; a second signal leaves no grace."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -31,7 +31,7 @@ MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
 
 
 class Training:
-    """How one command trains: `job` is run by children of a process that has loaded `warm`; `argv` is what to type again."""
+    """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command to type again."""
 
     def __init__(self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str, warm: Sequence[str]):
         self.options, self.argv = options, list(argv)
@@ -86,7 +86,7 @@ class Training:
             self._kept = None
 
     def check(self, plan: Plan, found: finding.Found) -> None:
-        """Refuse before any training what every run would refuse. Raises UserError."""
+        """Refuse, before any training, settings that every run would refuse. Raises UserError."""
         local = None if self.options.cluster else devices.resources(plan.runs[0].config.scale, self.options.device, self.options.jobs)
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
         if self.options.cuda_graphs and not gpus:
@@ -154,7 +154,7 @@ class Training:
 
 
 def cache_folder() -> Path:
-    """Where downloads and other things that can be made again are kept. Raises UserError if there is no home to keep them in."""
+    """The folder for downloads and other files that can be made again. Raises UserError if the user has no home folder."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
         return Path(named) / "run_study"

@@ -50,7 +50,7 @@ class Verification:
             shutil.rmtree(scratch, ignore_errors=True)
 
     def _published(self, edition: Edition) -> dict[str, StoredRun]:
-        """The published runs of a scale that this code, text and encoder can make, by id; what they cannot is said."""
+        """The published runs of a scale that this code, text and encoder can make, by id; prints how many are passed over, and why."""
         there: dict[str, StoredRun] = {}
         passed: Counter[str] = Counter()
         sources = edition.sources
@@ -91,7 +91,7 @@ class Verification:
         print(f"{len(found)} published runs were trained anew; the largest difference is {largest:.6f} points.")
         empty = [identity for identity, one in found.items() if not one.scores]
         if empty:
-            print(f"{empty[0]} has no score in common with its published run; there is nothing to go by.")
+            print(f"{empty[0]} has no score in common with its published run; nothing can be compared.")
         if largest > SAME:
             print(f"That is more than {SAME} points: these published runs cannot be made again with this code on this machine.")
         return 1 if empty or largest > SAME else 0
@@ -112,6 +112,6 @@ def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun
 
 
 def spread(runs: Sequence[PlannedRun], count: int) -> list[PlannedRun]:
-    """So many of these, evenly spread over their order, or all if there are fewer."""
+    """`count` of these runs, evenly spread over their order; all of them if they are fewer."""
     count = min(count, len(runs))
     return [runs[(2 * place + 1) * len(runs) // (2 * count)] for place in range(count)]

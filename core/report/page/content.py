@@ -56,7 +56,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A claim with its standings by edition; none where no edition has begun its study."""
+    """A claim with its standings by edition."""
 
     claim: Claim
     study: Study
@@ -69,7 +69,7 @@ class Card:
 
     @property
     def next(self) -> Next | None:
-        """What to run next for it, in the first edition where it is open."""
+        """What to run next for the claim, in the first edition that leaves it open."""
         return next((one.next for one in self.standings.values() if one.next is not None), None)
 
     @property
@@ -211,7 +211,7 @@ def _card(claim: Claim, study: Study, editions: Sequence[Shown], standings: Mapp
 
 
 def _waiting(result: StudyResult) -> dict[str, Standing]:
-    """How each claim of a study stands that nobody has begun."""
+    """How each claim stands in a study without a run."""
     return {
         one.claim.key: Standing(verdict=one, result=result, values=(), band=None, in_points=False, next=None) for one in verdicts(result)
     }
@@ -247,7 +247,7 @@ def _in_points(verdict: Verdict, result: StudyResult) -> bool:
 
 
 def seconds(run: RunResult) -> float:
-    """What a run took, as it says itself; 0 where it does not."""
+    """Seconds that a run took, as it recorded them; 0 without a record."""
     found = run.provenance.get("seconds")
     return float(sum(found.values())) if isinstance(found, Mapping) else 0.0
 
@@ -264,7 +264,7 @@ def title(study: Study, result: StudyResult | None = None) -> str:
 
 
 def answer(page: Page) -> str:
-    """The page's first sentence, from the counts alone: what is known at the papers' own scale, and what elsewhere."""
+    """The page's first sentence, from the counts alone: what is known at the papers' own scale, and at the others."""
     own = next(edition for edition in page.editions if edition.scale == "paper")
     total = sum(own.counts.values())
     if own.begun:

@@ -74,7 +74,7 @@ def page_files(
 
 @cache
 def _templates() -> jinja2.Environment:
-    """Templates with everything from data escaped, unless it is one of our own charts."""
+    """Templates that escape everything from data; our own charts alone go in as they are."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
@@ -124,7 +124,7 @@ def explained(text: str, deviations: Mapping[str, str]) -> markupsafe.Markup:
 
 
 def profiles_of(sections) -> list[tuple[str, list[str]]]:
-    """Cells of a study under every edition: labels, then the means with n in the editions' order; "" where there is none."""
+    """Cells of a study under every edition: labels, then the means with n in the editions' order; "" for an edition without the cell."""
     by_labels: dict[tuple[str, ...], list[str]] = {}
     for place, (_, section) in enumerate(sections):
         for cell in section.result.cells:

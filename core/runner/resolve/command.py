@@ -107,18 +107,19 @@ class Resolving:
         )
 
     def _read(self) -> None:
-        """The ledgers that are there. Raises UserError for one that cannot be believed, before anything is done."""
+        """Read the existing ledgers. Raises UserError for a ledger that cannot be believed, before anything is done."""
         for judge in self.judges:
             ledger = self.ledgers.read(judge.study.name, judge.registered, judge.first)
             self.known[judge.study.name] = ledger or Ledger(study=judge.study.name, registered=judge.registered, cells=judge.first)
 
     def _verify(self) -> None:
-        """Set aside what is damaged among the stored runs, so that it is trained again."""
+        """Set damaged runs aside, so that they are trained again."""
         for identity in self.runs():
             sound(self.store, identity, self.options.use_published)
 
     def _turn(self) -> Choice | None:
-        """Judge what is stored and choose what comes next, registered before it is trained; None if nothing is left that fits."""
+        """Judge the stored runs, choose the next runs, and register the choice before they are trained; None if no choice fits into the
+        time left."""
         with self.ledgers.hold():
             self._judge(held=True)
             found = self._choices()
@@ -140,7 +141,7 @@ class Resolving:
         return choice
 
     def _judge(self, held: bool = False) -> None:
-        """Judge what is stored and enter it, under the ledgers' lock."""
+        """Judge the stored runs and enter the verdicts, under the ledgers' lock."""
         if not held:
             with self.ledgers.hold():
                 return self._judge(held=True)
@@ -150,7 +151,7 @@ class Resolving:
             self._keep(self._entered(judge))
 
     def _entered(self, judge: Judge) -> Ledger:
-        """A study's ledger with what the runs say now. A verdict stays; where the runs no longer say it, that is said."""
+        """A study's ledger with what the runs say now. A verdict stays; a line says if the runs no longer support it."""
         ledger = self.known[judge.study.name]
         claims = {}
         for key, standing in judge.standings.items():

@@ -90,8 +90,8 @@ class Judge:
         return importlib.import_module("core.report.comparability").judged(found)
 
     def look(self, loaded: dict, noise: float | None) -> bool:
-        """Read the stored runs again if there are others than at the last look; whether there were. `loaded` keeps runs by id; `noise`
-        is the SD of one run by the noise study."""
+        """Read the stored runs again if they have changed since the last call; returns whether they have. `loaded` keeps runs by id;
+        `noise` is the SD of one run by the noise study."""
         seen = tuple(self.stored(cell) for cell in self.cells)
         if seen == self._seen:
             return False
