@@ -44,7 +44,8 @@ def test_render_twice_gives_the_same_bytes_and_touches_nothing(tmp_path):
 
 def test_a_study_without_runs_is_named_and_leaves_no_file(tmp_path):
     summary = draw([TABLE3], FakeStore(), tmp_path)
-    assert summary.missing == 18 and summary.lines == ["mocose-table3: 0 of 18 runs, 18 missing; nothing to draw yet"]
+    assert summary.missing == 18 and len(summary.lines) == 1
+    assert summary.lines[0].startswith("mocose-table3: 0 of 18 runs, 18 missing; nothing to draw yet; not comparable at this scale: ")
     assert not list(tmp_path.rglob("*"))
 
 
