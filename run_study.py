@@ -1,4 +1,4 @@
-"""Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help` says what there is."""
+"""Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help` lists the options."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from core.runner import plan as planning
 from core.runner.choose import Known
 from core.runner.cli import Options
 from core.runner.draw import Drawing
+from core.runner.early import Early
 from core.runner.estimate import history
 from core.runner.keeping import with_models
 from core.runner.passed_over import passed_over
@@ -26,6 +27,7 @@ from core.runner.plan import Plan
 from core.runner.publishing import Publishing
 from core.runner.train import Training, cache_folder
 from core.spec import fields
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
@@ -52,7 +54,7 @@ class Surroundings(Known):
 
 
 def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
-    """Do what the command line asks; the exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
+    """Do what the command line asks. The exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
     try:
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.engine.evaluation.command").main(argv[1:]) or 0
@@ -91,8 +93,7 @@ class Command:
         self.results = options.results_dir or surroundings.home / "results"
         self.published = surroundings.home / "results" / "published"
         self.store = Store(self.results, self.published)
-        self.profile = options.profile or PROFILES[0]
-        self.drawing = Drawing(options, self.profile, self.store, self.results, (options.results_dir or surroundings.home) / "figures")
+        self.drawing = Drawing(options, self.store, self.results, (options.results_dir or surroundings.home) / "figures")
         self.training = Training(options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm)
 
     def do(self) -> int:
@@ -109,28 +110,29 @@ class Command:
         if self.options.mode == "render" and self.options.all and self.options.scale is None:
             return self.drawing.redraw(studies)
         scale = self.scale()
-        seeds = self.options.seeds or scale.seeds
         found = self.sources(scale, studies)
         scale, studies = self.on_data(scale, studies, found)
+        edition = Edition(
+            profile=self.options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=self.options.seeds or scale.seeds
+        )
         if self.options.settings:
-            studies = [self.varied(study, scale, found) for study in studies]
+            studies = [self.varied(study, edition) for study in studies]
         if self.options.last:
             studies = [study.at_last() for study in studies]
         if self.options.mode == "render" and self.options.all:
-            return self.drawing.redraw_scale(studies, scale, found, seeds)
+            return self.drawing.redraw_scale(studies, scale, found.sources)
         if self.options.mode == "render":
-            return self.drawing.draw(studies, scale, found, seeds)
+            return self.drawing.draw(studies, edition)
         if self.options.mode == "verify":
             verification = importlib.import_module("core.runner.verify").Verification(
                 self.options, self.argv, self.published, self.around.job, self.around.warm
             )
-            return verification.go(studies, self.profile, scale, found)
+            return verification.go(studies, edition, found)
         if self.options.resolve:
-            return self.resolve(studies, scale, found, seeds)
+            return self.resolve(studies, edition, found)
         plan = planning.plan(
-            studies, profile=self.profile, scale=scale, sources=found.sources, seeds=seeds, store=self.store,
-            use_published=self.options.use_published, force=self.options.force, labels=self.options.cells,
-        )  # fmt: skip
+            studies, edition, self.store, use_published=self.options.use_published, force=self.options.force, labels=self.options.cells
+        )
         if self.options.keep_models:
             plan = with_models(plan, self.store)
         match self.options.mode:
@@ -138,19 +140,20 @@ class Command:
                 return self.plan(plan, scale)
             case "status":
                 return self.status(plan)
-        status = self.training.train(plan, scale, found)
+        early = Early(studies, plan, lambda study: self.drawing.early(study, edition))
+        status = self.training.train(plan, scale, found, early)
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publishing().publish([run.run_id for run in plan.runs], studies, self.profile, scale)
-        self.drawing.draw(studies, scale, found, seeds)
+            self.publishing().publish([run.run_id for run in plan.runs], studies, edition)
+        self.drawing.draw(studies, edition)
         return status
 
-    def resolve(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+    def resolve(self, studies: list[Study], edition: Edition, found: finding.Found) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
         noise = next((study for study in self.around.studies if study.name == "noise"), None)
         resolving = importlib.import_module("core.runner.resolve.command").Resolving(
-            self.options, self.profile, self.store, self.training, studies, scale, found, noise
+            self.options, self.store, self.training, studies, edition, found, noise
         )
         if self.options.mode == "plan":
             return resolving.plan()
@@ -158,12 +161,12 @@ class Command:
         if status > 128:
             return status
         if self.options.publish:
-            self.publishing().publish(resolving.runs(), studies, self.profile, scale)
-        self.drawing.draw(studies, scale, found, seeds)
+            self.publishing().publish(resolving.runs(), studies, edition)
+        self.drawing.draw(studies, edition)
         return status
 
     def scale(self) -> Scale:
-        """The scale that was asked for or that fits the machine, said in the first line."""
+        """The scale that the user named, or that fits the machine; the first line of output says which."""
         name = self.options.scale
         if name is not None:
             print(f"Scale {name}, as asked.")
@@ -236,12 +239,12 @@ class Command:
         text = None if self.options.text is None else file(self.options.text, "text")
         return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 
-    def varied(self, study: Study, scale: Scale, found: finding.Found) -> Study:
-        """The study under the user's --set, which has to fit a run of each of its methods, with a name of its own."""
-        cells = {cell.method or study.method: cell for cell in study.cells if study.unavailable(cell, scale, found.sources) is None}
-        samples = [study.config(cell, profile=self.profile, scale=scale, sources=found.sources, seed=0) for cell in cells.values()]
+    def varied(self, study: Study, edition: Edition) -> Study:
+        """The study under the user's --set, with a name of its own. The settings must fit a run of each of its methods."""
+        cells = {cell.method or study.method: cell for cell in study.cells if edition.unavailable(study, cell) is None}
+        samples = [edition.config(study, cell, 0) for cell in cells.values()]
         if not samples:
-            raise UserError(f"No cell of {study.name} can be run at scale {scale.name}, so there is nothing to vary.")
+            raise UserError(f"No cell of {study.name} can be run at scale {edition.scale.name}, so there is nothing to vary.")
         varied = [study.with_settings(self.options.settings, sample) for sample in samples]  # equal, where none is refused
         return varied[0]
 

@@ -18,6 +18,7 @@ from core.data.sources import demo_sources
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.runner.plan import plan
+from core.spec.edition import Edition
 from core.spec.scale import DEMO
 from core.store.store import Store
 
@@ -66,7 +67,7 @@ def _planning(folder: Path) -> Iterator[Row]:
     store.prepare()
     sources = demo_sources().sources
     began = time.perf_counter()
-    found = plan(studies.STUDIES, profile="paper", scale=DEMO, sources=sources, seeds=seeds, store=store)
+    found = plan(studies.STUDIES, Edition(profile="paper", scale=DEMO, sources=sources, seeds=seeds), store)
     seconds = (time.perf_counter() - began) * RUNS_TO_PLAN / found.entries
     yield Row("harness", "demo", f"planning {RUNS_TO_PLAN} runs", seconds, "s", "<= 2", f"{found.entries} entries, {len(found.runs)} runs")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from core.data import sources as finding
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES
@@ -101,7 +102,7 @@ class Results:
         chosen = importlib.import_module("studies").find(study)
         cells, judging = importlib.import_module("core.report.cells"), importlib.import_module("core.report.comparability")
         return judging.judged(
-            cells.gather(chosen, profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds, store=self.store)
+            cells.gather(chosen, Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds), self.store)
         )
 
     def _each(self) -> Iterator[StoredRun]:

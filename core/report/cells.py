@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -22,18 +22,21 @@ from core.report.statistics import (
     over_seeds,
 )
 from core.report.worst import counted
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.printable import shown
+from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
-from core.spec.table import Cell, Metric
+from core.spec.table import Cell, FigureSpec, Metric
 
 if TYPE_CHECKING:
     from core.report.comparability import Comparability
     from core.report.verdicts import Verdict
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
+IntervalOver = Literal["seeds", "pairs", "none"]
 MOST_SEEDS = 1000  # of a cell
 PAIRS_AGREE = 0.02  # points: pairs that do not give the recorded score again are another checkpoint's
 
@@ -69,7 +72,7 @@ class CellResult:
     metric: Metric
     runs: tuple[RunResult, ...]
     estimate: Estimate
-    interval: Literal["seeds", "pairs", "none"]
+    interval: IntervalOver
     comparison: Comparison
     is_reference: bool
     is_best: bool  # highest, and told from every other cell
@@ -107,16 +110,40 @@ class StudyResult:
     """
 
     study: Study
-    profile: str
-    scale: Scale
-    sources: Sources
-    seeds: int
+    edition: Edition
     aggregate: str
     cells: tuple[CellResult, ...]
     noise: float | None = None
     not_comparable: str = ""
     checks: Comparability | None = None
     verdicts: tuple[Verdict, ...] | None = None
+
+    @property
+    def profile(self) -> str:
+        """The profile of its edition."""
+        return self.edition.profile
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of its edition."""
+        return self.edition.scale
+
+    @property
+    def sources(self) -> Sources:
+        """The texts, tests and encoders of its edition."""
+        return self.edition.sources
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds each cell is asked for."""
+        return self.edition.seeds_of(self.study)
+
+    @property
+    def figure(self) -> FigureSpec:
+        """How the study is drawn. Raises ValueError if it has no figure: whoever draws asks `study.figure` first."""
+        if self.study.figure is None:
+            raise ValueError(f"{self.study.name} has no figure")
+        return self.study.figure
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
@@ -139,79 +166,67 @@ class StudyResult:
         return next((cell for cell in self.cells if all(cell.cell.labels[p] == label for p, label in wanted)), None)
 
 
-def gather(
-    study: Study, *, profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict[str, RunResult] | None = None,
-    noise: float | None = None,
-) -> StudyResult:  # fmt: skip
-    """Everything that the store has of a study under seeds 0 … seeds-1, own runs before published ones, and of each cell the seeds
-    beyond as far as they are stored without a gap: runs go where they decide, so cells may have more seeds than others.
+def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult] | None = None, noise: float | None = None) -> StudyResult:
+    """A study with every run that the store holds under the edition's seeds. The user's own runs come before published runs. A cell also
+    has the seeds beyond these, up to the first that is not stored: runs go where they decide a claim, and some cells have more seeds
+    than others.
 
     `loaded` keeps what was read, by run id, for studies that share runs; `noise` is the SD of one run in the noise study.
     """
-    study, sources = study.at(scale), _named_for_readers(sources)
-    seeds = max(seeds, study.least_seeds)
+    study, edition = study.at(edition.scale), replace(edition, sources=_named_for_readers(edition.sources))
     by_cell: dict[tuple[str, ...], tuple[RunResult, ...]] = {}
-    reasons = {cell.labels: study.unavailable(cell, scale, sources) or "" for cell in study.cells}
+    reasons = {cell.labels: edition.unavailable(study, cell) or "" for cell in study.cells}
     aggregates: list[str] = []
     loaded = {} if loaded is None else loaded
     for cell in study.cells:
         if reasons[cell.labels]:
             by_cell[cell.labels] = ()
             continue
-        there = stored_seeds(study, cell, profile=profile, scale=scale, sources=sources, least=seeds, store=store)
-        configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=there)
-        aggregates.append(configs[0].sts.aggregate)
+        read = read_runs(study, cell, edition, store)
+        aggregates.append(read[0][1].sts.aggregate)
         metric = study.metric_of(cell)
         by_cell[cell.labels] = tuple(
-            _run(store, run_id(config), seed, metric, config.sts.aggregate, scale, loaded) for seed, config in enumerate(configs)
+            _run(store, identity, seed, metric, config.sts.aggregate, edition.scale, loaded) for seed, (identity, config) in enumerate(read)
         )
     aggregate = aggregates[0] if aggregates else "all"
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
     same = {cell.labels for cell in study.cells if unit(study.metric_of(cell)) == unit(study.metric)}  # only like is compared with like
     comparable = {labels: found for labels, found in values.items() if labels in same and not reasons[labels]}
-    known = study.reference in comparable
-    comparisons = compared(comparable, study.reference, study.claims) if known else {}
+    reference = study.reference
+    comparisons = compared(comparable, reference, study.claims) if reference is not None and reference in comparable else {}
     all_run = all(run.status not in ("missing", "incomplete") for runs in by_cell.values() for run in runs)
     best = clear_best(comparable) if all_run else None  # a cell still to come may be better
     results = []
     for cell in study.cells:
         runs, metric = by_cell[cell.labels], study.metric_of(cell)
-        estimate, interval = _estimate(runs, metric, aggregate, scale, store)
-        results.append(
-            CellResult(
-                cell=cell,
-                metric=metric,
-                runs=runs,
-                estimate=estimate,
-                interval=interval,
-                comparison=comparisons.get(cell.labels, NO_COMPARISON),
-                is_reference=cell.labels == study.reference,
-                is_best=cell.labels == best,
-                unavailable=reasons[cell.labels],
-            )
-        )
-    return StudyResult(
-        study=study, profile=profile, scale=scale, sources=sources, seeds=seeds, aggregate=aggregate, cells=tuple(results),
-        noise=noise,
-    )  # fmt: skip
+        estimate, interval = _estimate(runs, metric, aggregate, edition.scale, store)
+        results.append(CellResult(
+            cell=cell, metric=metric, runs=runs, estimate=estimate, interval=interval, unavailable=reasons[cell.labels],
+            comparison=comparisons.get(cell.labels, NO_COMPARISON), is_reference=cell.labels == reference, is_best=cell.labels == best,
+        ))  # fmt: skip
+    return StudyResult(study=study, edition=edition, aggregate=aggregate, cells=tuple(results), noise=noise)
 
 
 def _named_for_readers(sources: Sources) -> Sources:
-    """The same sources; their names, which are for labels alone, as a reader is shown them."""
+    """The same sources with names that are safe to print; names are labels and nothing else."""
     others = tuple(replace(one, name=shown(one.name)) for one in sources.others)
     return replace(sources, corpus_name=shown(sources.corpus_name), evaluation_name=shown(sources.evaluation_name),
                    encoder_name=shown(sources.encoder_name), others=others)  # fmt: skip
 
 
-def stored_seeds(study: Study, cell: Cell, *, profile: str, scale: Scale, sources: Sources, least: int, store) -> int:
-    """How many seeds of a cell are read: `least`, or as many from 0 on as are stored without a gap, if those are more."""
-    seeds = 0
-    while seeds < MOST_SEEDS:
-        config = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seeds)
-        if not store.has(run_id(config), use_published=True):
+def read_runs(study: Study, cell: Cell, edition: Edition, store) -> list[tuple[str, RunConfig]]:
+    """The runs of a cell that are read, with their ids: those of the edition's seeds. If all of these are stored, the seeds beyond
+    follow, up to the first that is not stored."""
+    runs = [(run_id(config), config) for config in edition.configs(study, cell, edition.seeds_of(study))]
+    if not all(store.has(identity, use_published=True) for identity, _ in runs):
+        return runs
+    while len(runs) < MOST_SEEDS:
+        config = edition.config(study, cell, len(runs))
+        identity = run_id(config)
+        if not store.has(identity, use_published=True):
             break
-        seeds += 1
-    return max(seeds, least)
+        runs.append((identity, config))
+    return runs
 
 
 def _run(store, identity: str, seed: int, metric: Metric, aggregate: str, scale: Scale, loaded: dict[str, RunResult]) -> RunResult:
@@ -243,9 +258,9 @@ def _load(store, identity: str, seed: int) -> RunResult:
     )
 
 
-def _estimate(runs, metric: Metric, aggregate: str, scale: Scale, store) -> tuple[Estimate, str]:
+def _estimate(runs: Sequence[RunResult], metric: Metric, aggregate: str, scale: Scale, store) -> tuple[Estimate, IntervalOver]:
     valued = [run for run in runs if run.value is not None]
-    estimate = over_seeds([run.value for run in valued])
+    estimate = over_seeds([run.value for run in runs if run.value is not None])
     if estimate.n > 1:
         return estimate, "seeds"
     if estimate.n == 1 and metric.quantity == "spearman" and metric.checkpoint == "selected":
@@ -263,7 +278,7 @@ def _pairs(store, identity: str) -> pd.DataFrame | None:
 
 
 def _over_pairs(pairs: pd.DataFrame | None, run: RunResult, task: str, aggregate: str, scale: Scale) -> Estimate | None:
-    """The bootstrap interval of a single run, or None where its pairs are not at hand, not all there, or of another checkpoint."""
+    """The bootstrap interval of a single run; None if its pairs are not stored, are incomplete, or come from another checkpoint."""
     names = scale.tests if task == "avg" else (task if pairs is None or task in set(pairs["task"]) else scale.dev,)
     if pairs is None or not set(names) <= set(pairs["task"]):
         return None
@@ -275,4 +290,4 @@ def _over_pairs(pairs: pd.DataFrame | None, run: RunResult, task: str, aggregate
         for name in names
     ]
     estimate = bootstrap_over_pairs(tasks, aggregate, np.random.default_rng(int(run.run_id, 16)))
-    return estimate if abs(estimate.mean - run.value) <= PAIRS_AGREE else None
+    return estimate if run.value is not None and abs(estimate.mean - run.value) <= PAIRS_AGREE else None

@@ -10,11 +10,11 @@ import pandas as pd
 
 from core.report.cells import StudyResult
 from core.report.naming import contrast_here
-from core.report.verdicts import Verdict, verdicts
+from core.report.verdicts import Outcome, Verdict, verdicts
 from core.spec.claim import Claim
 from core.spec.deviations import explained
 
-OUTCOMES = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
+OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
 MARKS = {  # beside the word: never colour alone
     "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "not comparable": "∅",
 }  # fmt: skip
@@ -29,7 +29,8 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
     """One row a claim, in the studies' order: verdict with what it rests on, and what the paper's own numbers say.
 
     `effect`, `low`, `high`, `n` and the p are of look number `look` (from 1; empty: no look is complete yet); a p counts at `alpha`.
-    `turns_on` is the comparison that the numbers are of: the weakest that the claim needs. `effect_now` and `n_now` are of all seeds there are; `chance` is that of being settled at each look left.
+    `turns_on` is the comparison that the numbers are of: the weakest that the claim needs. `effect_now` and `n_now` are of all stored
+    seeds; `chance` is that of being settled at each look left.
     """
     rows = []
     for result in results:
@@ -55,7 +56,7 @@ def printed(verdict: Verdict) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """Effect, interval and what is to be expected, in a few words; empty without a run."""
+    """Effect, interval and chances, in a few words; empty without a run."""
     if not verdict.n_now or np.isnan(verdict.effect):
         return ""
     text = signed(verdict.effect)

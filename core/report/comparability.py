@@ -1,4 +1,4 @@
-"""Whether the runs of a study can carry the paper's experiment: computed from each configuration and, where there are runs, from them.
+"""Whether the runs of a study can carry the paper's experiment: computed from each configuration, and from the runs once they exist.
 
 A run that is too short is another experiment: its queue still holds its first entries, its momentum branch its first weights. A
 study that fails one check has no verdicts at its scale; its tables are drawn all the same.
@@ -14,8 +14,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from core.report.cells import CellResult, StudyResult
+from core.report.cells import CellResult, StudyResult, gather
+from core.spec.edition import Edition
 from core.spec.run import RunConfig
+from core.spec.study import Study
 from core.spec.table import Cell
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
@@ -46,7 +48,7 @@ class Comparability:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the study is not comparable, one clause a failed check; empty where it is, as far as is known."""
+        """Why the study is not comparable, one clause for each failed check; empty if no check fails."""
         return tuple(check.words for check in self.checks if check.met is False)
 
     @property
@@ -62,11 +64,7 @@ def comparability(result: StudyResult) -> Comparability:
     if result.checks is not None:
         return result.checks
     study = result.study
-    runs = [
-        (cell.cell, study.config(cell.cell, profile=result.profile, scale=result.scale, sources=result.sources, seed=0))
-        for cell in result.cells
-        if not cell.unavailable
-    ]
+    runs = [(cell.cell, result.edition.config(study, cell.cell, 0)) for cell in result.cells if not cell.unavailable]
     if not runs:
         return Comparability((), float("nan"))
     checks = (*_turnover(runs), *_initial_weights(runs), *_updates(runs, result), *_trained(result))
@@ -74,9 +72,23 @@ def comparability(result: StudyResult) -> Comparability:
 
 
 def judged(result: StudyResult) -> StudyResult:
-    """The result with why its scale cannot carry the experiment, which withholds its verdicts; unchanged where it can."""
+    """The result with the reasons why its scale cannot carry the experiment; reasons withhold its verdicts. Without a reason it is
+    unchanged."""
     found = comparability(result)
     return replace(result, not_comparable="; ".join(found.reasons), checks=found)
+
+
+class _NoRuns:
+    """A store that holds nothing."""
+
+    def has(self, run: str, use_published: bool = False) -> bool:
+        """Whether a run is stored."""
+        return False
+
+
+def by_configuration(study: Study, edition: Edition) -> StudyResult:
+    """A study without a run, judged by its configuration alone: whether this scale can carry the experiment."""
+    return judged(gather(study, replace(edition, seeds=1), _NoRuns()))
 
 
 def turnover(run: RunConfig) -> float:
@@ -111,7 +123,7 @@ def _initial_weights(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
 
 
 def _worst(runs: Sequence[tuple[Cell, RunConfig]], share, kind: Kind, limit: float, words: str) -> list[Check]:
-    """The check of the cell with the largest share; none where no cell has any."""
+    """The check of the cell with the largest share; no check if every share is 0."""
     cell, value = max(((cell, share(run)) for cell, run in runs), key=lambda pair: pair[1])
     if value == 0.0:
         return []
@@ -162,7 +174,7 @@ def _trained(result: StudyResult) -> list[Check]:
 
 
 def _reference(result: StudyResult) -> CellResult | None:
-    """The study's reference; where it names none, the cell whose score is highest."""
+    """The study's reference; in a study without a reference, the cell with the highest score."""
     named = next((cell for cell in result.cells if cell.is_reference and cell.runs), None)
     if named is not None:
         return named

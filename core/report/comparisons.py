@@ -1,10 +1,11 @@
-"""A cell against its reference, by the interval that a verdict on the same pair is tested with: tables and figures show no other."""
+"""A cell against its reference. A verdict on the same pair is tested with the same interval; tables and figures show no other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from scipy.special import stdtrit
 
 from core.report.sequential import LOOKS, alpha_at, moments
@@ -39,7 +40,7 @@ def comparisons(cells: Values, reference: Labels, claims: Sequence[Claim]) -> di
 
 
 def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> Divisors | None:
-    """How a pair's level is divided in the claims that compare it, the largest of each side; None where no claim does."""
+    """How a pair's level is divided in the claims that compare the pair, the largest of each side; None if no claim compares it."""
     sides = [
         Divisors(support, contradiction) if contrast.terms[0].cell == labels else Divisors(contradiction, support)
         for claim in claims
@@ -71,7 +72,7 @@ def _tested(values: Mapping[int, float], reference: Mapping[int, float], by: Div
     if not reached:
         return None
     look, n = reached[-1], LOOKS[reached[-1]]
-    found = moments([values[seed] - reference[seed] for seed in range(n)])
+    found = moments(np.array([values[seed] - reference[seed] for seed in range(n)]))
     mean, error, level = float(found.mean), float(found.error), alpha_at(look, claims)
     low, high = (-float(stdtrit(n - 1, level / divisor)) * error for divisor in by)
     return Comparison(mean, mean - low, mean + high, n, "own")

@@ -82,7 +82,7 @@ class Readings:
 
 
 def reached(values: dict[int, float]) -> int:
-    """How many seeds, from 0 on, there are without a gap."""
+    """How many seeds are present from 0 on, without a gap."""
     return next(n for n in range(len(values) + 1) if n not in values)
 
 
@@ -97,7 +97,7 @@ def weights(contrast: Contrast, result: StudyResult) -> dict[Labels, float]:
 
 
 def printed_value(contrast: Contrast, result: StudyResult) -> float | None:
-    """The contrast minus its threshold on the paper's printed numbers; None if it prints one of them not, or nothing of the kind."""
+    """The contrast minus its threshold on the paper's printed numbers; None if the paper does not print every number that this needs."""
     if contrast.metric is not None or contrast.of != "value":
         return None
     numbers = {cell.cell.labels: cell.cell.published for cell in result.cells}

@@ -48,7 +48,7 @@ def _letter(c: str) -> str:
         return LATEX[c]
     if c.isascii():
         return c
-    base, *accents = unicodedata.normalize("NFD", c)
+    base, *accents = list(unicodedata.normalize("NFD", c))
     if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in ACCENTS:
         return rf"\{ACCENTS[accents[0]]}{{{base}}}"
     return f"U+{ord(c):04X}"

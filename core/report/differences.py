@@ -70,13 +70,13 @@ class Differences:
 
 
 def base_pattern(result: StudyResult) -> tuple[str | None, ...] | None:
-    """The labels of the row that the others are drawn against; None where there is none, and levels are drawn."""
+    """The labels of the row that the others are drawn against; None if the study names no such row, and levels are drawn."""
     figure = result.study.figure
     return None if figure is None else figure.base or result.study.reference
 
 
 def differences(result: StudyResult) -> Differences | None:
-    """Each cell against its base; None for a study without one, or whose base has no run."""
+    """Each cell against its base; None if the study has no base, or the base has no run."""
     pattern = base_pattern(result)
     if pattern is None:
         return None
@@ -93,16 +93,16 @@ def differences(result: StudyResult) -> Differences | None:
     return Differences(
         base=named or "the reference",
         panels=_panels(result, drawn, bases),
-        ordered=result.study.figure.kind == "line" and _numbers(result),
+        ordered=result.figure.kind == "line" and _numbers(result),
         from_noise=result.noise is not None and _is_score(bases),
         left_out=len(rows) - len(drawn),
     )
 
 
 def _shown(result: StudyResult) -> list[CellResult]:
-    """The cells, of those by task only the averages unless the tasks are an axis of the figure."""
+    """The cells. In a study by task these are the averages alone, unless the tasks are an axis of the figure."""
     axes = [axis.name for axis in result.study.axes]
-    if result.study.tasks is None or result.study.figure.x == "task":
+    if result.study.tasks is None or result.figure.x == "task":
         return list(result.cells)
     task = axes.index("task")
     return [cell for cell in result.cells if cell.cell.labels[task] == "avg"] or list(result.cells)
@@ -161,7 +161,7 @@ def _why_not(cell: CellResult) -> str:
 
 def _label(cell: CellResult, result: StudyResult) -> str:
     """The labels that no panel's title has, without the task where it is the average."""
-    figure = result.study.figure
+    figure = result.figure
     axes = [axis.name for axis in result.study.axes]
     kept = [(name, label) for name, label in zip(axes, cell.cell.labels, strict=False) if name != figure.series]
     shown = [label_here(label, result) for name, label in kept if (name, label) != ("task", "avg") or len(kept) == 1]
@@ -171,7 +171,7 @@ def _label(cell: CellResult, result: StudyResult) -> str:
 def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[CellResult]) -> tuple[Panel, ...]:
     """One panel, or one for each label of the figure's series; those without a number are left out."""
     cells = {cell.cell.labels: cell for cell in result.cells}
-    series, axes = result.study.figure.series, [axis.name for axis in result.study.axes]
+    series, axes = result.figure.series, [axis.name for axis in result.study.axes]
     if series is None:
         return (Panel(title="", unit=unit(bases[0].metric), rows=tuple(rows.values())),)
     panels = []
@@ -186,7 +186,7 @@ def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[Cel
 
 def _band(base: CellResult, n: int, result: StudyResult) -> float | None:
     """Half of the range that holds 95 % of what seeds alone make of a difference of two means of n runs: 1.96 SD sqrt(2 / n), by the
-    noise study's SD; without one half of the reference's own interval."""
+    noise study's SD. Without a noise study it is half of the reference's own interval."""
     if result.noise is not None and _is_score([base]):
         return NORMAL * result.noise * float(np.sqrt(2 / n))
     return base.estimate.high - base.estimate.mean if base.estimate.n > 1 and base.interval == "seeds" else None
@@ -198,16 +198,17 @@ def _is_score(bases: Sequence[CellResult]) -> bool:
 
 def _numbers(result: StudyResult) -> bool:
     """Whether the figure's x is numbers in order."""
+    x = result.figure.x
     try:
-        numbers = [float(label) for label in result.study.axis(result.study.figure.x).labels]
+        numbers = [] if x is None else [float(label) for label in result.study.axis(x).labels]
     except ValueError:
         return False
-    return all(a < b for a, b in pairwise(numbers))
+    return bool(numbers) and all(a < b for a, b in pairwise(numbers))
 
 
 def frame(panels: Sequence[Panel]) -> tuple[float, float]:
-    """The limits that all panels share: around the means and the paper's numbers but those far beyond all others, which are named at
-    the edge; with room for single runs and intervals up to half as wide again."""
+    """The limits that all panels share. They hold our means and the paper's numbers; numbers far beyond all others are named at the
+    edge. Single runs and intervals may widen the limits by half."""
     rows = [row for panel in panels for row in panel.rows]
     bands = [row.band for row in rows if row.band is not None]
     ours = sorted(abs(row.mean) for row in rows if row.mean is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,14 +27,14 @@ FROM_REFERENCE = "band: the reference's own 95 % interval"
 
 def figure(result: StudyResult) -> Figure:
     """The study's figure. To be called inside `style.drawing()`, on a study with at least one number of our own."""
-    kind = result.study.figure.kind
+    kind = result.figure.kind
     found = differences(result) if kind not in ("curve", "spectrum") else None
     return without_ligatures(of_rows(result, found) if found is not None else pictures.of_levels(result))
 
 
 def finding(drawn: Figure) -> str:
     """A figure's title in one line."""
-    return next(" ".join(text.get_text().split()) for text in drawn.texts if text.get_weight() == "bold")
+    return next(" ".join(text.get_text().split()) for text in drawn.texts if text.get_fontweight() == "bold")
 
 
 def of_rows(result: StudyResult, found: Differences) -> Figure:
@@ -139,7 +140,7 @@ def _ours(axes: Axes, place_: int, row: Row, bounds: tuple[float, float]) -> Non
 def _interval(axes: Axes, y: float, row: Row, bounds: tuple[float, float], colour: str) -> None:
     """The interval, with an arrow at each end that leaves the frame; dashed where it assumes equal scatter."""
     low, high = max(row.low, bounds[0]), min(row.high, bounds[1])
-    style = "solid" if row.basis == "own" else (0, (2, 1.2))
+    style: Literal["solid"] | tuple[float, Sequence[float]] = "solid" if row.basis == "own" else (0, (2, 1.2))
     axes.hlines(y, low, high, color=colour, linewidth=1.2, linestyles=style, zorder=4)
     for end, limit, marker in ((row.low, bounds[0], "<"), (row.high, bounds[1], ">")):
         if (end < limit) if marker == "<" else (end > limit):
@@ -184,7 +185,7 @@ def _beyond(axes: Axes, y: float, value: float, bounds: tuple[float, float], col
 def _line(result: StudyResult, found: Differences) -> str:
     """What the symbols are, in one line above the panels."""
     rows = found.rows
-    parts = [result.study.figure.caption.rstrip(".")] if result.study.figure.caption else []
+    parts = [result.figure.caption.rstrip(".")] if result.figure.caption else []
     parts.append("● ours, | one seed")
     if any(row.told for row in rows):
         parts.append("◆ told from the reference")
@@ -223,7 +224,7 @@ def _notes(result: StudyResult, found: Differences) -> list[str]:
 def _untrained(result: StudyResult) -> float | None:
     """The untrained encoder's [CLS] less the reference's mean, for a table of average scores with a reference; else None."""
     base = next((cell for cell in result.cells if cell.is_reference and cell.estimate.n), None)
-    if base is None or unit(base.metric) != SCORE or base.metric.task not in ("avg", "dev") or result.study.figure.base is not None:
+    if base is None or unit(base.metric) != SCORE or base.metric.task not in ("avg", "dev") or result.figure.base is not None:
         return None
     for run in base.runs:
         if run.rows is not None:

@@ -13,30 +13,34 @@ WORTH_SAYING = 1.0  # of the unit: a printed difference that is smaller is not s
 
 
 def of_differences(found: Differences) -> str:
-    """How many rows are told from the base and which, and where the paper's largest difference is another than ours."""
-    rows = [(panel.title, row) for panel in found.panels for row in panel.rows if row.mean is not None]
-    told = sorted((pair for pair in rows if pair[1].told), key=lambda pair: -abs(pair[1].mean))
+    """How many rows are told from the base, which rows these are, and the paper's largest difference that our interval leaves out."""
+    rows = [(_name(panel.title, row), row, row.mean) for panel in found.panels for row in panel.rows if row.mean is not None]
+    told = sorted(((name, mean) for name, row, mean in rows if row.told), key=lambda pair: -abs(pair[1]))
     if not rows:
         return f"Nothing can be compared with {found.base}"
     if len(rows) == 1 and not told:
-        head = f"{_name(*rows[0])} is not told from {found.base} ({signed(rows[0][1].mean)})"
+        name, _, mean = rows[0]
+        head = f"{name} is not told from {found.base} ({signed(mean)})"
     elif not told:
         head = f"None of {len(rows)} rows can be told from {found.base}"
     else:
-        named = ", ".join(f"{_name(*pair)} {signed(pair[1].mean)}" for pair in told[:MOST_NAMED])
+        named = ", ".join(f"{name} {signed(mean)}" for name, mean in told[:MOST_NAMED])
         more = f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else ""
         head = f"{len(told)} of {len(rows)} rows differ{'s' if len(told) == 1 else ''} from {found.base}: {named}{more}"
     return head + _other_than_printed(rows)
 
 
-def _other_than_printed(rows: Sequence[tuple[str, Row]]) -> str:
+def _other_than_printed(rows: Sequence[tuple[str, Row, float]]) -> str:
     """The paper's largest difference beside ours, where our tested interval leaves it out; else ""."""
-    compared = [(title, row) for title, row in rows if row.printed is not None and abs(row.printed) >= WORTH_SAYING]
-    left_out = [(title, row) for title, row in compared if row.basis == "own" and not row.low <= row.printed <= row.high]
+    left_out = [
+        (name, row.printed, mean)
+        for name, row, mean in rows
+        if row.printed is not None and abs(row.printed) >= WORTH_SAYING and row.basis == "own" and not row.low <= row.printed <= row.high
+    ]
     if not left_out:
         return ""
-    title, row = max(left_out, key=lambda pair: abs(pair[1].printed))
-    return f"; for {_name(title, row)} the paper prints {signed(row.printed)}, here it is {signed(row.mean)}"
+    name, printed, mean = max(left_out, key=lambda one: abs(one[1]))
+    return f"; for {name} the paper prints {signed(printed)}, here it is {signed(mean)}"
 
 
 def _name(title: str, row: Row) -> str:

@@ -32,7 +32,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
     rows = []
     for cell in result.cells:
         estimate, comparison, places = cell.estimate, cell.comparison, decimals(cell.metric) + 2
-        row = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
+        row: dict[str, object] = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         numbers = {
             "mean": estimate.mean,
             "interval_low": estimate.low,
@@ -69,7 +69,7 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
 def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
 
-    A run that several cells read stands once, under the first of them; one without a result keeps one row, with an empty value.
+    A run that several cells read stands once, under the first of these cells. A run without a result keeps one row with an empty value.
     """
     names = [axis.name for axis in result.study.axes if axis.name != "task"]  # the rows have a task of their own
     stored = ["checkpoint", "task", "metric", "step", "value"]

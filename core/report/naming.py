@@ -27,7 +27,7 @@ def text_here(text: str, result: StudyResult) -> str:
 
 
 def contrast_here(contrast: Contrast, result: StudyResult) -> str:
-    """A comparison in words: "0.85 minus 0.9, above 0"; of many cells how many there are, and of another metric its name."""
+    """A comparison in words: "0.85 minus 0.9, above 0"; many cells are given by their number, another metric by its name."""
     terms = [(term.weight, _cell(term.cell, result)) for term in contrast.terms]
     if len(terms) > MOST_TERMS:
         said = f"a weighted sum of {len(terms)} cells"
@@ -54,7 +54,7 @@ def _term(weight: float, name: str, first: bool) -> str:
 
 
 def stand_in(result: StudyResult) -> str:
-    """One sentence on the encoder that stands for BERT-base, where a label names that; else ""."""
+    """One sentence on the encoder that stands for BERT-base, if a label names BERT-base; else ""."""
     named = any(BASE.search(label) for axis in result.study.axes for label in axis.labels)
     if not named or result.scale.name == PAPER.name:
         return ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from core.report.cells import CellResult
 from core.report.contrasts import Readings, weights
 from core.report.sequential import LOOKS
 from core.report.verdicts import Verdict
@@ -27,7 +28,7 @@ class Next:
 
 
 def next_runs(verdict: Verdict, readings: Readings) -> Next | None:
-    """The next look of a claim, None where it is settled, cannot be compared, has no look left or a cell that cannot be run."""
+    """The next look of a claim; None if the claim is settled, cannot be compared, has no look left, or needs a cell that cannot be run."""
     result = readings.result
     if verdict.outcome not in ("undecided", "not run"):
         return None
@@ -46,9 +47,9 @@ def next_runs(verdict: Verdict, readings: Readings) -> Next | None:
     return Next(seeds=look, runs=runs, minutes=minutes, chance=chance, futile=verdict.futile, command=_command(cells, look, readings))
 
 
-def _missing(cells, look: int) -> int:
+def _missing(cells: Sequence[CellResult], look: int) -> int:
     """Distinct runs that the cells lack below a look; cells that read one run count it once."""
-    wanted = {}
+    wanted: dict[tuple[str, ...], int] = {}  # by the first seed's run
     for cell in cells:
         ids = tuple(run.run_id for run in cell.runs)
         have = sum(run.rows is not None for run in cell.runs if run.seed < look)
@@ -56,7 +57,7 @@ def _missing(cells, look: int) -> int:
     return sum(wanted.values())
 
 
-def _command(cells, look: int, readings: Readings) -> str:
+def _command(cells: Sequence[CellResult], look: int, readings: Readings) -> str:
     result = readings.result
     study = result.study
     place = next((n for n, axis in enumerate(study.axes) if axis.name == "task"), None) if study.tasks else None

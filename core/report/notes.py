@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from core.report.cells import StudyResult
+from core.report.cells import RunStatus, StudyResult
 from core.report.comparability import comparability
 from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
@@ -80,23 +80,23 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
 
 
 def of_runs(result: StudyResult) -> tuple[str, ...]:
-    """What is to be known of these runs: baselines, comparability, missing, diverged and collapsed ones, mixed environments and origins."""
+    """Notes on these runs: baselines, comparability, runs that are missing, diverged or collapsed, mixed environments and origins."""
     named = [said for said in (stand_in(result),) if said]
     return (*named, *_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result))
 
 
 def of_paper(result: StudyResult) -> tuple[str, ...]:
-    """What is to be known of the paper's table and its code, at their own scale: the study's own reservations."""
+    """Notes on the paper's table and its code, at the paper's own scale: the study's footnotes."""
     return result.study.footnotes
 
 
 def footnotes(result: StudyResult) -> tuple[str, ...]:
-    """First what is of these runs, then what is of the paper, then what the D-numbers of both stand for."""
+    """The notes on these runs, then those on the paper, then the meanings of the D-numbers in both."""
     return (*of_runs(result), *of_paper(result), *meanings(result))
 
 
 def meanings(result: StudyResult) -> tuple[str, ...]:
-    """What the D-numbers stand for that the notes, the table's labels and the claims' notes name."""
+    """The meanings of the D-numbers in the notes, the table's labels and the claims' notes."""
     labels = [label for axis in result.study.axes for label in axis.labels]
     return explained(*of_runs(result), *of_paper(result), *labels, *(claim.note for claim in result.study.claims))
 
@@ -108,7 +108,7 @@ def _about_scale(result: StudyResult) -> Iterator[str]:
 
 
 def _about_baselines(result: StudyResult) -> Iterator[str]:
-    """What needs no training, on the score that the table prints; nothing where it prints counts, spectra, or parts of that score."""
+    """The scores that need no training, in the table's own metric; nothing if the table prints counts, spectra, or parts of a score."""
     if unit(result.study.metric) != SCORE or not _shown(result, result.study.metric):
         return
     for run in result.runs:
@@ -126,12 +126,13 @@ def _about_baselines(result: StudyResult) -> Iterator[str]:
 
 def _about_runs(result: StudyResult) -> Iterator[str]:
     total = len(result.runs)
-    for status, sentence in (
+    said: tuple[tuple[RunStatus, str], ...] = (
         ("missing", "not run yet (—)"),
         ("incomplete", "without the number that its cell shows (—)"),
         ("diverged", f"diverged (‡), {_counted_as(result)}"),
         ("collapsed", f"collapsed (‡), counted with their own number if they have one, else {_counted_as(result)}"),
-    ):
+    )
+    for status, sentence in said:
         where = [f"{'/'.join(cell.cell.labels)}: {cell.count(status)}" for cell in result.cells if cell.count(status)]
         if where:
             count = len({run.run_id for cell in result.cells for run in cell.runs if run.status == status})
@@ -156,12 +157,12 @@ def _counted_as(result: StudyResult) -> str:
     """What a run without a number of its own counts for, in this study."""
     found = {worst(cell.metric) for cell in result.cells if not cell.unavailable}
     missing = "missing where the metric has no worst value" if found - {None} else "missing: the metric has no worst value"
-    values = [f"counted as {value:g}, the worst" for value in sorted(found - {None})]
+    values = [f"counted as {value:g}, the worst" for value in sorted(one for one in found if one is not None)]
     return ", ".join([*values, *([missing] if None in found else [])])
 
 
 def _short(cells: list[tuple[str, ...]], among: list[tuple[str, ...]]) -> list[str]:
-    """Cells by their labels, those that make up the whole of a first label by that alone."""
+    """Cells by their labels. If all cells of a first label are among them, that label stands alone."""
     other = {labels[0] for labels in among if labels not in cells}
     return list(dict.fromkeys(labels[0] if labels[0] not in other else "/".join(labels) for labels in cells))
 

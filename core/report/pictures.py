@@ -25,8 +25,8 @@ DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 
 
 def of_levels(result: StudyResult) -> Figure:
-    """The study's figure, of whatever kind, where there is no base to take differences from."""
-    kind = result.study.figure.kind
+    """The figure of a study without a base to take differences from."""
+    kind = result.figure.kind
     draw = learning_curves if kind == "curve" else spectra if kind == "spectrum" else strip if kind == "strip" else bars
     return draw(result)
 
@@ -36,7 +36,7 @@ def bars(result: StudyResult) -> Figure:
     cells = [cell for cell in result.cells if cell.estimate.n]
     names = ["/".join(label_here(label, result) for label in cell.cell.labels) for cell in cells]
     finding = said_of_levels([cell.estimate.mean for cell in cells], [cell.cell.published for cell in cells], unit(result.study.metric))
-    line = f"{result.study.figure.caption}   ● ours, | one seed, line: 95 % interval of the mean   ○ as the paper prints it"
+    line = f"{result.figure.caption}   ● ours, | one seed, line: 95 % interval of the mean   ○ as the paper prints it"
     made = sheet(result, finding, line, notes_of(result), height=0.12 + PER_ROW * len(cells), left=room(names), right=0.36)
     axes = place(made.figure, made.boxes[0])
     _rows(axes, names)
@@ -67,7 +67,7 @@ def strip(result: StudyResult) -> Figure:
     made = sheet(
         result,
         finding,
-        f"{result.study.figure.caption}   bar: one standard deviation (SD) to each side of the mean",
+        f"{result.figure.caption}   bar: one standard deviation (SD) to each side of the mean",
         notes_of(result),
         height=0.1 + 0.62 * len(groups),
         left=room([name for name, _, _ in groups]),
@@ -137,8 +137,8 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
         common = sorted(set.intersection(*(set(one) for one in found))) if found else []
         labels.append(_series(result, cell))
         lines.append((_name(result, cell), {x: float(np.mean([one[x] for one in found])) for x in common}, found))
-    line = f"{result.study.figure.caption}   thick: mean over seeds   thin: one seed"
-    line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if result.study.figure.curves else ""
+    line = f"{result.figure.caption}   thick: mean over seeds   thin: one seed"
+    line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if result.figure.curves else ""
     names = [f"{name} (n = {len(found)})" for name, _, found in lines]
     made = sheet(
         result,
@@ -164,7 +164,7 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
             markersize=3.4,
             markevery=max(1, len(mean) // 10),
         )
-        papers = result.study.figure.curves.get(labels[number], ())
+        papers = result.figure.curves.get(labels[number], ())
         axes.plot(
             [share * whole for share, _ in papers],
             [y for _, y in papers],
@@ -231,16 +231,14 @@ def _distinct(result: StudyResult) -> list[CellResult]:
 
 
 def _name(result: StudyResult, cell: CellResult) -> str:
-    series = result.study.figure.series
+    series = result.figure.series
     places = [n for n, axis in enumerate(result.study.axes) if series is None or axis.name == series]
     return "/".join(label_here(cell.cell.labels[n], result) for n in places)
 
 
 def _series(result: StudyResult, cell: CellResult) -> str:
     """The cell's label along the figure's series, as the study has it."""
-    return next(
-        (label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False) if axis.name == result.study.figure.series), ""
-    )
+    return next((label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False) if axis.name == result.figure.series), "")
 
 
 def _beeswarm(values: Sequence[float]) -> np.ndarray:

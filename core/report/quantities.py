@@ -1,4 +1,4 @@
-"""The number that an entry of a table is, out of a run's rows: one row, an average that is whole, or one of a few derived from several."""
+"""The number of a table's entry, from a run's rows: a single row, a complete average, or a quantity derived from several rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
 
 
 def with_times(rows: pd.DataFrame, provenance: Mapping[str, object]) -> pd.DataFrame:
-    """A run's rows and what its provenance knows of time, which no row has: checkpoint `time`, task train, step_seconds (median)."""
+    """A run's rows with the times from its provenance, which no row holds: checkpoint `time`, task train, step_seconds (median)."""
     seconds = provenance.get("step_seconds")
     if not isinstance(seconds, (int, float)):
         return rows

@@ -27,7 +27,7 @@ from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
 from core.report.verdicts import settled_once
 from core.spec.deviations import explanations
-from core.spec.scale import Scale, Sources
+from core.spec.edition import Edition
 from core.spec.study import Study
 
 PACK = "runs.parquet"  # of the published runs of a scale
@@ -54,10 +54,8 @@ class Picture(NamedTuple):
     svg: str
 
 
-def render(
-    studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store, results_dir: Path, figures_dir: Path
-) -> RenderSummary:
-    """Draw studies from the store under seeds 0 … seeds-1, into results_dir and figures_dir / <scale> / <profile>.
+def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path, figures_dir: Path) -> RenderSummary:
+    """Draw studies from the store, as an edition has them, into results_dir and figures_dir / <scale> / <profile>.
 
     The same runs give the same bytes. A study without any number is left out, and its line says so.
     """
@@ -66,20 +64,20 @@ def render(
     published: set[str] = set()
     begun: list[tuple[StudyResult, Callable[[], Picture] | None]] = []
     loaded: dict = {}
-    tables, pictures = Path(results_dir) / scale.name / profile, Path(figures_dir) / scale.name / profile
+    tables, pictures = (Path(folder) / edition.scale.name / edition.profile for folder in (results_dir, figures_dir))
     elsewhere = len(studies) >= WORTH_PROCESSES
-    noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
+    noise = _noise(studies, edition, store, loaded)
     with _abandoned_on_error(elsewhere):
         for study in studies:
-            found = gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise)
-            result = settled_once(judged(found))
+            result = settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise)))
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
             head += f", {result.published} of them published" if result.published else ""
             head += f", {result.missing} missing" if result.missing else ""
             if all(run.rows is None for run in result.runs):
-                lines.append(f"{head}; nothing to draw yet")
+                why = f"; not comparable at this scale: {result.not_comparable}" if result.not_comparable else ""
+                lines.append(f"{head}; nothing to draw yet{why}")
                 continue
             if study.figure is not None and any(cell.estimate.n for cell in result.cells):
                 begun.append((result, _drawn(result, elsewhere)))
@@ -99,13 +97,14 @@ def render(
 
 
 def _drawn(result: StudyResult, elsewhere: bool) -> Callable[[], Picture]:
-    """What gives the figure when it is called: another process, which begins at once, or this one, then."""
+    """A function that returns the figure. Another process begins to draw it at once, or this process draws it when the function is
+    called."""
     return _processes().submit(_picture, result).result if elsewhere else functools.partial(_picture, result)
 
 
 @contextlib.contextmanager
 def _abandoned_on_error(elsewhere: bool) -> Iterator[None]:
-    """Surroundings in which an error leaves no figure to be drawn for nobody."""
+    """Within this context an error cancels the figures that other processes have not drawn yet."""
     try:
         yield
     except BaseException:
@@ -123,49 +122,49 @@ def _processes() -> ProcessPoolExecutor:
     )
 
 
-def gathered(studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store) -> list[Section]:
+def gathered(studies: Sequence[Study], edition: Edition, store) -> list[Section]:
     """Studies as they stand in the store, without a picture and without writing anything."""
     loaded: dict = {}
-    noise = _noise(studies, profile, scale, sources, seeds, store, loaded)
-    found = [
-        settled_once(
-            judged(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded, noise=noise))
-        )
-        for study in studies
-    ]
+    noise = _noise(studies, edition, store, loaded)
+    found = [settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise))) for study in studies]
     return [Section(result=result, picture=None) for result in found]
 
 
-def _noise(studies: Sequence[Study], profile: str, scale: Scale, sources: Sources, seeds: int, store, loaded: dict) -> float | None:
-    """SD of one run by the noise study, where it is among these studies."""
+def _noise(studies: Sequence[Study], edition: Edition, store, loaded: dict) -> float | None:
+    """SD of one run by the noise study; None if that is not among these studies."""
     study = next((study for study in studies if study.name == NOISE), None)
     if study is None:
         return None
-    return noise_sd(gather(study, profile=profile, scale=scale, sources=sources, seeds=seeds, store=store, loaded=loaded))
+    return noise_sd(gather(study, edition, store, loaded=loaded))
 
 
 def render_index(
-    studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], store, results_dir: Path, figures_dir: Path
+    studies: Sequence[Study],
+    sections: Mapping[tuple[str, str], Sequence[Section]],
+    editions: Sequence[Edition],
+    store,
+    results_dir: Path,
+    figures_dir: Path,
 ) -> list[str]:
     """Write the one page over all scales and profiles into results_dir, its README.md and CSV files, and each edition's claims.csv and
     comparability.csv.
 
-    `studies` are all there are, `sections` those that are begun by scale and profile. What was written, one line each.
+    `studies` are all there are, `sections` those that are begun by scale and profile, `editions` those of which the sources are known.
+    What was written, one line each.
     """
-    page = gathered_page(studies, sections)
+    page = gathered_page(studies, sections, editions)
     if not page.begun:
         return []
     texts = page_files(page, Path(results_dir), Path(figures_dir), functools.partial(_run_file, store), explanations())
     for edition in page.begun:
-        results = [one.result for one in edition.sections]
-        frames = {"claims.csv": claim_frame(results), "comparability.csv": comparability_frame(results)}
+        frames = {"claims.csv": claim_frame(edition.results), "comparability.csv": comparability_frame(edition.results)}
         texts |= {f"{edition.scale}/{edition.profile}/{name}": csv_text(frame, digits=6) for name, frame in frames.items()}
     _write_all(Path(results_dir), {name: text.encode() for name, text in texts.items()})
     return [f"{Path(results_dir) / name}" for name in ("index.html", "README.md", "claims.csv")]
 
 
 def _run_file(store, run: RunResult, scale: str) -> Path | None:
-    """The file that holds a run: one's own, else the pack of its scale; None where neither is there."""
+    """The file that holds a run: the user's own, else the pack of its scale; None if neither file exists."""
     own = Path(store.root) / "runs" / f"{run.run_id}.parquet"
     packed = None if store.published is None else Path(store.published) / scale / PACK
     return next((path for path in (own, packed) if path is not None and path.exists()), None)

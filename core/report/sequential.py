@@ -61,7 +61,7 @@ class Decision(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """The chance to settle at a later look with n seeds, each way; None where a cell has no run to go by."""
+    """The chance to settle at a later look with n seeds, each way; None if a cell has no run."""
 
     n: int
     support: float | None
@@ -84,7 +84,7 @@ def alpha_at(look: int, claims: int) -> float:
 
 
 class Moments(NamedTuple):
-    """Mean of a contrast's values and the error of that mean, over n seeds; NaN where a seed is not there."""
+    """Mean of a contrast's values and the error of that mean, over n seeds; NaN if a seed is missing."""
 
     mean: np.ndarray | float
     error: np.ndarray | float
@@ -151,7 +151,7 @@ def claim_p(claim: Claim, tail: Callable[[Contrast, float], Tail]) -> PValues:
 
 
 def on_values(values: Mapping[Contrast, np.ndarray | None]) -> Callable[[Contrast, float], Tail]:
-    """The tails of contrasts with these values; None stands for seeds that are not there."""
+    """The tails of contrasts with these values; None stands for missing seeds."""
     found = {contrast: None if one is None else moments(one) for contrast, one in values.items()}
 
     def tail(contrast: Contrast, shift: float) -> Tail:
@@ -218,7 +218,7 @@ def chances(
 
 
 def futile(found: tuple[Chance, ...]) -> bool:
-    """Whether the chance is below 0.1 at every look that is left; not so while one is unknown. With no look left it is."""
+    """Whether the chance is below 0.1 at every look that is left. False while a chance is unknown; True if no look is left."""
     return all(one.best is not None and one.best < FUTILE for one in found)
 
 
@@ -243,7 +243,8 @@ def _reach(
     samples: Samples,
     prior: Callable[[Contrast], float | None],
 ) -> float | None:
-    """The chance that a contrast's tail is at most `level` with n seeds; 0 or 1 if they are there; None without a run or a scatter."""
+    """The chance that a contrast's tail is at most `level` with n seeds; 0 or 1 if these seeds are stored; None without a run or a
+    scatter."""
     values = samples(contrast, n) if there >= n else None
     if values is not None:
         tail = tails(values, shift)
@@ -264,7 +265,7 @@ def _reach(
 def shrunk(values: np.ndarray, prior: float | None) -> float | None:
     """SD of a contrast drawn towards the noise study's, which counts as four seeds: sqrt((4 prior^2 + (n - 1) s^2) / (n + 3)).
 
-    Without a prior its own; None for a single value without a prior.
+    Without a prior it is the contrast's own SD; None for a single value without a prior.
     """
     n = len(values)
     own = float(np.var(values, ddof=1)) if n > 1 else 0.0

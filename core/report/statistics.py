@@ -82,7 +82,7 @@ def paired(values: Mapping[int, float], reference: Mapping[int, float], comparis
 
 
 def latest_look(*cells: Mapping[int, float]) -> int | None:
-    """The latest look of five seeds or more that all cells have reached; None if there is none."""
+    """The latest look of five seeds or more that all cells have reached; None if they have reached no such look."""
     return next((k for k in reversed(range(len(LOOKS))) if LOOKS[k] >= LEAST_SEEDS and all(_reached(c, LOOKS[k]) for c in cells)), None)
 
 

@@ -85,8 +85,9 @@ def drawing():
 
 def pixels(figure: Figure) -> Image.Image:
     """The figure in the style's own colours, their tints and greys, each pixel in the nearest: a third of the size of a full one."""
-    figure.canvas.draw()
-    return Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB").quantize(palette=_palette(), dither=Image.Dither.NONE)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").quantize(palette=_palette(), dither=Image.Dither.NONE)
 
 
 @functools.cache

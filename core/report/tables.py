@@ -53,14 +53,14 @@ def grid(result: StudyResult) -> Grid:
     study = result.study
     lines = LINES if any(cell.cell.published is not None for cell in result.cells) else LINES[:1]
     if study.columns is None:
-        rows = study.axis(study.rows)
+        rows = study.axes[0] if study.rows is None else study.axis(study.rows)
         body = [
-            (Entry(label_here(label, result)), *(_entry(_only(result, {rows.name: label}), line, result) for line in lines))
+            (Entry(label_here(label, result)), *(_entry(result.at(**{rows.name: label}), line, result) for line in lines))
             for label in rows.labels
         ]
         return Grid((rows.title, *lines), tuple(body), 1, ())
     columns = study.axis(study.columns)
-    groups = study.axis(study.rows).labels if study.rows else (None,)
+    groups: tuple[str | None, ...] = study.axis(study.rows).labels if study.rows else (None,)
     body, breaks = [], []
     for group in groups:
         breaks += [len(body)] if body and len(lines) > 1 else []
@@ -68,17 +68,16 @@ def grid(result: StudyResult) -> Grid:
         for line in shown:
             entries = []
             for label in columns.labels:
-                labels = {columns.name: label} | ({study.rows: group} if group is not None else {})
-                entries.append(_entry(_only(result, labels), line, result))
+                labels = {columns.name: label} | ({study.rows: group} if study.rows and group is not None else {})
+                entries.append(_entry(result.at(**labels), line, result))
             lead = [] if group is None else [Entry(label_here(group, result) if line == shown[0] else "")]
             body.append((*lead, Entry(line), *entries))
     headers = (columns.title,) if study.rows is None else (study.axis(study.rows).title, columns.title)
-    shown = (label_here(label, result) for label in columns.labels)
-    return Grid((*headers, *shown), tuple(body), len(headers), tuple(breaks))
+    return Grid((*headers, *(label_here(label, result) for label in columns.labels)), tuple(body), len(headers), tuple(breaks))
 
 
 def _lines(result: StudyResult, axis: str | None, group: str | None, lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of a group of rows: the paper's alone where nothing of it is ever run."""
+    """The lines of a group of rows; the paper's line alone if no cell of the group is ever run."""
     cells = [cell for cell in result.cells if axis is None or cell.cell.labels[result.study.axes.index(result.study.axis(axis))] == group]
     return ("paper",) if cells and all(cell.cell.copied for cell in cells) else lines
 
@@ -171,10 +170,6 @@ def marks(result: StudyResult, table: Grid) -> tuple[str, ...]:
 def number(value: float, signed: bool = False, places: int = 2) -> str:
     """A number with so many decimals and a real minus sign."""
     return f"{value:{'+' if signed else ''}.{places}f}".replace("-", "−")
-
-
-def _only(result: StudyResult, labels: dict[str, str]) -> CellResult | None:
-    return result.at(**labels)
 
 
 def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:

@@ -32,7 +32,7 @@ class Turn(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Mean of a contrast over n seeds with the two one-sided bounds that are tested; NaN where there is no look."""
+    """Mean of a contrast over n seeds with the two one-sided bounds that are tested; NaN before the first look."""
 
     effect: float
     low: float
@@ -101,7 +101,7 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
     shown = interval(turn, decision.n, decision.look, number, readings)
     now = readings.samples(turn.contrast, seeds[turn.contrast])
     later = chances(claim, readings.samples, number, readings.seeds, readings.prior(noise)) if outcome == "undecided" else ()
-    numbers = {cell.cell.labels: cell.cell.published for cell in result.cells}
+    numbers: dict[Labels, float | None] = {cell.cell.labels: cell.cell.published for cell in result.cells}
     return Verdict(
         claim=claim, outcome=outcome, reason=reason, contrast=turn.contrast, effect=shown.effect, low=shown.low, high=shown.high,
         n=shown.n, look=decision.look, p=decision.p, alpha=alpha_at(decision.look, number) if decision.look >= 0 else np.nan,
@@ -115,7 +115,7 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
 def interval(turn: Turn, n: int, look: int, claims: int, readings: Readings) -> Interval:
     """The contrast at a look, with the bounds that its tests exclude beyond: t.isf(a / divisor, n - 1) * s / sqrt(n) to each side.
 
-    Without a complete look: the mean over the seeds that are there, without bounds.
+    Without a complete look: the mean over the stored seeds, without bounds.
     """
     values = readings.samples(turn.contrast, n) if look >= 0 else None
     if values is None:
@@ -130,7 +130,7 @@ def interval(turn: Turn, n: int, look: int, claims: int, readings: Readings) -> 
 def turning(predicate: Predicate, strengths: Mapping[Contrast, float], refuted: bool) -> Turn:
     """The contrast on which a predicate turns: where u of its parts are needed, the u-th strongest (NaN: no run).
 
-    What has no run decides nothing that is refuted without it.
+    A part without a run counts as the strongest if the claim is refuted without it, else as the weakest.
     """
     if isinstance(predicate, Contrast):
         return Turn(predicate)
@@ -144,7 +144,7 @@ def turning(predicate: Predicate, strengths: Mapping[Contrast, float], refuted: 
 
 
 def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dict[Contrast, float]:
-    """How far each contrast is above zero in units of its error, at a look or (n = 0) on the seeds there are; NaN without a run."""
+    """How far each contrast is above zero in units of its error, at a look, or (n = 0) on all stored seeds; NaN without a run."""
 
     def of(contrast: Contrast) -> float:
         values = readings.samples(contrast, n or seeds[contrast])
@@ -169,16 +169,17 @@ def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) ->
 
 
 def on_paper_runs(claim: Claim, result: StudyResult) -> Outcome:
-    """The outcome on the paper's own single runs, taken as independent (Welch), at 5 % over the study's claims; they are looked at once."""
-    tested = {contrast: _welch(contrast, result) for contrast in claim.predicate.contrasts()}
-    if any(one is None for one in tested.values()):
+    """The outcome on the paper's own single runs, taken as independent (Welch), at 5 % over the study's claims, with a single look."""
+    every = claim.predicate.contrasts()
+    tested = {contrast: tail for contrast in every if (tail := _welch(contrast, result)) is not None}
+    if len(tested) < len(set(every)):
         return "not run"
     p = claim_p(claim, lambda contrast, shift: tested[contrast](shift))
     return SETTLED[int(settled(p, ALPHA / len(result.study.claims)))]
 
 
 def _welch(contrast: Contrast, result: StudyResult) -> Callable[[float], Tail] | None:
-    """The tails of a contrast (plus a shift) on the paper's single runs; None where they are not known."""
+    """The tails of a contrast (plus a shift) on the paper's single runs; None if the paper's runs are not known."""
     found = weights(contrast, result)
     runs = {cell.cell.labels: cell.cell.published_runs for cell in result.cells if cell.cell.labels in found}
     if contrast.metric is not None or contrast.of != "value" or any(len(values) < 2 for values in runs.values()):
@@ -201,14 +202,14 @@ def p_best(predicate: Predicate, readings: Readings) -> float | None:
     n = min(readings.seeds(contrast) for contrast in single)
     if n < LEAST_RESAMPLED:
         return None
-    values = np.stack([readings.samples(contrast, n) for contrast in single])  # (cells, seeds)
+    values = np.stack([found for one in single if (found := readings.samples(one, n)) is not None])  # (cells, seeds); all have n
     drawn = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
     means = values[:, drawn].mean(2)  # (cells, resamples)
     return float((means[0] > means[1:].max(0)).mean())
 
 
 def called_best(predicate: Predicate) -> tuple[Labels, ...]:
-    """The cell that a predicate calls best, and the others, if it is `best(a, others)` of two others or more; else nothing."""
+    """The cell that a predicate calls best, and the others, if the predicate is `best(a, others)` with two others or more; else nothing."""
     if not isinstance(predicate, Joined) or predicate.needed < len(predicate.parts) or len(predicate.parts) < 2:
         return ()
     pairs = []

@@ -1,4 +1,4 @@
-"""What a run counts for that has no number of its own, because it diverged or collapsed: the worst value that the metric has.
+"""The value of a run without a number of its own, because it diverged or collapsed: the worst value that the metric has.
 
 Left out, such a run would make its cell look better than it is. The rule is here alone: tables, figures and verdicts read it.
 """
@@ -16,15 +16,15 @@ UNBOUNDED = ("curve_late_range",)  # a range of scores is the worse the larger i
 
 
 def worst(metric: Metric) -> float | None:
-    """0 for scores and accuracies, 1 for mean cosine and effective rank; None for what has no worst value (other cosines, spectra,
-    geometry, counts, times): the run is missing."""
+    """0 for scores and accuracies, 1 for mean cosine and effective rank; None for quantities without a worst value (other cosines,
+    spectra, geometry, counts, times): the run is missing."""
     if metric.quantity in COLLAPSED:
         return COLLAPSED[metric.quantity]
     return 0.0 if unit(metric) in NOTHING_LEARNT and metric.quantity not in UNBOUNDED else None
 
 
 def counted(status: str, value: float | None, metric: Metric) -> float | None:
-    """What a run counts for: its own number; the worst where it diverged, or collapsed and has none; None if it is missing."""
+    """What a run counts for: its own number; the worst value if it diverged, or collapsed without a number; None if it is missing."""
     if status == "diverged":
         return worst(metric)  # what it scored before it diverged is not what the method leads to
     return worst(metric) if status == "collapsed" and value is None else value

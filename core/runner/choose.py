@@ -1,4 +1,4 @@
-"""Which studies a command is about, and what it says of those that are wrong."""
+"""Which studies a command is about, and what it says of faulty studies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from core.spec.study import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """The studies that there are. `find` gives one by its name, `check` refuses one of which some cell makes no run; `faults` are what
-    is wrong with files whose studies are not among these."""
+    """The studies that exist. `find` gives a study by its name; `check` refuses a study with a cell that makes no run; `faults` say what
+    is wrong with files whose studies are left out."""
 
     studies: Sequence[Study]
     find: Callable[[str], Study]
@@ -23,7 +23,7 @@ class Known:
     check: Callable[[Study], None] = lambda study: None
 
     def named(self, names: Sequence[str]) -> list[Study]:
-        """The studies of these names, each once. Raises UserError for one that does not exist or is wrong."""
+        """The studies of these names, each once. Raises UserError for a study that does not exist or is wrong."""
         found: dict[str, Study] = {}
         for name in names:
             if wrong := [fault for fault in self.faults if fault.file.parent.name == name]:
@@ -39,7 +39,7 @@ class Known:
         return list(found.values())
 
     def chosen(self, names: Sequence[str], every: bool) -> list[Study]:
-        """The studies of these names, or every study. Raises UserError for one that is wrong; what is wrong with another is said."""
+        """The studies of these names, or every study. Raises UserError if a chosen study is wrong; prints what is wrong with the others."""
         if every and self.faults:
             more = f" ({len(self.faults) - 1} more files are wrong; see --list.)" if len(self.faults) > 1 else ""
             raise UserError(f"{self.faults[0]}{more}")
@@ -51,7 +51,7 @@ class Known:
         return studies
 
     def list(self, names: Sequence[str]) -> int:
-        """Print the papers and studies, or those that are named, and what is wrong with any; the exit status: 2 if something is."""
+        """Print the papers and studies, or the named studies, and the faults of each; the exit status is 2 if a study has a fault."""
         wrong = [str(fault) for fault in self.faults]
         studies = self.named(names) or self.studies
         for paper in dict.fromkeys(study.source for study in studies if study.source is not None):

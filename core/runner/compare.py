@@ -20,7 +20,7 @@ SHOWN = 1e-4  # points: what differences are rounded up to
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Of one run: the largest |difference| over the scores that both have (points), their number, and how many only one has."""
+    """Of one run: the largest |difference| over the scores that both have (points), their number, and how many scores only one run has."""
 
     largest: float
     scores: int
@@ -37,7 +37,7 @@ def difference(published: DataFrame, anew: DataFrame) -> Difference:
 
 
 def scores(rows: DataFrame) -> dict[tuple, float]:
-    """The scores of a run by what they are."""
+    """The scores of a run by checkpoint, task, metric and (along a curve) step."""
     kept = rows[rows["metric"].str.startswith(SCORES)]
     columns = (kept[name].tolist() for name in ("checkpoint", "task", "metric", "step", "value"))
     return {

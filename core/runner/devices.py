@@ -1,4 +1,4 @@
-"""What this machine can train on, found without torch: GPUs, cores, and the slots made of them."""
+"""The GPUs and cores of this machine, found without torch, and the slots that they make."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def memory() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """How many runs a command has at once and with what. `slots` are how many this machine has for everybody, at least `jobs`."""
+    """How many runs a command trains at once, on which device. `slots` counts the slots of this machine, for all commands: `jobs` or
+    more."""
 
     device: str  # "cpu" or "cuda"
     jobs: int
@@ -68,7 +69,7 @@ class Resources:
 
 
 def resources(scale: str, device: str, jobs: int | None) -> Resources:
-    """What a command at this scale uses. Raises UserError for `cuda` where there is no GPU.
+    """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
     On GPUs one run each. On a CPU a single-threaded run a core, which trains more than one run over all cores (1.25 times as much
     with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and then cores are shared out
@@ -87,7 +88,7 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
 
 
 def taken(resources: Resources) -> dict[str, str]:
-    """The slots that somebody holds just now, each with what is written in it: who holds it."""
+    """The slots that are held now, each with the name of its holder."""
     paths = {name: locks.slot_folder() / f"{name}.lock" for name in resources.names}
     return {name: locks.said(path) for name, path in paths.items() if locks.held(path)}
 

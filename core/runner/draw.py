@@ -6,16 +6,19 @@ import contextlib
 import importlib
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.compare import repeats
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
-from core.spec.scale import SCALES, Scale
+from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.spec.study import Study
 from core.store import files, locks
 from core.store.console import say
@@ -25,36 +28,40 @@ from core.store.store import Store
 class Drawing:
     """What one command draws, and where: tables under `results`, pictures under `figures`."""
 
-    def __init__(self, options: Options, profile: str, store: Store, results: Path, figures: Path):
-        self.options, self.profile, self.store = options, profile, store
+    def __init__(self, options: Options, store: Store, results: Path, figures: Path):
+        self.options, self.store = options, store
         self.results = self.tables = results
         self.figures = figures
+        self.printed: set[str] = set()  # the studies whose tables are on the screen
 
-    def draw(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
-        """Draw studies, and with --all the page, over every scale and profile that is begun; the exit status."""
-        sections = self.render(studies, scale, found, seeds)
-        if not self.options.all:
-            for section in sections:
-                say(*importlib.import_module("core.report.terminal").terminal(section.result).split("\n"))
+    def draw(self, studies: list[Study], edition: Edition) -> int:
+        """Draw studies; with --all also the page, over every scale and profile that is begun. The exit status."""
+        sections = self.render(studies, edition)
         if self.options.all:
-            self.page(studies, {(scale.name, self.profile): sections})
+            self.page(studies, {(edition.scale.name, edition.profile): sections})
+            return 0
+        for section in sections:
+            if section.result.study.name not in self.printed:
+                say(*_table(section))
         return 0
+
+    def early(self, study: Study, edition: Edition) -> list[str]:
+        """Draw a study while others train. Returns the lines to print: the places of its files, and its table."""
+        summary = self._drawn([study], edition)
+        self.printed.add(study.name)
+        return [*summary.lines, *(line for section in summary.sections for line in _table(section)), ""]
 
     def gathered(
         self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]
     ) -> dict[tuple[str, str], list]:
-        """The sections by scale and profile: those that are drawn, and all others that are begun, without a figure."""
+        """The sections by scale and profile: the drawn sections, and those of all other begun studies, without a figure."""
         report = importlib.import_module("core.report.render")
         found = {}
         for scale in SCALES.values():
-            sources = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
-            for profile in PROFILES if sources is not None else ():
-                if (scale.name, profile) in drawn:
-                    found[scale.name, profile] = drawn[scale.name, profile]
-                    continue
-                seeds = self.options.seeds or scale.seeds
-                begun = self.begun(studies, profile, scale, sources, seeds)
-                found[scale.name, profile] = report.gathered(begun, profile, scale, sources.sources, seeds, self.store)
+            there = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
+            for edition in self.editions(scale, there.sources, PROFILES) if there is not None else ():
+                key = scale.name, edition.profile
+                found[key] = drawn[key] if key in drawn else report.gathered(self.begun(studies, edition), edition, self.store)
         return found
 
     def redraw(self, studies: list[Study]) -> int:
@@ -65,21 +72,26 @@ class Drawing:
         for scale in SCALES.values():
             found = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
             if found is not None:
-                drawn |= self.drawn(studies, scale, found, self.options.seeds or scale.seeds)
+                drawn |= self.drawn(studies, scale, found.sources)
         self.page(studies, drawn, known)
         return 0
 
-    def redraw_scale(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> int:
+    def redraw_scale(self, studies: list[Study], scale: Scale, sources: Sources) -> int:
         """Draw every study of a scale that is begun, under each profile, and the page over all that is begun; the exit status."""
-        self.page(studies, self.drawn(studies, scale, found, seeds))
+        self.page(studies, self.drawn(studies, scale, sources))
         return 0
 
-    def drawn(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int) -> dict[tuple[str, str], list]:
+    def editions(self, scale: Scale, sources: Sources, profiles: Sequence[str]) -> list[Edition]:
+        """The editions of a scale under these profiles."""
+        seeds = self.options.seeds or scale.seeds
+        return [Edition(profile=profile, scale=scale, sources=sources, seeds=seeds) for profile in profiles]
+
+    def drawn(self, studies: list[Study], scale: Scale, sources: Sources) -> dict[tuple[str, str], list]:
         """The sections of a scale by scale and profile, drawn."""
         drawn = {}
-        for profile in PROFILES if self.options.profile is None else (self.options.profile,):
-            begun = self.begun(studies, profile, scale, found, seeds)
-            drawn[scale.name, profile] = self.render(begun, scale, found, seeds, profile) if begun else []
+        for edition in self.editions(scale, sources, PROFILES if self.options.profile is None else (self.options.profile,)):
+            begun = self.begun(studies, edition)
+            drawn[scale.name, edition.profile] = self.render(begun, edition) if begun else []
         if not any(drawn.values()):
             print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")
         return drawn
@@ -87,15 +99,17 @@ class Drawing:
     def page(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found] | None = None) -> None:
         """Write the page over all scales and profiles, of which these are drawn; `known` are the sources of the stored runs, if read already."""
         report = importlib.import_module("core.report.render")
-        sections = self.gathered(studies, drawn, finding.recorded(self.store) if known is None else known)
+        known = finding.recorded(self.store) if known is None else known
+        sections = self.gathered(studies, drawn, known)
+        editions = [edition for scale in SCALES.values() for edition in self.editions(scale, _sources(scale, known), PROFILES)]
         with self.writing(*((self.tables / scale / profile) for scale, profile in sections)):
-            for line in report.render_index(studies, sections, self.store, self.tables, self.figures):
+            for line in report.render_index(studies, sections, editions, self.store, self.tables, self.figures):
                 say(line)
 
     @contextlib.contextmanager
     def writing(self, *folders: Path) -> Iterator[None]:
-        """Surroundings in which files are drawn into these folders and the results folder: what earlier commands left half-written is
-        swept there, if no other command is drawing."""
+        """Within this context files are drawn into these folders and the results folder. Half-written files of earlier commands are
+        removed first, unless another command is drawing."""
         held = None
         with contextlib.suppress(UserError):  # a folder that may only be read; nothing is written there, or that is said
             held = locks.share(self.tables / ".locks" / "drawing.lock", lambda: files.sweep_all([self.tables, *folders]))
@@ -105,10 +119,10 @@ class Drawing:
             if held is not None:
                 locks.release(held)
 
-    def begun(self, studies: list[Study], profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[Study]:
+    def begun(self, studies: list[Study], edition: Edition) -> list[Study]:
         """The studies that are begun: one seed is stored for every cell, or a run is stored that no other study asks for. A run that
         several studies share does not begin any of them. A study with `least_seeds` above 1 needs that many seeds in every cell."""
-        asked = {study.name: self.asked(study.at(scale), profile, scale, found, max(seeds, study.least_seeds)) for study in studies}
+        asked = {study.name: _asked(study, edition) for study in studies}
         sharing = Counter(identity for by_seed in asked.values() for identity in set().union(*by_seed))
 
         def is_begun(study: Study) -> bool:
@@ -120,36 +134,9 @@ class Drawing:
 
         return [study for study in studies if is_begun(study)]
 
-    def asked(self, study: Study, profile: str, scale: Scale, found: finding.Found, seeds: int) -> list[list[str]]:
-        """The ids of the runs that a study asks for, one list a seed, without the cells that the scale cannot run."""
-        runs = [
-            [run_id(config) for config in study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)]
-            for cell in study.cells
-            if study.unavailable(cell, scale, found.sources) is None
-        ]
-        return [list(seed) for seed in zip(*runs, strict=True)]
-
-    def render(self, studies: list[Study], scale: Scale, found: finding.Found, seeds: int, profile: str | None = None) -> list:
-        """Draw tables and figures from what is stored; the page's sections."""
-        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
-        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
-
-        def drawn() -> object:
-            with self.writing(*(root / scale.name / (profile or self.profile) for root in (self.tables, self.figures))):
-                return report.render(studies, profile or self.profile, scale, found.sources, seeds, self.store, self.tables, self.figures)
-
-        try:
-            summary = drawn()
-        except OSError as error:
-            place = Path(error.filename2 or error.filename or self.tables)  # of a rename the second is what it would have become
-            if error.errno not in files.FORBIDDEN or self.tables != self.results:
-                raise UserError(files.trouble(place, error)) from error
-            self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
-            try:
-                summary = drawn()
-            except OSError as again:
-                raise UserError(files.trouble(self.tables, again)) from again
+    def render(self, studies: list[Study], edition: Edition) -> list:
+        """Draw tables and figures from what is stored, and say what was drawn; the page's sections."""
+        summary = self._drawn(studies, edition)
         say(*summary.lines)
         if summary.missing:
             print(f"{summary.missing} runs are missing; their cells are left open.")
@@ -159,3 +146,48 @@ class Drawing:
         if sentence := repeats(self.store, own):
             print(sentence)
         return summary.sections
+
+    def _drawn(self, studies: list[Study], edition: Edition) -> Any:
+        """Draw tables and figures, elsewhere if their folders may not be written; a RenderSummary (the runner names nothing of the report,
+        which it imports when it draws). Raises UserError if they cannot be written there either."""
+        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
+        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
+
+        def drawn() -> Any:
+            with self.writing(*(root / edition.scale.name / edition.profile for root in (self.tables, self.figures))):
+                return report.render(studies, edition, self.store, self.tables, self.figures)
+
+        try:
+            return drawn()
+        except OSError as error:
+            place = Path(error.filename2 or error.filename or self.tables)  # of a rename the second is what it would have become
+            if error.errno not in files.FORBIDDEN or self.tables != self.results:
+                raise UserError(files.trouble(place, error)) from error
+            self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
+            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            try:
+                return drawn()
+            except OSError as again:
+                raise UserError(files.trouble(self.tables, again)) from again
+
+
+def _table(section: Any) -> list[str]:
+    """The table of a section, line by line, as it stands in a terminal."""
+    return importlib.import_module("core.report.terminal").terminal(section.result).split("\n")
+
+
+def _sources(scale: Scale, known: Mapping[str, finding.Found]) -> Sources:
+    """The sources of a scale: those of its stored runs, else the scale's own text, sets and encoders under digests that no run has."""
+    if scale.name == "demo":
+        return finding.demo_sources().sources
+    if scale.name in known:
+        return known[scale.name].sources
+    others = finding.HIDDEN if scale.hub_models else {}  # what the hub has of the papers' other encoders
+    absent = [EncoderSource(stands_for=name, digest=finding.NOTHING, hidden=hidden, name=name) for name, hidden in others.items()]
+    return replace(finding.NOT_FETCHED, others=tuple(absent))
+
+
+def _asked(study: Study, edition: Edition) -> list[list[str]]:
+    """The ids of the runs that a study asks for, one list a seed."""
+    runs = [[run_id(config) for config in configs] for _, configs in edition.asked(study)]
+    return [list(seed) for seed in zip(*runs, strict=True)]

@@ -1,4 +1,4 @@
-"""How long runs take on this machine, from those that it has finished: what turns a plan's estimate into seconds."""
+"""How long runs take on this machine, from its finished runs; this turns a plan's estimate into seconds."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ class Follower:
         self._old: dict[str, int | None] = {}  # when an earlier attempt wrote last, ns
 
     def begin(self, run: str) -> None:
-        """Forget what an earlier attempt wrote, but for what this one goes on from: it is read once it has begun its file."""
+        """Forget what an earlier attempt wrote. The file is read again once the new attempt has written to it, with the checks that it
+        goes on from."""
         self._read[run], self._looked[run], self._curves[run] = 0, time.monotonic(), []
         self._old[run] = self._written(run)
 

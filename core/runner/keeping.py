@@ -1,4 +1,4 @@
-"""Which runs have still to be trained so that each leaves its model."""
+"""Which runs must be trained again to leave their models."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from core.store.store import Store
 
 
 def lacking(store: Store, run: PlannedRun) -> bool:
-    """Whether a run could have left a model and has not: of one that diverged there is nothing to keep."""
+    """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
     if not run.config.keepable or kept(store.root, run.run_id):
         return False
     return not store.has(run.run_id, use_published=True) or store.load(run.run_id).status != "diverged"
 
 
 def with_models(plan: Plan, store: Store) -> Plan:
-    """The plan with those runs missing, too, that are stored without their model; said in a sentence."""
+    """The plan in which runs stored without their model count as missing; prints how many these are."""
     missing = {run.run_id for run in plan.missing}
     again = [run for run in plan.runs if run.run_id not in missing and lacking(store, run)]
     if again:

@@ -33,7 +33,7 @@ TAIL_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a run. `found`: somebody else had stored it meanwhile; `elsewhere`: somebody else is at it."""
+    """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command trains it now."""
 
     run: PlannedRun
     state: Literal["done", "found", "failed", "elsewhere", "stopped"]
@@ -41,9 +41,14 @@ class Outcome:
     failure: Failure | None = None
     score: str = ""  # of a run that is done: its test average, or its status
 
+    @property
+    def cause(self) -> Failure:
+        """Why the run failed, where it did."""
+        return self.failure or Failure(cause="unknown")
+
 
 class Stop:
-    """The sign to start nothing more, and how long children may still go on."""
+    """The request to start no more runs, and how long children may still go on."""
 
     def __init__(self):
         self.asked = False  # no Event: a signal handler that sets one can find its lock held by the thread it interrupts
@@ -86,8 +91,8 @@ class Launcher:
         self._nursery.wait_ready()
 
     def again(self, display: Display) -> None:
-        """Go on with other runs under the same circumstances: another display, and nobody has asked to stop. The nursery stays warm;
-        one that died is begun anew."""
+        """Go on with other runs under the same circumstances: another display, and nobody has asked to stop. The nursery stays warm; a
+        dead nursery is started anew."""
         self._display, self.stop, self._restarts = display, Stop(), 1
         if not self._nursery.alive:
             self._nursery = self._begin()
@@ -97,8 +102,8 @@ class Launcher:
         self._nursery.close()
 
     def launch(self, run: PlannedRun, wait: bool = False) -> Outcome:
-        """Train one run unless it is done or held elsewhere; with `wait`, wait for whoever holds it and look what they left."""
-        claim = None
+        """Train one run unless it is done or held elsewhere; with `wait`, wait for the command that holds it and look what it left."""
+        claim: int | None = None
         try:
             while not self.stop.asked:
                 claim = self.store.claim(run.run_id)
@@ -107,7 +112,7 @@ class Launcher:
                 if not wait:
                     return Outcome(run=run, state="elsewhere")
                 time.sleep(POLL)
-            if self.stop.asked:
+            if self.stop.asked or claim is None:
                 return Outcome(run=run, state="stopped")
             if (wait or not self._force) and self._found(run):
                 self._display.passed(run, "trained by another command")
@@ -175,7 +180,7 @@ class Launcher:
                     return self._nursery.start(request, descriptors)
 
     def _supervise(self, run: PlannedRun, child: Child, reader: int) -> dict | None:
-        """Follow a child to its end; what it told of its failure, if anything. A closed pipe means that it has ended."""
+        """Follow a child to its end. Returns what it told of its failure, or None. A closed pipe means that it has ended."""
         buffer, told, open_ = b"", None, True
         while open_ or not child.ended.is_set():
             if open_ and select.select([reader], [], [], POLL)[0]:

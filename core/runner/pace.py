@@ -68,14 +68,14 @@ class Pace:
             self.trained_seconds += seconds
 
     def seconds_left(self, going: Going) -> float | None:
-        """What a running run still needs, by its own rate; None before it has one."""
+        """Seconds that a running run still needs, by its own rate; None before its first rate."""
         if not going.rate or not going.total:
             return None
         return max(0, going.total - going.step) / going.rate
 
     def left(self) -> float:
-        """What all runs still need: the running ones by their own rates, the others by the estimate, corrected by how long the runs so far
-        took and what the running ones come to at their rates."""
+        """Seconds that all runs still need. Running runs count by their own rates. The others count by the estimate, corrected by the
+        time that finished runs took and that running ones will have taken."""
         costs = {run: self.expected(going.run.config) for run, going in self.going.items()}
         whole = {run: going.total / going.rate for run, going in self.going.items() if going.rate and going.total}  # seconds at its rate
         known = self.trained_cost + sum(costs[run] for run in whole)

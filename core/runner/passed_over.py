@@ -1,4 +1,4 @@
-"""Options that a command passes over: each is said, so that nobody waits for what does not come."""
+"""Options that change nothing in this command. Each is named, so that nobody waits for its effect."""
 
 from __future__ import annotations
 

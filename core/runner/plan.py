@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
-from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store.store import Store
@@ -39,11 +39,13 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds."""
+    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds; `by_study` has
+    the ids of the runs that each study asks for."""
 
     runs: tuple[PlannedRun, ...]
     missing: tuple[PlannedRun, ...]
     entries: int
+    by_study: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def cost(self) -> float:
@@ -60,29 +62,34 @@ def cost(config: RunConfig) -> float:
 
 
 def plan(
-    studies: Sequence[Study], *, profile: str, scale: Scale, sources: Sources, seeds: int, store: Store,
-    use_published: bool = False, force: bool = False, labels: Sequence[str] = (),
-) -> Plan:  # fmt: skip
-    """The distinct runs of these studies under seeds 0 … seeds-1; a run that several cells need is counted once.
+    studies: Sequence[Study],
+    edition: Edition,
+    store: Store,
+    *,
+    use_published: bool = False,
+    force: bool = False,
+    labels: Sequence[str] = (),
+) -> Plan:
+    """The distinct runs that an edition of these studies asks for; a run that several cells need is counted once.
 
     Cells that the scale cannot run are left out. If `labels` are given, a cell needs at least one of them. A run is missing if the
     store does not have it; with `force` every run is. A damaged run of the user's is set aside and is missing. A published run counts
     as done only with `use_published`. Raises UserError for a label that no cell has.
     """
-    here = [study.at(scale) for study in studies]
-    _check_labels(labels, here)
+    _check_labels(labels, [study.at(edition.scale) for study in studies])
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}
+    by_study: dict[str, set[str]] = {study.name: set() for study in studies}
     entries = 0
-    for study in here:
-        for cell in study.cells:
-            if (labels and not set(labels).intersection(_names(cell))) or study.unavailable(cell, scale, sources) is not None:
+    for study in studies:
+        for cell, configs in edition.asked(study):
+            if labels and not set(labels).intersection(_names(cell)):
                 continue
-            configs = study.configs(cell, profile=profile, scale=scale, sources=sources, seeds=max(seeds, study.least_seeds))
             for seed, config in enumerate(configs):
                 identity = run_id(config)
                 cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
                 found.setdefault(identity, (config, seed))
+                by_study[study.name].add(identity)
                 entries += 1
     runs = tuple(
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
@@ -90,7 +97,8 @@ def plan(
     )
     absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
-    return Plan(runs=runs, missing=tuple(absent), entries=entries)
+    asked = {name: frozenset(ids) for name, ids in by_study.items()}
+    return Plan(runs=runs, missing=tuple(absent), entries=entries, by_study=asked)
 
 
 def _names(cell: Cell) -> tuple[str, ...]:

@@ -89,11 +89,11 @@ class Display:
         with self._lock:
             self.pace.going.pop(run.run_id, None)
 
-    def note(self, text: str) -> None:
-        """Print a line of any kind."""
+    def note(self, *lines: str) -> None:
+        """Print lines of any kind."""
         with self._lock:
             self._spoke = time.monotonic()
-            say(text, out=self._out)
+            say(*lines, out=self._out)
 
     def _follow(self, run: PlannedRun, at_once: bool = False) -> None:
         for line in self._follower.lines(run.run_id, at_once) if self._follower is not None else ():
@@ -123,9 +123,9 @@ class LiveDisplay(Display):
     def __exit__(self, *details) -> None:
         self._live.__exit__(*details)
 
-    def note(self, text: str) -> None:
-        """Print a line above the live ones."""
-        self._live.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+    def note(self, *lines: str) -> None:
+        """Print lines above the live ones."""
+        self._live.console.print("\n".join(map(printable, lines)), markup=False, highlight=False, soft_wrap=True)
 
     def _picture(self):
         from rich.console import Group

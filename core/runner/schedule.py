@@ -38,7 +38,7 @@ class Summary:
 
     @property
     def exit_status(self) -> int:
-        """0 if everything is there, 1 if a run failed or the cluster was lost, 128 + signal if the command was stopped."""
+        """0 if every run is stored, 1 if a run failed or the cluster was lost, 128 + signal if the command was stopped."""
         if self.stopped_by is not None:
             return 128 + self.stopped_by
         return 1 if self.of("failed") or self.lost else 0
@@ -51,7 +51,7 @@ class Summary:
             said.append(f"{counts['found']} were trained by another command meanwhile.")
         lines = [" ".join(said)]
         for outcome in self.of("failed"):
-            failure = outcome.failure
+            failure = outcome.cause
             lines += ["", f"FAILED {outcome.run.run_id}: {failure.cause}{'. ' + failure.detail if failure.detail else ''}"]
             lines += [f"  cells: {'; '.join(outcome.run.cells)}; seed {outcome.run.seed}"]
             lines += [f"  | {line}" for line in failure.log_tail]
@@ -71,19 +71,31 @@ class Summary:
 
 
 def train(
-    missing: Sequence[PlannedRun], launcher: Launcher | Cluster, display: Display, jobs: int, schedule: Schedule, grace: float = 0.0
+    missing: Sequence[PlannedRun],
+    launcher: Launcher | Cluster,
+    display: Display,
+    jobs: int,
+    schedule: Schedule,
+    grace: float = 0.0,
+    told: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Summary:
     """Train these runs, `jobs` at once; those that another command holds are waited for at the end.
 
-    A stopped command leaves its children `grace` seconds to end by themselves.
+    A stopped command leaves its children `grace` seconds to end by themselves. `told` hears of each outcome at once.
     """
+
+    def launch(run: PlannedRun, wait: bool = False) -> Outcome:
+        outcome = launcher.launch(run, wait)
+        told(outcome)
+        return outcome
+
     with stopping(launcher.stop, grace):
         launcher.wait_ready()
-        outcomes = list(schedule(launcher.launch, missing, jobs))
+        outcomes = list(schedule(launch, missing, jobs))
         held = [outcome.run for outcome in outcomes if outcome.state == "elsewhere"]
         if held and not launcher.stop.asked and not launcher.lost:
             display.note(f"{len(held)} runs are being trained by another command; waiting for it.")
-        again = schedule(lambda run: launcher.launch(run, wait=True), held, max(jobs, min(len(held), 64)))
+        again = schedule(lambda run: launch(run, wait=True), held, max(jobs, min(len(held), 64)))
         settled = {outcome.run.run_id: outcome for outcome in (*outcomes, *again)}
     begun = sum(launcher.store.checkpoint(run.run_id).exists() for run in missing if settled[run.run_id].state in ("stopped", "failed"))
     return Summary(
@@ -101,7 +113,7 @@ def on_threads(launch: Callable[[PlannedRun], Outcome], runs: Sequence[PlannedRu
 
 @contextlib.contextmanager
 def stopping(stop: Stop, grace: float) -> Iterator[None]:
-    """Within it Ctrl-C and SIGTERM ask to stop instead of breaking off; a second one leaves no grace."""
+    """Within this context Ctrl-C and SIGTERM ask to stop instead of breaking off; a second signal leaves no grace."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -13,6 +13,7 @@ from core.data import encoders, fetch
 from core.data import sources as finding
 from core.runner import devices, pace, schedule
 from core.runner.cli import Options
+from core.runner.early import Early
 from core.runner.estimate import history
 from core.runner.follow import Follower
 from core.runner.launch import Launcher
@@ -30,7 +31,7 @@ MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
 
 
 class Training:
-    """How one command trains: `job` is run by children of a process that has loaded `warm`; `argv` is what to type again."""
+    """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command to type again."""
 
     def __init__(self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str, warm: Sequence[str]):
         self.options, self.argv = options, list(argv)
@@ -38,8 +39,10 @@ class Training:
         self.job, self.warm = job, tuple(warm)
         self._kept: Launcher | None = None
 
-    def train(self, plan: Plan, scale: Scale, found: finding.Found, keep: bool = False) -> int:
-        """Train what is missing; the exit status. With `keep` this machine's warm process stays for the next batch, until `close`."""
+    def train(self, plan: Plan, scale: Scale, found: finding.Found, early: Early | None = None, keep: bool = False) -> int:
+        """Train what is missing; the exit status. `early` draws studies meanwhile. With `keep` this machine's warm process stays for the
+        next batch, until `close`."""
+        early = early or Early((), plan, lambda study: ())
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
         print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
@@ -56,9 +59,11 @@ class Training:
         expected = self.expected(scale)
         total = sum(expected(planned.config) for planned in plan.missing)
         with display(pace.Pace(len(plan.missing), total, 1, expected), follower) as shown:
+            launcher: Launcher | schedule.Cluster
             launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
             try:
-                summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale))
+                with early.beside(shown.note):
+                    summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale), early.settled)
             finally:
                 self._kept = launcher if keep and isinstance(launcher, Launcher) else None
                 if self._kept is None:
@@ -81,7 +86,7 @@ class Training:
             self._kept = None
 
     def check(self, plan: Plan, found: finding.Found) -> None:
-        """Refuse before any training what every run would refuse. Raises UserError."""
+        """Refuse, before any training, settings that every run would refuse. Raises UserError."""
         local = None if self.options.cluster else devices.resources(plan.runs[0].config.scale, self.options.device, self.options.jobs)
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
         if self.options.cuda_graphs and not gpus:
@@ -108,7 +113,7 @@ class Training:
         )  # fmt: skip
         return launcher, resources.jobs
 
-    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[object, int]:
+    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[schedule.Cluster, int]:
         """What starts runs on the workers of a scheduler, and how many may wait for a place there at once."""
         clusters = importlib.import_module("core.runner.cluster.driver")  # nothing else needs dask
         address, device = self.options.cluster, self.options.device
@@ -149,7 +154,7 @@ class Training:
 
 
 def cache_folder() -> Path:
-    """Where downloads and other things that can be made again are kept. Raises UserError if there is no home to keep them in."""
+    """The folder for downloads and other files that can be made again. Raises UserError if the user has no home folder."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
         return Path(named) / "run_study"

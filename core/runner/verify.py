@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from core.data import sources as finding
@@ -14,10 +15,9 @@ from core.runner.compare import SAME, difference
 from core.runner.plan import PlannedRun
 from core.runner.resolve.choosing import batch
 from core.runner.train import Training
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.run import RunConfig
-from core.spec.scale import Scale
 from core.spec.study import Study
 from core.store.store import Store
 from core.store.stored import OtherVersion, StoredRun
@@ -28,32 +28,34 @@ class Verification:
 
     def __init__(self, options: Options, argv: Sequence[str], published: Path, job: str, warm: Sequence[str]):
         self.options, self.argv, self.job, self.warm = options, argv, job, warm
-        self.published = Store(published / "none", published)
+        self.folder, self.published = published, Store(published / "none", published)
 
-    def go(self, studies: Sequence[Study], profile: str, scale: Scale, found: finding.Found) -> int:
+    def go(self, studies: Sequence[Study], edition: Edition, found: finding.Found) -> int:
         """Train some of the published runs anew and compare; the exit status: 1 if one fails or differs by more than 0.01 points."""
-        there = self._published(scale, found)
-        wanted = spread(sorted(named(studies, profile, scale, found, there), key=lambda run: run.run_id), self.options.verify)
+        there = self._published(edition)
+        wanted = spread(sorted(named(studies, edition, there), key=lambda run: run.run_id), self.options.verify)
         if not wanted:
             print(
-                f"None of the published runs of these studies (scale {scale.name}, profile {profile}) can be made here, so nothing is verified."
+                f"None of the published runs of these studies (scale {edition.scale.name}, profile {edition.profile}) can be made here, so nothing is verified."
             )
             return 0
         scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
         try:
             store = Store(scratch, None)
-            training = Training(self.options, self.argv, store, scratch, self.published.published, self.job, self.warm)
+            training = Training(self.options, self.argv, store, scratch, self.folder, self.job, self.warm)
             print(f"{len(wanted)} published runs are trained anew in {scratch}, which is removed afterwards.")
-            status = training.train(batch(wanted), scale, found)
+            status = training.train(batch(wanted), edition.scale, found)
             return status if status > 128 else max(status, self._compared(wanted, there, store))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
-    def _published(self, scale: Scale, found: finding.Found) -> dict[str, StoredRun]:
-        """The published runs of a scale that this code, text and encoder can make, by id; what they cannot is said."""
-        there, passed = {}, Counter()
-        known = {one.digest for one in found.sources.encoders()}
-        evaluations = {found.sources.evaluation_digest, found.sources.transfer_digest}
+    def _published(self, edition: Edition) -> dict[str, StoredRun]:
+        """The published runs of a scale that this code, text and encoder can make, by id; prints how many are passed over, and why."""
+        there: dict[str, StoredRun] = {}
+        passed: Counter[str] = Counter()
+        sources = edition.sources
+        known = {one.digest for one in sources.encoders()}
+        evaluations = {sources.evaluation_digest, sources.transfer_digest}
         for identity in self.published.runs():
             try:
                 run = self.published.load(identity)
@@ -64,13 +66,9 @@ class Verification:
                 passed["cannot be read"] += 1
                 continue
             config = run.config
-            if config.scale != scale.name:
+            if config.scale != edition.scale.name:
                 continue
-            if (
-                config.data.digest != found.sources.corpus_digest
-                or config.encoder.digest not in known
-                or config.eval.digest not in evaluations
-            ):
+            if config.data.digest != sources.corpus_digest or config.encoder.digest not in known or config.eval.digest not in evaluations:
                 passed["were made with another text, encoder or evaluation data than are here"] += 1
             else:
                 there[identity] = run
@@ -93,21 +91,18 @@ class Verification:
         print(f"{len(found)} published runs were trained anew; the largest difference is {largest:.6f} points.")
         empty = [identity for identity, one in found.items() if not one.scores]
         if empty:
-            print(f"{empty[0]} has no score in common with its published run; there is nothing to go by.")
+            print(f"{empty[0]} has no score in common with its published run; nothing can be compared.")
         if largest > SAME:
             print(f"That is more than {SAME} points: these published runs cannot be made again with this code on this machine.")
         return 1 if empty or largest > SAME else 0
 
 
-def named(studies: Sequence[Study], profile: str, scale: Scale, found: finding.Found, there: dict[str, StoredRun]) -> list[PlannedRun]:
-    """The published runs that cells of these studies ask for, with one of the cells."""
-    seeds = 1 + max((run.config.seed.model for run in there.values()), default=-1)
+def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]) -> list[PlannedRun]:
+    """The published runs that cells of these studies ask for under whatever seed, with one of the cells."""
+    edition = replace(edition, seeds=1 + max((run.config.seed.model for run in there.values()), default=-1))
     asked: dict[str, PlannedRun] = {}
-    for study in (study.at(scale) for study in studies):
-        for cell in study.cells:
-            if study.unavailable(cell, scale, found.sources) is not None:
-                continue
-            configs: list[RunConfig] = study.configs(cell, profile=profile, scale=scale, sources=found.sources, seeds=seeds)
+    for study in studies:
+        for cell, configs in edition.asked(study):
             for seed, config in enumerate(configs):
                 identity = run_id(config)
                 if identity in there:
@@ -117,6 +112,6 @@ def named(studies: Sequence[Study], profile: str, scale: Scale, found: finding.F
 
 
 def spread(runs: Sequence[PlannedRun], count: int) -> list[PlannedRun]:
-    """So many of these, evenly spread over their order, or all if there are fewer."""
+    """`count` of these runs, evenly spread over their order; all of them if they are fewer."""
     count = min(count, len(runs))
     return [runs[(2 * place + 1) * len(runs) // (2 * count)] for place in range(count)]

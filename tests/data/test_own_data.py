@@ -15,6 +15,7 @@ from core.data.own import named, on_own, own_digest, own_sets, read_pairs
 from core.data.sources import local_places, local_sources
 from core.runner import cli
 from core.runner.plan import plan
+from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import MINI
@@ -103,7 +104,7 @@ def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     chosen = shipped.chosen(["mocose-table3"], False)
     found = command.sources(MINI, chosen)
     scale, (study,) = command.on_data(MINI, chosen, found)
-    made = plan([study], profile="paper", scale=scale, sources=found.sources, seeds=1, store=command.store, labels=("0.85",))
+    made = plan([study], Edition(profile="paper", scale=scale, sources=found.sources, seeds=1), command.store, labels=("0.85",))
     return study.name, {run.run_id for run in made.runs}
 
 

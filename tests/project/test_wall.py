@@ -76,7 +76,7 @@ ABOVE = [path for folder in WITHOUT_TORCH for path in modules(folder)]
 @pytest.mark.parametrize("path", [path for folder in FLOORS for path in modules(folder)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_floor_imports_those_below_it(path):
     allowed = next(names for folder, names in FLOORS.items() if path.is_relative_to(ROOT / folder))
-    command = ("core.runner.cli",) if path == ROOT / "core/engine/evaluation/command.py" else ()  # it reads a command line itself
+    command = ("core.runner.arguments",) if path == ROOT / "core/engine/evaluation/command.py" else ()  # it reads a command line itself
     assert within(told(imported(path)), *allowed, *command)
 
 
@@ -138,11 +138,10 @@ import sys
 from pathlib import Path
 from core.report.render import render
 from core.store.store import Store
-from core.spec.scale import DEMO
-from fake_store import SOURCES
+from fake_store import edition
 from studies import STUDIES
 folder = Path(sys.argv[1])
-summary = render(STUDIES, "paper", DEMO, SOURCES, 2, Store(folder, None), folder / "results", folder / "figures")
+summary = render(STUDIES, edition(2), Store(folder, None), folder / "results", folder / "figures")
 print(*summary.lines, sep="\\n")
 assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
 assert "scipy.stats" not in sys.modules, "two seconds of imports at every start; scipy.special has Student's t"

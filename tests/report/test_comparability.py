@@ -5,7 +5,7 @@ import math
 
 import pandas as pd
 import pytest
-from fake_store import SOURCES, FakeStore
+from fake_store import SOURCES, FakeStore, edition
 
 from core.report.cells import gather
 from core.report.comparability import comparability, comparability_frame, initial_share, travel, turnover
@@ -38,7 +38,7 @@ def study(**cells):
 
 
 def result(one, store=None, scale=LONG, seeds=3):
-    return gather(one, profile="repaired", scale=scale, sources=SOURCES, seeds=seeds, store=store or FakeStore())
+    return gather(one, edition(seeds, "repaired", scale), store or FakeStore())
 
 
 def kinds(found):
@@ -71,7 +71,7 @@ def test_a_rising_decay_leaves_the_product_of_its_values():
 def test_the_papers_own_runs_pass_where_short_ones_fail():
     one = study(short={"queue.size": 512}, long={"queue.size": 4096})
     rows = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
-    paper = gather(one, profile="repaired", scale=PAPER, sources=rows, seeds=1, store=FakeStore())
+    paper = gather(one, edition(1, "repaired", PAPER, rows), FakeStore())
     assert comparability(paper).reasons == ()
     found = comparability(result(one))
     assert kinds(found)["turnover"].value == 64 / 200

@@ -13,7 +13,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
-from fake_store import SOURCES, config_of, filled
+from fake_store import config_of, edition, filled
 from places import ROOT, SUPPORT
 from small_study import result as small_result
 from small_study import small, stored
@@ -34,7 +34,7 @@ TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11"
 
 
 def of(study, store, seeds=3, scale=DEMO, noise=None):
-    return gather(study, profile="paper", scale=scale, sources=SOURCES, seeds=seeds, store=store, noise=noise)
+    return gather(study, edition(seeds, scale=scale), store, noise=noise)
 
 
 def drawn(study, store, seeds=3, scale=DEMO, noise=None):

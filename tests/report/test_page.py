@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import SOURCES, FakeStore, filled
+from fake_store import SOURCES, FakeStore, edition, filled
 from matplotlib.font_manager import findfont, get_font
 
 from core.report.cells import gather
@@ -44,7 +44,7 @@ SVG = '<svg role="img" aria-label="a figure" viewBox="0 0 1 1" class="figure"></
 
 
 def result(study=TABLE, store=None, profile="paper", seeds=3):
-    return gather(study, profile=profile, scale=DEMO, sources=SOURCES, seeds=seeds, store=store or filled(study))
+    return gather(study, edition(seeds, profile), store or filled(study))
 
 
 def under(profile, score):
@@ -181,11 +181,11 @@ def test_every_number_of_cards_and_tables_is_in_a_csv(page):
             frame = pd.read_csv(io.StringIO(text))
             held += [float(v) for column in frame for v in pd.to_numeric(frame[column], errors="coerce") if np.isfinite(v)]
             held += [v for column in frame for text_ in frame[column].dropna().astype(str) for v in numbers(text_)]
-    for edition in given.begun:
-        checks = comparability_frame([section.result for section in edition.sections])  # <edition>/comparability.csv
+    for shown in given.begun:
+        checks = comparability_frame([section.result for section in shown.sections])  # <edition>/comparability.csv
         held += [float(v) for v in checks.select_dtypes("number").to_numpy().ravel() if np.isfinite(v)]
         held += [v for reason in checks["reasons"] for v in numbers(reason)]
-        for section in edition.sections:
+        for section in shown.sections:
             frame = cell_frame(section.result)
             half = frame["interval_high"] - frame["mean"]  # what stands behind a ±
             held += [float(v) for v in (*frame.select_dtypes("number").to_numpy().ravel(), *half) if np.isfinite(v)]
@@ -290,8 +290,8 @@ def test_signed_numbers_keep_what_small_effects_need():
 def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_path):
     store = FakeStore()
     store.root, store.published = tmp_path, None
-    assert render_index((TABLE,), {}, store, tmp_path, tmp_path / "figures") == [] and not list(tmp_path.iterdir())
-    render_index((TABLE,), {("demo", "paper"): [Section(result=result(), picture=None)]}, store, tmp_path, tmp_path / "figures")
+    assert render_index((TABLE,), {}, (), store, tmp_path, tmp_path / "figures") == [] and not list(tmp_path.iterdir())
+    render_index((TABLE,), {("demo", "paper"): [Section(result=result(), picture=None)]}, (), store, tmp_path, tmp_path / "figures")
     names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert names == {
         "index.html",

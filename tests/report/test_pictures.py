@@ -6,13 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import SOURCES, filled
+from fake_store import edition, filled
 
 from core.report import pictures
 from core.report.cells import gather
 from core.report.figures import finding
 from core.report.style import drawing, pixels, png_bytes
-from core.spec.scale import DEMO
 from core.spec.table import FigureSpec
 from studies import find
 
@@ -20,7 +19,7 @@ TABLE3 = replace(find("mocose-table3"), reference=None)
 
 
 def of(study, store):
-    return gather(study, profile="paper", scale=DEMO, sources=SOURCES, seeds=3, store=store)
+    return gather(study, edition(), store)
 
 
 def drawn(kind, store=None, study=TABLE3):

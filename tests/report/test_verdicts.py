@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import SOURCES, FakeStore, config_of
+from fake_store import FakeStore, config_of, edition
 from scipy import stats
 
 from core.report.cells import gather
@@ -28,7 +28,6 @@ from core.spec.claim import (
     scatters_more,
     within,
 )  # fmt: skip
-from core.spec.scale import DEMO
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
@@ -59,7 +58,7 @@ def result(one, noise=None, **values):
             number, status = number if isinstance(number, tuple) else (number, "ok")
             store.add(config_of(one, (label,), seed), number, status=status)
     most = max(map(len, values.values()), default=3)
-    return gather(one, profile="paper", scale=DEMO, sources=SOURCES, seeds=most, store=store, noise=noise)
+    return gather(one, edition(most), store, noise=noise)
 
 
 def around(mean, n, step=0.1):

@@ -1,12 +1,9 @@
 """Which studies are drawn when all are: those that are begun."""
 
-from types import SimpleNamespace
-
 import pytest
-from fake_store import SOURCES, FakeStore, config_of
+from fake_store import FakeStore, config_of, edition
 
 from core.runner.draw import Drawing
-from core.spec.scale import DEMO
 from studies import STUDIES, find
 
 TABLE3, NOISE = find("table3"), find("noise")
@@ -17,8 +14,8 @@ def begun(*stored, seeds=2):
     store = FakeStore()
     for study, label, seed in stored:
         store.add(config_of(study, (label,), seed), 50.0)
-    drawing = Drawing(None, "paper", store, None, None)
-    return [study.name for study in drawing.begun(list(STUDIES), "paper", DEMO, SimpleNamespace(sources=SOURCES), seeds)]
+    drawing = Drawing(None, store, None, None)
+    return [study.name for study in drawing.begun(list(STUDIES), edition(seeds))]
 
 
 @pytest.mark.parametrize("label, names", [("0.85", []), ("0.9", ["mocose-table3"])])

@@ -6,18 +6,14 @@ import random
 from dataclasses import replace
 
 import pytest
-from fake_store import SOURCES, FakeStore, config_of
+from fake_store import FakeStore, config_of, edition
 from known_jobs import ONE, TWO
 
 from core.report import comparability
-from core.report.cells import gather, stored_seeds
+from core.report.cells import gather, read_runs
 from core.runner.estimate import History
 from core.runner.resolve.choosing import choices, missing, wall
 from core.runner.resolve.judging import Judge
-from core.spec.profiles import PROFILES
-from core.spec.scale import DEMO
-
-PROFILE = PROFILES[0]
 
 
 def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gaps: tuple = ()) -> FakeStore:
@@ -26,7 +22,7 @@ def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gap
         for seed in range(count):
             if (label, seed) not in gaps:
                 value = levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd)
-                store.add(config_of(ONE, (label,), seed, PROFILE), value)
+                store.add(config_of(ONE, (label,), seed), value)
     return store
 
 
@@ -34,7 +30,7 @@ LEVELS = {"a": 56.0, "b": 50.0, "c": 53.0, "d": 52.5}
 
 
 def judged(store, study=ONE) -> Judge:
-    judge = Judge(study, PROFILE, DEMO, SOURCES, store)
+    judge = Judge(study, edition(), store)
     assert judge.look({}, None) and not judge.look({}, None)  # nothing new the second time
     return judge
 
@@ -64,7 +60,7 @@ def test_a_claim_that_leans_to_contradicted_needs_the_two_cells_of_its_worst_com
 def test_choices_put_first_looks_first_and_then_the_largest_chance_by_the_second():
     one = judged(filled({**dict.fromkeys("abcd", 3)}, LEVELS, sd=0.8))
     store = FakeStore()
-    two = Judge(TWO, PROFILE, DEMO, SOURCES, store)
+    two = Judge(TWO, edition(), store)
     two.look({}, None)
     open_claims = {("mocose-one", key) for key in one.standings} | {("mocose-two", "L1")}
     found = choices([one, two], open_claims, History(), set())
@@ -94,12 +90,7 @@ def test_a_look_counts_seeds_without_a_gap():
 
 def test_tables_read_every_seed_that_is_stored_without_a_gap():
     store = filled({"a": 7, "b": 7, "c": 2}, LEVELS, gaps=(("b", 5),))
-    result = gather(ONE, profile=PROFILE, scale=DEMO, sources=SOURCES, seeds=3, store=store)
+    result = gather(ONE, edition(), store)
     assert [len(cell.runs) for cell in result.cells] == [7, 5, 3, 3] and [cell.estimate.n for cell in result.cells] == [7, 5, 2, 0]
     assert [run.seed for run in result.cells[0].runs] == list(range(7))
-    assert [stored_seeds(ONE, cell, profile=PROFILE, scale=DEMO, sources=SOURCES, least=6, store=store) for cell in ONE.cells] == [
-        7,
-        6,
-        6,
-        6,
-    ]
+    assert [len(read_runs(ONE, cell, edition(6), store)) for cell in ONE.cells] == [7, 6, 6, 6]

@@ -18,7 +18,6 @@ from core.runner.resolve.judging import Judge
 from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers, plain, registration
 from core.spec.claim import Claim, above, all_of, any_of, greater, mean_above, scatters_more
 from core.spec.profiles import PROFILES
-from core.spec.scale import MINI
 from core.spec.table import Metric
 from core.store.store import Store
 
@@ -143,7 +142,7 @@ HARM = {
 def test_a_ledger_that_cannot_be_believed_is_named_and_stays(desk, capsys, monkeypatch, kind):
     for name, value in desk.environment().items():
         monkeypatch.setenv(name, value)
-    judge = Judge(ONE, PROFILES[0], MINI, desk.found().sources, Store(desk.results, None))
+    judge = Judge(ONE, desk.edition(3), Store(desk.results, None))
     ledgers = Ledgers(desk.results, *PLACE)
     ledgers.write(ledger(registered=judge.registered, cells=judge.first, batch=None))
     path = ledgers.path(ONE.name)

@@ -15,16 +15,12 @@ import studies
 from core.runner.pace import Pace, spoken
 from core.runner.plan import cost, plan
 from core.runner.progress import Display
-from core.spec.scale import MINI
 from core.spec.vary import vary
 from core.store.store import Failure
 
 
 def planned(desk: Desk, *names: str, seeds: int = 1, force: bool = False, use_published: bool = False):
-    return plan(
-        [studies.find(name) for name in names], profile="paper", scale=MINI, sources=desk.found().sources, seeds=seeds,
-        store=desk.store, force=force, use_published=use_published,
-    )  # fmt: skip
+    return plan([studies.find(name) for name in names], desk.edition(seeds), desk.store, force=force, use_published=use_published)
 
 
 def test_a_run_that_studies_share_is_planned_once(desk):

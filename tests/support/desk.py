@@ -20,6 +20,7 @@ import senteval_folder
 import studies
 from core.data.sources import Found, local_places, local_sources
 from core.runner.plan import Plan, plan
+from core.spec.edition import Edition
 from core.spec.scale import MINI
 from core.store.store import Store
 
@@ -79,10 +80,13 @@ class Desk:
     def found(self) -> Found:
         return local_sources(local_places(self.folder / "data", self.folder / "encoder"), self.cache)
 
+    def edition(self, seeds: int) -> Edition:
+        """What the command plans with so many seeds."""
+        return Edition(profile="paper", scale=MINI, sources=self.found().sources, seeds=seeds)
+
     def six(self) -> Plan:
         """What SIX plans, as the store stands."""
-        study, sources = studies.find("mocose-table3"), self.found().sources
-        return plan([study], profile="paper", scale=MINI, sources=sources, seeds=1, store=self.store)
+        return plan([studies.find("mocose-table3")], self.edition(1), self.store)
 
     def behave(self, **by_id: str) -> None:
         (self.cache / "behaviour.json").write_text(json.dumps(by_id))

@@ -21,8 +21,8 @@ class Drawn:
     sections: list = field(default_factory=list)
 
 
-def render(chosen, profile, scale, sources, seeds, store, results_dir, figures_dir):
-    return Drawn(missing=sum(1 for study in chosen for _ in study.cells) - len(store.runs()) // seeds)
+def render(chosen, edition, store, results_dir, figures_dir):
+    return Drawn(missing=sum(1 for study in chosen for _ in study.cells) - len(store.runs()) // edition.seeds)
 
 
 if not os.environ.get("REAL_REPORT"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from core.spec.edition import Edition
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, Scale, Sources
 
@@ -23,6 +24,11 @@ SOURCES = Sources(
     transfer_digest="t" * 8,
     encoder_masked_words=True,
 )
+
+
+def edition(seeds: int = 3, profile: str = "paper", scale: Scale = DEMO, sources: Sources = SOURCES) -> Edition:
+    """An edition on the store's made-up data."""
+    return Edition(profile=profile, scale=scale, sources=sources, seeds=seeds)
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """A study of two cells and a store with values for them, for tests of what is drawn from a store."""
 
-from fake_store import SOURCES, FakeStore, config_of
+from fake_store import SOURCES, FakeStore, config_of, edition
 
 from core.report.cells import gather
 from core.spec.scale import DEMO
@@ -9,7 +9,7 @@ from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
-    return gather(study, profile="paper", scale=scale, sources=sources, seeds=seeds, store=store)
+    return gather(study, edition(seeds, scale=scale, sources=sources), store)
 
 
 def small(**changes):

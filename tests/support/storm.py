@@ -30,7 +30,6 @@ from desk import Desk
 
 import studies
 from core.runner.plan import PlannedRun, plan
-from core.spec.scale import MINI
 
 JOB = {"FAKE_JOB": "tests.support.storm_jobs:run"}
 STUDY = "mocose-table7"  # twenty cells
@@ -57,9 +56,7 @@ REAL = Command(("esimcse-table11", *SMALL), "demo", "core.engine.job:run", real=
 
 def planned(desk: Desk, seeds: int, study: str = STUDY) -> tuple[PlannedRun, ...]:
     """The runs that a storm's table is made of."""
-    return plan(
-        [studies.find(study)], profile="paper", scale=MINI, sources=desk.found().sources, seeds=seeds, store=desk.store
-    ).runs  # fmt: skip
+    return plan([studies.find(study)], desk.edition(seeds), desk.store).runs
 
 
 def undisturbed(folder: Path, seeds: int, command: Command = FAST) -> dict[str, bytes]:

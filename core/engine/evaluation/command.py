@@ -16,7 +16,7 @@ from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.engine.sentence_folder import POOLINGS, SentenceLayout, read_layout
-from core.runner.cli import Parser
+from core.runner.arguments import Parser
 from core.spec import numbers as numerals
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS

@@ -116,14 +116,14 @@ def seeds(one: Standing) -> str:
 
 
 def cells_of(one: Standing) -> list[CellResult]:
-    """The cells of the comparison that decides a claim, as far as they have runs; of cells that read the same runs the first."""
+    """The cells with runs in the comparison that decides a claim; the first of several cells that read the same runs."""
     named = weights(one.verdict.contrast, one.result)
     cells = [cell for cell in one.result.cells if cell.cell.labels in named and any(run.rows is not None for run in cell.runs)]
     return list({tuple(run.run_id for run in cell.runs): cell for cell in reversed(cells)}.values())[::-1]
 
 
 def curves(one: Standing) -> tuple[str, list[tuple[int, str]]]:
-    """The development curves of the runs behind a claim, a hue a cell, and which hue is which; "" and nothing without curves."""
+    """The development curves of the runs behind a claim, a hue for each cell, and the legend of these hues; "" and [] without curves."""
     found = [
         (place, points)
         for place, cell in enumerate(cells_of(one)[:6])

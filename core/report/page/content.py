@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core.report import claims
 from core.report.cells import RunResult, StudyResult
+from core.report.comparability import by_configuration
 from core.report.contrasts import Readings
 from core.report.naming import text_here
 from core.report.next_runs import Next, next_runs
 from core.report.signflip import sentences
-from core.report.verdicts import Verdict, verdicts
+from core.report.verdicts import Verdict, settled_once, verdicts
 from core.spec.claim import Claim
+from core.spec.edition import Edition
 from core.spec.scale import SCALES
 from core.spec.study import Study
 
@@ -42,6 +44,11 @@ class Standing:
     next: Next | None
 
     @property
+    def begun(self) -> bool:
+        """Whether its study has a run here."""
+        return any(run.rows is not None for cell in self.result.cells for run in cell.runs)
+
+    @property
     def edition(self) -> str:
         """Scale and profile."""
         return f"{self.result.scale.name} · {self.result.profile}"
@@ -49,7 +56,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A claim with its standings by edition; none where no edition has begun its study."""
+    """A claim with its standings by edition."""
 
     claim: Claim
     study: Study
@@ -62,7 +69,7 @@ class Card:
 
     @property
     def next(self) -> Next | None:
-        """What to run next for it, in the first edition where it is open."""
+        """What to run next for the claim, in the first edition that leaves it open."""
         return next((one.next for one in self.standings.values() if one.next is not None), None)
 
     @property
@@ -73,12 +80,14 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
-    """A scale under a profile: the sections of its begun studies, and the counts of all claims by outcome."""
+class Shown:
+    """What the page shows of a scale under a profile: the sections of its begun studies, the others as their configuration has them,
+    and the counts of all claims by outcome."""
 
     scale: str
     profile: str
     sections: Sequence[Section] = ()
+    waiting: Sequence[StudyResult] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     noise: tuple[str, ...] = ()
 
@@ -91,6 +100,11 @@ class Edition:
     def begun(self) -> bool:
         """Whether anything of it has been run."""
         return bool(self.sections)
+
+    @property
+    def results(self) -> list[StudyResult]:
+        """Its studies, begun or not."""
+        return [*(one.result for one in self.sections), *self.waiting]
 
     @property
     def runs(self) -> dict[str, RunResult]:
@@ -115,50 +129,92 @@ class Edition:
 class Page:
     """Everything that the page shows. `studies` are all there are, begun or not, as the paper has them."""
 
-    editions: Sequence[Edition]
+    editions: Sequence[Shown]
     studies: Sequence[Study]
     cards: Mapping[str, Sequence[Card]]  # by study
 
     @property
-    def begun(self) -> tuple[Edition, ...]:
+    def begun(self) -> tuple[Shown, ...]:
         """The editions of which anything has been run."""
         return tuple(edition for edition in self.editions if edition.begun)
 
-    def sections_of(self, study: str) -> list[tuple[Edition, Section]]:
+    def sections_of(self, study: str) -> list[tuple[Shown, Section]]:
         """A study's sections, in the editions' order."""
         return [(edition, one) for edition in self.begun for one in edition.sections if one.result.study.name == study]
 
+    def reasons(self, study: str) -> list[tuple[str, str]]:
+        """Why a study cannot be compared: the editions in which this is so, and what is wrong there."""
+        found: dict[str, list[str]] = {}
+        for edition in self.editions:
+            for one in edition.results:
+                if one.study.name == study and one.study.claims and one.not_comparable:
+                    found.setdefault(one.not_comparable, []).append(edition.name)
+        return [(", ".join(names), why) for why, names in found.items()]
 
-def gathered_page(studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]]) -> Page:
-    """The page over these sections, by scale and profile. Scales that nobody has begun stand as not run, under the default profile."""
-    standings = {(edition, one.result.study.name): _standings(one.result) for edition, found in sections.items() for one in found if found}
-    editions = []
+
+def gathered_page(
+    studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], editions: Sequence[Edition] = ()
+) -> Page:
+    """The page over these sections, by scale and profile. Scales that nobody has begun stand under the default profile.
+
+    `editions` are those of which the sources are known: a study that is not begun there is not comparable if its configuration says so.
+    Every other claim without a run is not run.
+    """
+    known = {(edition.scale.name, edition.profile): edition for edition in editions}
+    shown = []
     for scale in SCALES:
         profiles = [profile for name, profile in sections if name == scale and sections[name, profile]] or [DEFAULT_PROFILE]
-        editions += [_edition(scale, profile, studies, sections.get((scale, profile), ()), standings) for profile in profiles]
-    cards = {study.name: [_card(claim, study, editions, standings) for claim in study.claims] for study in studies}
-    return Page(editions=editions, studies=studies, cards=cards)
+        for profile in profiles:
+            found = sections.get((scale, profile), ())
+            shown.append(_shown(scale, profile, studies, found, known.get((scale, profile))))
+    standings = {
+        (edition.name, result.study.name): (_standings if begun else _waiting)(result)
+        for edition in shown
+        for begun, results in ((True, [one.result for one in edition.sections]), (False, edition.waiting))
+        for result in results
+    }
+    cards = {study.name: [_card(claim, study, shown, standings) for claim in study.claims] for study in studies}
+    return Page(editions=[_counted(edition, studies, standings) for edition in shown], studies=studies, cards=cards)
 
 
-def _edition(scale: str, profile: str, studies: Sequence[Study], sections: Sequence[Section], standings: Mapping) -> Edition:
+def _shown(scale: str, profile: str, studies: Sequence[Study], sections: Sequence[Section], edition: Edition | None) -> Shown:
+    begun = {one.result.study.name for one in sections}
+    rest = [study for study in studies if study.claims and study.name not in begun]
+    return Shown(
+        scale=scale,
+        profile=profile,
+        sections=sections,
+        waiting=[] if edition is None else [settled_once(by_configuration(study, edition)) for study in rest],
+        noise=tuple(sentences([one.result for one in sections])),
+    )
+
+
+def _counted(edition: Shown, studies: Sequence[Study], standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> Shown:
+    """The edition with the counts of its claims."""
     counts: Counter[str] = Counter()
     for study in studies:
-        found = standings.get(((scale, profile), study.name))
+        found = standings.get((edition.name, study.name))
         if found is None:
-            counts["not run"] += len(study.at(SCALES[scale]).claims)
+            counts["not run"] += len(study.at(SCALES[edition.scale]).claims)
         else:
             counts.update(one.verdict.outcome for one in found.values())
-    noise = tuple(sentences([one.result for one in sections]))
-    return Edition(scale=scale, profile=profile, sections=sections, counts=dict(counts), noise=noise)
+    return replace(edition, counts=dict(counts))
 
 
-def _card(claim: Claim, study: Study, editions: Sequence[Edition], standings: Mapping) -> Card:
+def _card(claim: Claim, study: Study, editions: Sequence[Shown], standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> Card:
     found = {}
     for edition in editions:
-        one = standings.get(((edition.scale, edition.profile), study.name), {}).get(claim.key)
+        one = standings.get((edition.name, study.name), {}).get(claim.key)
         if one is not None:
             found[edition.name] = one
     return Card(claim=claim, study=study, standings=found)
+
+
+def _waiting(result: StudyResult) -> dict[str, Standing]:
+    """How each claim stands in a study without a run."""
+    return {
+        one.claim.key: Standing(verdict=one, result=result, values=(), band=None, in_points=False, next=None) for one in verdicts(result)
+    }
 
 
 def _standings(result: StudyResult) -> dict[str, Standing]:
@@ -191,7 +247,7 @@ def _in_points(verdict: Verdict, result: StudyResult) -> bool:
 
 
 def seconds(run: RunResult) -> float:
-    """What a run took, as it says itself; 0 where it does not."""
+    """Seconds that a run took, as it recorded them; 0 without a record."""
     found = run.provenance.get("seconds")
     return float(sum(found.values())) if isinstance(found, Mapping) else 0.0
 
@@ -208,7 +264,7 @@ def title(study: Study, result: StudyResult | None = None) -> str:
 
 
 def answer(page: Page) -> str:
-    """The page's first sentence, from the counts alone: what is known at the papers' own scale, and what elsewhere."""
+    """The page's first sentence, from the counts alone: what is known at the papers' own scale, and at the others."""
     own = next(edition for edition in page.editions if edition.scale == "paper")
     total = sum(own.counts.values())
     if own.begun:

@@ -18,9 +18,10 @@ from core.report.cells import RunResult, StudyResult
 from core.report.dialects import md
 from core.report.frames import csv_text
 from core.report.naming import contrast_here, label_here, text_here
+from core.report.next_runs import Next
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
 from core.report.page import charts
-from core.report.page.content import Card, Edition, Page, Standing, answer, slug, title
+from core.report.page.content import Card, Page, Shown, Standing, answer, slug, title
 from core.report.quantities import curve
 from core.report.tables import grid, marks, number
 from core.spec.printable import shown
@@ -73,7 +74,7 @@ def page_files(
 
 @cache
 def _templates() -> jinja2.Environment:
-    """Templates with everything from data escaped, unless it is one of our own charts."""
+    """Templates that escape everything from data; our own charts alone go in as they are."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
@@ -123,7 +124,7 @@ def explained(text: str, deviations: Mapping[str, str]) -> markupsafe.Markup:
 
 
 def profiles_of(sections) -> list[tuple[str, list[str]]]:
-    """Cells of a study under every edition: labels, then the means with n in the editions' order; "" where there is none."""
+    """Cells of a study under every edition: labels, then the means with n in the editions' order; "" for an edition without the cell."""
     by_labels: dict[tuple[str, ...], list[str]] = {}
     for place, (_, section) in enumerate(sections):
         for cell in section.result.cells:
@@ -133,28 +134,29 @@ def profiles_of(sections) -> list[tuple[str, list[str]]]:
     return [("/".join(labels), entries) for labels, entries in by_labels.items() if sum(map(bool, entries)) > 1]
 
 
-def next_of_all(page: Page) -> list[tuple[Edition, Card, Standing, float, int]]:
+def next_of_all(page: Page) -> list[tuple[Shown, Card, Standing, float, int]]:
     """By edition, the open claim with the largest chance a minute at its next look, with the minutes and the number of all open claims."""
     found = []
     for edition in page.begun:
-        open_ = [(card, one) for card, one in _open(page, edition) if not one.next.futile and one.next.runs]
-        ranked = [pair for pair in open_ if pair[1].next.chance]
+        open_ = [(card, one, then) for card, one, then in _open(page, edition) if then.runs]
+        ranked = [(then.chance / max(then.minutes, 0.1), n) for n, (_, _, then) in enumerate(open_) if then.chance]
         if ranked:
-            card, one = max(ranked, key=lambda pair: pair[1].next.chance / max(pair[1].next.minutes, 0.1))
-            found.append((edition, card, one, sum(pair[1].next.minutes for pair in open_), len(open_)))
+            card, one, _ = open_[max(ranked, key=lambda pair: pair[0])[1]]
+            found.append((edition, card, one, sum(then.minutes for _, _, then in open_), len(open_)))
     return found
 
 
-def _open(page: Page, edition: Edition) -> list[tuple[Card, Standing]]:
+def _open(page: Page, edition: Shown) -> list[tuple[Card, Standing, Next]]:
+    """The open claims of an edition that more runs may settle, and what to run next for each."""
     found = [(card, card.standings.get(edition.name)) for cards in page.cards.values() for card in cards]
-    return [(card, one) for card, one in found if one is not None and one.next is not None]
+    return [(card, one, one.next) for card, one in found if one is not None and one.next is not None and not one.next.futile]
 
 
 def claim_table(page: Page) -> pd.DataFrame:
-    """One row a claim and edition: all of claims.csv of that edition, what seeds alone give its mean, and what to run next."""
+    """One row a claim and edition, run or not: all of claims.csv of that edition, what seeds alone give its mean, and what to run next."""
     parts = []
-    for edition in page.begun:
-        frame = claims.claim_frame([one.result for one in edition.sections])
+    for edition in page.editions:
+        frame = claims.claim_frame(edition.results)
         found = {
             card.claim.key: card.standings[edition.name]
             for cards in page.cards.values()
@@ -186,8 +188,8 @@ def edition_table(page: Page) -> pd.DataFrame:
             "hours": round(edition.hours, 2),
         }
         row |= {"claims": sum(edition.counts.values()), **{name.replace(" ", "_"): edition.counts.get(name, 0) for name in claims.OUTCOMES}}
-        open_ = [one for _, one in _open(page, edition) if not one.next.futile]
-        row |= {"open_with_a_chance": len(open_), "minutes_to_their_next_look": round(sum(one.next.minutes for one in open_), 1)}
+        open_ = [then for _, _, then in _open(page, edition)]
+        row |= {"open_with_a_chance": len(open_), "minutes_to_their_next_look": round(sum(then.minutes for then in open_), 1)}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -219,8 +221,11 @@ def not_tested(page: Page) -> pd.DataFrame:
     rows = []
     for edition in page.begun:
         begun = {one.result.study.name for one in edition.sections}
+        reasons = {one.study.name: one.not_comparable for one in edition.waiting if one.not_comparable}
         rows += [
-            (edition.name, study.name, "not begun", "no run of its own is stored")
+            (edition.name, study.name, "not comparable", reasons[study.name])
+            if study.name in reasons
+            else (edition.name, study.name, "not begun", "no run of its own is stored")
             for study in page.studies
             if study.name not in begun and study.claims
         ]

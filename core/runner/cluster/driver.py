@@ -57,7 +57,7 @@ class Cluster:
         threading.Thread(target=self._watch, daemon=True, name="cluster").start()
 
     def wait_ready(self) -> None:
-        """Leave a sign in the results folder, by which workers know that theirs is the same."""
+        """Leave a sign in the results folder; a worker that sees it works in the same folder."""
         files.write_whole(self._errand.sign_path, b"")
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Cluster:
             return failed(run, 0.0, Failure(cause="not started", detail=detail), self.store, self._display)
 
     def _take_place(self, run: PlannedRun) -> bool:
-        """Wait until the workers have room for this run and all longer ones have theirs; False if there will be none."""
+        """Wait until the workers have room for this run, after all longer runs; False if the command ends before that."""
         ticket = (-cost(run.config), next(self._arrival), run.run_id)
         with self._lock:
             self._runs[run.run_id] = run
@@ -140,7 +140,7 @@ class Cluster:
             case "done":
                 self._display.finished(outcome.run, outcome.seconds, outcome.score)
             case "failed":
-                self._display.failed(outcome.run, outcome.seconds, outcome.failure)
+                self._display.failed(outcome.run, outcome.seconds, outcome.cause)
             case "found":
                 self._display.passed(outcome.run, "trained by another command")
             case "stopped":
@@ -162,7 +162,7 @@ class Cluster:
             self._display.started(run)
 
     def _watch(self) -> None:
-        """Keep count of the workers' places, see the scheduler go, and say so if nobody is there to work."""
+        """Keep count of the workers' places, see the scheduler go, and say so if no worker is present."""
         lonely_since, said = time.monotonic(), False
         while not self._closed.wait(1.0):
             try:
@@ -182,7 +182,7 @@ class Cluster:
                 self._display.note(f"No worker{offer} is at {self._address}; waiting for one: dask worker {self._address} …")
 
     def _count(self) -> int:
-        """How many runs the workers that are there can take at once."""
+        """How many runs the present workers can take at once."""
         return sum(offers(worker)[self._errand.device] for worker in self._client.scheduler_info()["workers"].values())
 
     def _lose(self) -> None:

@@ -81,8 +81,9 @@ class Telling(Display):
     def dropped(self, run: PlannedRun) -> None:
         pass
 
-    def note(self, text: str) -> None:
-        self._tell({"note": text})
+    def note(self, *lines: str) -> None:
+        for line in lines:
+            self._tell({"note": line})
 
     def _tell(self, message: dict) -> None:
         self._worker.log_event(self._key, message)

@@ -14,6 +14,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 
 from core.spec.errors import UserError
@@ -66,7 +67,8 @@ def settle(request: dict) -> None:
         os.dup2(source, target)
     os.close(log)
     os.close(nothing)
-    sys.stdout.reconfigure(line_buffering=True)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     os.environ.update(request["environment"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     faulthandler.enable(file=2)

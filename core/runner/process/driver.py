@@ -111,7 +111,7 @@ class Nursery:
                 return False
 
     def close(self) -> None:
-        """Let it end: it does so once its last child has ended."""
+        """Let the nursery end: it ends with its last child."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(subprocess.TimeoutExpired):  # children that outlive this command save their results all the same

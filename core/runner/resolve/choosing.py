@@ -20,7 +20,7 @@ class Choice:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """First looks come first, the cheapest before the others; then what has the largest chance by the second."""
+        """First looks come first, the cheapest before the others; then come the wishes with the largest chance by the second."""
         if self.wish.chance is None:
             return False, self.seconds
         return True, -self.wish.chance / max(self.seconds, 1e-9)

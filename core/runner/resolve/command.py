@@ -18,7 +18,7 @@ from core.runner.resolve.judging import Judge, Wish
 from core.runner.resolve.ledger import Batch, Ledger, Ledgers
 from core.runner.resolve.prospects import next_words, table
 from core.runner.train import Training
-from core.spec.scale import Scale
+from core.spec.edition import Edition
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -30,20 +30,26 @@ class Resolving:
     of one configuration, whose scatter steadies the chances as far as it has been run."""
 
     def __init__(
-        self, options: Options, profile: str, store: Store, training: Training, studies: Sequence[Study], scale: Scale,
-        found: finding.Found, noise: Study | None,
-    ):  # fmt: skip
-        self.options, self.training, self.scale, self.found = options, training, scale, found
+        self,
+        options: Options,
+        store: Store,
+        training: Training,
+        studies: Sequence[Study],
+        edition: Edition,
+        found: finding.Found,
+        noise: Study | None,
+    ):
+        self.options, self.training, self.scale, self.found = options, training, edition.scale, found
         # Published runs count here as they do for a plan: only if the command says so.
         self.store = store if options.use_published else Store(store.root, None)
-        self.judges = [Judge(study, profile, scale, found.sources, self.store) for study in studies]
-        self.noise = Judge(noise, profile, scale, found.sources, self.store).noise() if noise is not None else None
-        self.ledgers = Ledgers(store.root, scale.name, profile, store.published if options.use_published else None)
+        self.judges = [Judge(study, edition, self.store) for study in studies]
+        self.noise = Judge(noise, edition, self.store).noise() if noise is not None else None
+        self.ledgers = Ledgers(store.root, self.scale.name, edition.profile, store.published if options.use_published else None)
         self.known: dict[str, Ledger] = {}
         self.failed: set[str] = set()
         self.loaded: dict = {}
         self.said: set[str] = set()
-        resources = None if options.cluster else devices.resources(scale.name, options.device, options.jobs)
+        resources = None if options.cluster else devices.resources(self.scale.name, options.device, options.jobs)
         self.jobs = (options.jobs or 1) if resources is None else resources.jobs
         self.device, self.threads = (
             ("cuda" if options.device == "cuda" else "cpu", 1) if resources is None else (resources.device, resources.threads)
@@ -101,18 +107,19 @@ class Resolving:
         )
 
     def _read(self) -> None:
-        """The ledgers that are there. Raises UserError for one that cannot be believed, before anything is done."""
+        """Read the existing ledgers. Raises UserError for a ledger that cannot be believed, before anything is done."""
         for judge in self.judges:
             ledger = self.ledgers.read(judge.study.name, judge.registered, judge.first)
             self.known[judge.study.name] = ledger or Ledger(study=judge.study.name, registered=judge.registered, cells=judge.first)
 
     def _verify(self) -> None:
-        """Set aside what is damaged among the stored runs, so that it is trained again."""
+        """Set damaged runs aside, so that they are trained again."""
         for identity in self.runs():
             sound(self.store, identity, self.options.use_published)
 
     def _turn(self) -> Choice | None:
-        """Judge what is stored and choose what comes next, registered before it is trained; None if nothing is left that fits."""
+        """Judge the stored runs, choose the next runs, and register the choice before they are trained; None if no choice fits into the
+        time left."""
         with self.ledgers.hold():
             self._judge(held=True)
             found = self._choices()
@@ -134,7 +141,7 @@ class Resolving:
         return choice
 
     def _judge(self, held: bool = False) -> None:
-        """Judge what is stored and enter it, under the ledgers' lock."""
+        """Judge the stored runs and enter the verdicts, under the ledgers' lock."""
         if not held:
             with self.ledgers.hold():
                 return self._judge(held=True)
@@ -144,18 +151,20 @@ class Resolving:
             self._keep(self._entered(judge))
 
     def _entered(self, judge: Judge) -> Ledger:
-        """A study's ledger with what the runs say now. A verdict stays; where the runs no longer say it, that is said."""
+        """A study's ledger with what the runs say now. A verdict stays; a line says if the runs no longer support it."""
         ledger = self.known[judge.study.name]
         claims = {}
         for key, standing in judge.standings.items():
             now, then = standing.entry, ledger.claims.get(key)
-            kept = then is not None and (then.settled or (then.n > now.n and not now.settled))
-            if kept and (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):
+            if then is None or not (then.settled or (then.n > now.n and not now.settled)):
+                claims[key] = now
+                continue
+            if (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):
                 self._once(
                     f"{judge.study.name} {key}: the ledger says {then.outcome} with {then.n} seeds, and the runs that count here say "
                     f"{now.outcome} with {now.n}; the ledger stands. Train them again with --seeds {then.n}, or count published ones with --use-published."
                 )
-            claims[key] = then if kept else now
+            claims[key] = then
         pending = ledger.batch
         if pending is not None and all(self.store.has(run, use_published=True) for run in pending.runs):
             pending = None  # not before, even if its claim is settled: an interrupted command must end as an undisturbed one

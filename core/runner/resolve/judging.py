@@ -9,9 +9,9 @@ from typing import Literal
 
 from core.runner.resolve.ledger import Entry, registration
 from core.spec.claim import Claim, Contrast, Predicate
+from core.spec.edition import Edition
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
-from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store.store import Store
@@ -50,14 +50,14 @@ NOTHING = Entry(outcome="undecided", look=0, n=0, p=(1.0, 1.0, 1.0))
 class Judge:
     """One study before its judge: its claims on the runs of `store`, and the runs of its cells."""
 
-    def __init__(self, study: Study, profile: str, scale: Scale, sources: Sources, store: Store):
-        self.study = study.at(scale)
-        self.profile, self.scale, self.sources, self.store = profile, scale, sources, store
+    def __init__(self, study: Study, edition: Edition, store: Store):
+        self.study, self.store = study.at(edition.scale), store
         self._runs: dict[tuple[tuple[str, ...], int], tuple[str, RunConfig]] = {}
         self.rules = importlib.import_module("core.report.sequential")
+        self.edition = replace(edition, seeds=self.rules.LOOKS[0])  # a judge reads all seeds that are stored, the first look's at least
         self.registered = registration(self.study, self.rules.ALPHA, self.rules.LOOKS, self.rules.SHARES)
         speaking = {cell.labels: cell for claim in self.study.claims for cell in self.cells_of(claim.predicate.contrasts())}
-        self.reasons = {cell.labels: self.study.unavailable(cell, scale, sources) for cell in speaking.values()}
+        self.reasons = {cell.labels: edition.unavailable(self.study, cell) for cell in speaking.values()}
         self.cells = tuple(cell for cell in speaking.values() if self.reasons[cell.labels] is None)
         self.first = {"/".join(cell.labels): self.run(cell, 0)[0] for cell in self.cells}
         self._seen: tuple | None = None
@@ -65,7 +65,7 @@ class Judge:
     def run(self, cell: Cell, seed: int) -> tuple[str, RunConfig]:
         """The run of a cell under a seed."""
         if (cell.labels, seed) not in self._runs:
-            config = self.study.config(cell, profile=self.profile, scale=self.scale, sources=self.sources, seed=seed)
+            config = self.edition.config(self.study, cell, seed)
             self._runs[cell.labels, seed] = run_id(config), config
         return self._runs[cell.labels, seed]
 
@@ -86,15 +86,12 @@ class Judge:
         return importlib.import_module("core.report.signflip").noise_sd(self._gathered({}, None))
 
     def _gathered(self, loaded: dict, noise: float | None):
-        found = importlib.import_module("core.report.cells").gather(
-            self.study, profile=self.profile, scale=self.scale, sources=self.sources, seeds=self.rules.LOOKS[0], store=self.store,
-            loaded=loaded, noise=noise,
-        )  # fmt: skip
+        found = importlib.import_module("core.report.cells").gather(self.study, self.edition, self.store, loaded=loaded, noise=noise)
         return importlib.import_module("core.report.comparability").judged(found)
 
     def look(self, loaded: dict, noise: float | None) -> bool:
-        """Read the stored runs again if there are others than at the last look; whether there were. `loaded` keeps runs by id; `noise`
-        is the SD of one run by the noise study."""
+        """Read the stored runs again if they have changed since the last call; returns whether they have. `loaded` keeps runs by id;
+        `noise` is the SD of one run by the noise study."""
         seen = tuple(self.stored(cell) for cell in self.cells)
         if seen == self._seen:
             return False
@@ -124,8 +121,8 @@ class Judge:
         if entry.settled:
             return Standing(entry=entry)
         for cell in self.cells_of(claim.predicate.contrasts()):
-            if self.reasons[cell.labels] is not None:
-                return Standing(entry=entry, reason=self.reasons[cell.labels])
+            if (reason := self.reasons[cell.labels]) is not None:
+                return Standing(entry=entry, reason=reason)
         contrasts = claim.predicate.contrasts()
         if min(self.readings.seeds(contrast) for contrast in contrasts) < self.rules.LOOKS[0]:
             n = self.rules.LOOKS[0]

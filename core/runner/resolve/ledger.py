@@ -86,8 +86,8 @@ def plain(predicate: Predicate, study: Study) -> dict:
 
 
 class Ledgers:
-    """The ledgers of one scale and profile; `hold` is the lock under which they are read, judged and written. Where a study has no
-    ledger of one's own, that under `published` counts, if there is one: it is what was registered for the published runs."""
+    """The ledgers of one scale and profile; `hold` is the lock under which they are read, judged and written. If the user has no ledger
+    of a study, the ledger under `published` counts: it holds what was registered for the published runs."""
 
     def __init__(self, results: Path, scale: str, profile: str, published: Path | None = None):
         self.inner = Path(scale) / profile / "ledger"
@@ -101,7 +101,7 @@ class Ledgers:
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Within it no other command reads or writes these ledgers; it ends with its process."""
+        """Within this context no other command reads or writes these ledgers. The lock ends with its process."""
         while (descriptor := locks.hold(self._lock)) is None:
             time.sleep(POLL)
         files.sweep_all([self.folder])  # what killed writers left
@@ -111,8 +111,8 @@ class Ledgers:
             locks.release(descriptor)
 
     def read(self, study: str, registered: Mapping, cells: Mapping[str, str]) -> Ledger | None:
-        """A study's ledger; None if it is not registered yet. Raises UserError for one that is no ledger, was changed, or belongs to
-        other claims or other runs than these."""
+        """A study's ledger; None if the study is not registered yet. Raises UserError if the file is no ledger, was changed, or belongs
+        to other claims or other runs."""
         path = self.path(study)
         if self.published is not None and not path.exists():
             path = self.published / path.name
@@ -130,11 +130,11 @@ class Ledgers:
         return ledger
 
     def write(self, ledger: Ledger) -> None:
-        """Put a ledger in place, whole, unless it stands there already. Raises UserError if it cannot be written."""
+        """Write a ledger as a whole, unless the file already says the same. Raises UserError if it cannot be written."""
         _write_file(self.path(ledger.study), ledger)
 
     def publish(self, study: str, published: Path) -> bool:
-        """Put one's own ledger of a study among the published ones; whether there is one. Verdicts that are published stay, and so does
+        """Publish the user's ledger of a study; returns whether the user has a ledger. Verdicts that are published stay, and so does
         what was found with more seeds, as long as claims, looks and runs are the same. Raises UserError."""
         target = Path(published) / self.inner / f"{study}.json"
         with self.hold():
@@ -208,7 +208,7 @@ def _possible(body: dict, entries: Iterable[Entry], batch: Batch | None) -> bool
 
 
 def _read(metric: Metric) -> list[str]:
-    """What of a metric decides a number: not its title."""
+    """The parts of a metric that decide a number: all but its title."""
     return [metric.task, metric.quantity, metric.checkpoint]
 
 

@@ -20,7 +20,7 @@ def next_words(choice: Choice, seconds: float) -> str:
 
 
 def table(judges: Sequence[Judge], known: Mapping[str, Ledger]) -> list[str]:
-    """A line for every claim with its verdict, its seeds and what there is to hope for it, and how many are settled."""
+    """A line for every claim with its verdict, its seeds and its prospects, and a line with the number of settled claims."""
     rows = [
         (f"{judge.study.name} {key}", known[judge.study.name].claims[key], standing)
         for judge in judges
@@ -38,7 +38,7 @@ def table(judges: Sequence[Judge], known: Mapping[str, Ledger]) -> list[str]:
 
 
 def prospect(standing: Standing) -> str:
-    """What there is to hope for an open claim."""
+    """The prospects of an open claim."""
     if standing.reason:
         return standing.reason
     if standing.futile:

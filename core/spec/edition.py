@@ -1,0 +1,44 @@
+"""An edition of the evidence: under what a study's runs are trained and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from core.spec.run import RunConfig
+from core.spec.scale import Scale, Sources
+from core.spec.study import Study
+from core.spec.table import Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """A profile at a scale, on these texts, tests and encoders, under seeds 0 … seeds-1 of each cell (more, where a study needs more)."""
+
+    profile: str
+    scale: Scale
+    sources: Sources
+    seeds: int
+
+    def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
+        """The run of a cell under one seed."""
+        return study.config(cell, profile=self.profile, scale=self.scale, sources=self.sources, seed=seed)
+
+    def configs(self, study: Study, cell: Cell, seeds: int) -> list[RunConfig]:
+        """The runs of a cell under seeds 0 … seeds-1."""
+        return study.configs(cell, profile=self.profile, scale=self.scale, sources=self.sources, seeds=seeds)
+
+    def unavailable(self, study: Study, cell: Cell) -> str | None:
+        """Why a cell cannot be run here, in one sentence; None if it can."""
+        return study.unavailable(cell, self.scale, self.sources)
+
+    def seeds_of(self, study: Study) -> int:
+        """How many seeds each cell of a study is asked for."""
+        return max(self.seeds, study.least_seeds)
+
+    def asked(self, study: Study) -> Iterator[tuple[Cell, list[RunConfig]]]:
+        """The cells of a study, as it stands at the scale, that can be run here, each with its runs in the order of their seeds."""
+        study = study.at(self.scale)
+        for cell in study.cells:
+            if self.unavailable(study, cell) is None:
+                yield cell, self.configs(study, cell, self.seeds_of(study))

@@ -1,0 +1,78 @@
+"""Studies that a scale cannot carry by their configuration alone say so before they have a run, and nothing else does."""
+
+import csv
+from dataclasses import replace
+
+from fake_store import FakeStore, edition, filled
+
+from core.report.cells import gather
+from core.report.comparability import by_configuration
+from core.report.page import Section, gathered_page
+from core.report.render import render, render_index
+from core.spec.scale import DEMO, MINI
+from studies import find
+
+TABLE3, TABLE4, TABLE9 = find("mocose-table3"), find("mocose-table4"), find("mocose-table9")  # of which the demo cannot carry the first
+STUDIES = (TABLE3, TABLE4, TABLE9)
+BEGUN = {("demo", "paper"): [Section(result=gather(TABLE4, edition(), filled(TABLE4)), picture=None)]}
+
+
+def counts(page, name="demo · paper"):
+    return next(one.counts for one in page.editions if one.name == name)
+
+
+def test_the_configuration_alone_rules_a_study_out():
+    reason = by_configuration(TABLE3, edition()).not_comparable
+    assert reason == "at half of the run 44.8 % of the momentum branch are still initial weights (0.99; at most 5 %)"
+    assert f"{100 * 0.99 ** (DEMO.steps // 2):.1f}" == "44.8"  # the share by hand: 80 updates
+    assert by_configuration(TABLE9, edition()).not_comparable == ""
+    longer = replace(DEMO, steps=1280)
+    assert by_configuration(TABLE3, edition(scale=longer)).not_comparable == ""  # 0.99 ** 640 = 0.0016
+
+
+def test_claims_are_counted_as_not_comparable_only_where_the_configuration_says_so():
+    page = gathered_page(STUDIES, BEGUN, [edition(), edition(scale=MINI)])
+    found = counts(page)
+    assert found["not comparable"] == len(TABLE3.claims) and found["not run"] == len(TABLE9.claims)
+    assert sum(found.values()) == sum(len(study.claims) for study in STUDIES)
+    assert counts(page, "mini · paper") == {"not run": sum(found.values())}  # long enough for all three
+    assert counts(page, "paper · paper") == {"not run": sum(found.values())}  # of which no edition is given
+    blind = counts(gathered_page(STUDIES, BEGUN))
+    assert blind["not run"] == len(TABLE3.claims) + len(TABLE9.claims) and "not comparable" not in blind
+
+
+def test_the_reason_stands_in_every_file_of_the_page(tmp_path):
+    render_index(STUDIES, BEGUN, [edition()], FakeStoreOnDisk(tmp_path), tmp_path, tmp_path / "figures")
+    reason = by_configuration(TABLE3, edition()).not_comparable
+    for name in ("claims.csv", "demo/paper/claims.csv"):
+        rows = {
+            row["claim"]: row for row in csv.DictReader((tmp_path / name).open()) if (row["scale"], row["profile"]) == ("demo", "paper")
+        }
+        assert {(rows[one.key]["verdict"], rows[one.key]["reason"]) for one in TABLE3.claims} == {("not comparable", reason)}
+        assert {(rows[one.key]["verdict"], rows[one.key]["reason"]) for one in TABLE9.claims} == {("not run", "")}
+    (edition_row,) = [row for row in csv.DictReader((tmp_path / "editions.csv").open()) if row["scale"] == "demo"]
+    assert (edition_row["not_comparable"], edition_row["not_run"]) == (str(len(TABLE3.claims)), str(len(TABLE9.claims)))
+    compared = {row["study"]: row["comparable"] for row in csv.DictReader((tmp_path / "demo/paper/comparability.csv").open())}
+    assert compared == {"mocose-table4": compared["mocose-table4"], "mocose-table3": "no", "mocose-table9": "yes"}
+    ruled_out = next(row for row in csv.DictReader((tmp_path / "not_tested.csv").open()) if row["study"] == "mocose-table3")
+    assert (ruled_out["what"], ruled_out["why"]) == ("not comparable", reason)
+    readme = (tmp_path / "README.md").read_text()
+    assert f"Not comparable (demo · paper): {reason}." in readme
+    (line,) = [line for line in readme.splitlines() if line.startswith(f"| [{TABLE3.claims[0].key}]")]
+    assert "∅ not comparable" in line
+    page = (tmp_path / "index.html").read_text()
+    assert f"<p>{reason}.</p>" in page and f'title="not comparable: {reason}"' in page
+
+
+class FakeStoreOnDisk(FakeStore):
+    """A store in memory that says where its files would lie."""
+
+    def __init__(self, root):
+        super().__init__()
+        self.root, self.published = root, None
+
+
+def test_a_study_without_a_run_says_in_the_terminal_that_its_scale_cannot_carry_it(tmp_path):
+    lines = render([TABLE3, TABLE9], edition(), FakeStore(), tmp_path / "results", tmp_path / "figures").lines
+    assert "nothing to draw yet; not comparable at this scale: at half of the run 44.8 %" in lines[0]
+    assert lines[1].endswith("nothing to draw yet") and not list(tmp_path.iterdir())
