@@ -70,12 +70,31 @@ def test_a_damaged_run_is_passed_over(home):
     assert path.stem not in set(load().runs()["run"])
 
 
+def test_damaged_pairs_and_pairs_of_another_attempt_are_passed_over_and_the_others_read(home):
+    first, second, *others = sorted((home / "results/pairs").glob("*.parquet"))
+    first.write_bytes(first.read_bytes()[:-20])
+    second.write_bytes(others[0].read_bytes())
+    assert set(load().pairs()["run"]) == {path.stem for path in others}
+
+
+def test_a_run_that_goes_while_runs_are_read_is_passed_over(home, monkeypatch):
+    results = load(published=False)
+    (path, *others) = sorted((home / "results/runs").glob("*.parquet"))
+    listed = results.store.runs()
+    monkeypatch.setattr(Store, "runs", lambda self: listed)
+    path.unlink()
+    assert set(results.runs()["run"]) == {path.stem for path in others}
+
+
 @pytest.mark.parametrize(
     "call, sentence",
     [
         (lambda: load("/nowhere"), "is no results folder"), (lambda: load().table("tabel6b"), "did you mean"),
         (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
         (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
+        (lambda: load().table("table6b", seeds=0), "0 is no number of seeds"), (lambda: load().claims("table6b", seeds=-1), "-1 is no number"),
+        (lambda: load().table("table6b", seeds="3"), "'3' is no number of seeds"), (lambda: load(""), "is no results folder"),
+        (lambda: load("~nobody-of-that-name/x"), "is no results folder"), (lambda: load("a\0b"), "is no results folder"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_one_sentence(call, sentence, home):
