@@ -29,6 +29,7 @@ from core.store.stored import CorruptRun, MissingRun, OtherVersion, StoredRun
 
 if TYPE_CHECKING:
     from core.report.cells import StudyResult
+    from core.spec.study import Study
 
 HOME = Path(__file__).resolve().parents[1]
 
@@ -102,11 +103,17 @@ class Results:
         found = finding.demo_sources() if scale == "demo" else finding.recorded_sources(at, self.store)
         if found is None:
             raise UserError(f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read.")
-        chosen = importlib.import_module("studies").find(study)
-        cells, judging = importlib.import_module("core.report.cells"), importlib.import_module("core.report.comparability")
-        return judging.judged(
-            cells.gather(chosen, profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds, store=self.store)
-        )
+        find, judging = importlib.import_module("studies").find, importlib.import_module("core.report.comparability")
+        cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
+
+        def gathered(chosen: Study, noise: float | None) -> StudyResult:
+            return cells.gather(
+                chosen, profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds, store=self.store, noise=noise
+            )
+
+        chosen = find(study)
+        noise = signs.noise_sd(gathered(find(signs.NOISE), None))  # it steadies the chances, as in claims.csv
+        return judging.judged(gathered(chosen, noise))
 
     def _each(self) -> Iterator[StoredRun]:
         """Every run that can be believed; damaged ones, those of another version of the code, and those that went meanwhile, are passed over."""

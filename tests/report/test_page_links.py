@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from desk import Desk
 from fake_jobs import made_result
+from known_jobs import ONE
 from markdown_it import MarkdownIt
 from pages import SVG, TABLE, Reader, result
-from storm import planned
 
-import studies
 from core.data.sources import demo_sources
 from core.report.page import Section, gathered_page, page_files
+from core.report.render import gathered, render, render_index
 from core.runner.plan import plan
-from core.spec.result import Result
-from core.spec.scale import DEMO
+from core.spec.result import Row
+from core.spec.scale import SCALES, Sources
 from core.store.store import Store
 
 NAMED = "a b#c?d%41&'\"(e)[f]"
-STUDY = "esimcse-table11"
 
 
 def links(folder: Path) -> set[str]:
@@ -39,44 +39,52 @@ def target(folder: Path, link: str) -> Path:
     return Path(f"{folder}/{unquote(parts.path)}")
 
 
-def stored(desk: Desk, store: Store) -> None:
+def stored(desk: Desk, store: Store) -> dict[str, Sources]:
     """A table of scale mini and one of scale demo, whose provenance is full of paths."""
-    found = demo_sources()
-    demo = plan([studies.find(STUDY)], profile="paper", scale=DEMO, sources=found.sources, seeds=1, store=store)
-    for run, sources in [*((run, found) for run in demo.runs), *((run, desk.found()) for run in planned(desk, 1, STUDY))]:
-        made = made_result(run.config)
-        paths = {"host": "../../../etc", "encoder": "javascript:alert(1)", "corpus": '../../text" href="/etc/passwd', "device": "[x](/etc)"}
-        store.save(run.config, Result(status="ok", rows=made.rows, pairs=made.pairs, provenance={**sources.provenance(), **paths}))
+    known = {"demo": demo_sources(), "mini": desk.found()}
+    paths = {"host": "../../../etc", "encoder": "javascript:alert(1)", "corpus": '../../text" href="/etc/passwd', "device": "[x](/etc)"}
+    for name, found in known.items():
+        for run in plan([ONE], profile="paper", scale=SCALES[name], sources=found.sources, seeds=1, store=store).runs:
+            made, score = made_result(run.config), f"spearman_{run.config.sts.aggregate}"
+            curve = tuple(Row("curve", "dev", score, step, 40.0 + step) for step in (0, 2))
+            store.save(run.config, replace(made, rows=(*made.rows, *curve), provenance={**found.provenance(), **paths}))
+    return {name: found.sources for name, found in known.items()}
 
 
-@pytest.mark.parametrize("where", ["home", "elsewhere"])
-def test_every_link_of_a_drawn_page_leads_to_a_file_within_results_and_figures(desk, where):
+def drawn(store: Store, known: dict[str, Sources], figures: Path) -> None:
     """Scale mini is drawn, scale demo only stands on the page."""
-    results = desk.results if where == "home" else desk.folder / NAMED
-    figures = desk.folder / "home" / "figures" if where == "home" else results / "figures"
-    stored(desk, Store(results, None))
-    options = () if where == "home" else ("--results-dir", str(results))
-    done = desk.do("--all", "--seeds", "1", "--regenerate-figures", *options, REAL_REPORT="1")
-    assert done.returncode == 0, done.stdout + done.stderr
+    mini = render([ONE], "paper", SCALES["mini"], known["mini"], 1, store, store.root, figures).sections
+    demo = gathered([ONE], "paper", SCALES["demo"], known["demo"], 1, store)
+    render_index((ONE,), {("demo", "paper"): demo, ("mini", "paper"): mini}, store, store.root, figures)
+
+
+@pytest.mark.parametrize("where", ["results", NAMED])
+def test_every_link_of_a_drawn_page_leads_to_a_file_within_results_and_figures(desk, where):
+    results, figures = desk.folder / where, desk.folder / "figures" if where == "results" else desk.folder / where / "figures"
+    store = Store(results, None)
+    drawn(store, stored(desk, store), figures)
     found = links(results)
-    assert {f"{scale}/paper/{STUDY}.csv" for scale in ("demo", "mini")} <= found and any(link.endswith(".png") for link in found)
+    assert {f"{scale}/paper/{ONE.name}.csv" for scale in ("demo", "mini")} <= found
+    assert any(link.endswith(".png") for link in found) and any(link.startswith("runs/") for link in found)
     for link in found:
         path = target(results, link).resolve()
         assert path.is_file() and path.stat().st_size, link
         assert path.is_relative_to(results.resolve()) or path.is_relative_to(figures.resolve()), link
 
 
-def test_a_published_run_outside_of_the_results_is_named_without_a_link(desk):
-    """Whoever is given the folder has no use for a path of the machine that it was drawn on."""
-    mine, theirs = Store(desk.folder / "mine", desk.results / "published"), Store(desk.folder / "theirs", desk.results / "published")
-    stored(desk, theirs)
-    theirs.publish([run for run in theirs.runs() if theirs.load(run).config.scale == "demo"], desk.results / "published")
-    done = desk.do("--all", "--seeds", "1", "--regenerate-figures", "--results-dir", str(mine.root), scale="demo", REAL_REPORT="1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert all(target(mine.root, link).resolve().is_relative_to(mine.root.resolve()) for link in links(mine.root))
-    page = (mine.root / "index.html").read_text()
-    run = next(run for run in theirs.runs() if theirs.load(run).config.scale == "demo")
-    assert str(desk.folder) not in page and "runs.parquet" not in page and (f"<code>{run[:8]}</code>" in page or f"{run[:8]}" not in page)
+def test_a_published_run_has_a_link_in_its_own_folder_and_none_from_outside(desk):
+    """Whoever is given a results folder has no use for a path of the machine that it was drawn on."""
+    published, theirs = desk.folder / "home" / "results" / "published", Store(desk.folder / "theirs", None)
+    known = stored(desk, theirs)
+    theirs.publish(theirs.runs(), published)
+    for root, linked in (
+        (published.parent, {f"published/{scale}/runs.parquet" for scale in ("demo", "mini")}),
+        (desk.folder / "mine", set()),
+    ):
+        drawn(Store(root, published), known, desk.folder / "figures")
+        assert {link for link in links(root) if link.endswith("runs.parquet")} == linked
+        page = (root / "index.html").read_text()
+        assert str(desk.folder) not in page and all(run[:8] in page for run in theirs.runs())
 
 
 def test_folders_whose_names_are_syntax_are_quoted(tmp_path):

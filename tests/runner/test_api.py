@@ -64,6 +64,24 @@ def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
     assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
 
 
+def test_claims_are_those_of_claims_csv_chances_too(home):
+    """The page and its files know what seeds alone do from the study of one configuration."""
+    from core.report.claims import claim_frame
+    from core.report.frames import csv_text
+    from core.report.render import gathered
+
+    noise, sources, store = studies.find("noise"), demo_sources(), Store(home / "results", home / "results" / "published")
+    for seed in range(noise.least_seeds):
+        for cell in noise.cells:
+            config = noise.config(cell, profile="paper", scale=DEMO, sources=sources.sources, seed=seed)
+            store.save(config, made_result(config))
+    found = gathered([studies.find("table6b"), noise], "paper", DEMO, sources.sources, 2, store)
+    expected = claim_frame([one.result for one in found if one.result.study.name.endswith("table6b")])
+    mine, alone = load().claims("table6b", seeds=2), claim_frame([replace(found[0].result, noise=None, verdicts=None)])
+    assert csv_text(mine) == csv_text(expected)
+    assert not alone["chance"].equals(mine["chance"]), "the study of noise changes nothing here, so this test shows nothing"
+
+
 def test_a_damaged_run_is_passed_over(home):
     (path, *_) = sorted((home / "results/runs").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:-20])
