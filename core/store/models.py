@@ -24,6 +24,17 @@ def kept(results: Path, run: str) -> bool:
     return all((model_folder(results, run) / name).is_file() for name in (MARK, WEIGHTS))
 
 
+def prepare(results: Path) -> None:
+    """Make the folder of kept models, before hours are spent on them. Raises UserError if it cannot be written."""
+    place = Path(results) / "models"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(files.trouble(place, error)) from error
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(f"{place} may not be written; make it writable, or leave --keep-models out.")
+
+
 @contextlib.contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """An empty folder beside `folder` to write to; on leaving it is synced and takes the place of `folder`. What killed writers left is

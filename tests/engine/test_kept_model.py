@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import tiny_checkpoint
 import torch
+from fake_jobs import made_result
 from markdown_it import MarkdownIt
 from small_runs import planned, run, small, thinned
 from transformers import AutoModel, AutoTokenizer
@@ -183,6 +184,14 @@ def test_the_next_at_a_run_sweeps_a_half_kept_model_though_it_keeps_none(desk):
     assert len(list(target.parent.iterdir())) == 2
     os.close(desk.store.claim(run_))
     assert not list(target.parent.iterdir()) and (desk.folder / "encoder").is_dir()
+
+
+def test_a_damaged_run_lacks_its_model_and_stops_no_command(desk):
+    run_ = planned(1)
+    desk.store.save(run_.config, made_result(run_.config))
+    path = desk.results / "runs" / f"{run_.run_id}.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    assert keeping.lacking(desk.store, run_) and path.exists()
 
 
 def test_a_model_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):

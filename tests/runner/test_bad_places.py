@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 from refusals import check, here, refusing_desk
@@ -32,6 +33,19 @@ def test_results_folders(desk, capsys, case):
     place.parent.mkdir()
     change(place)
     check(desk, capsys, ["table3", *here(desk, results_dir=str(place))], sentence)
+
+
+@pytest.mark.parametrize("what", ["a file", "a FIFO", "a folder that may not be written"])
+def test_a_place_for_models_that_cannot_be_written_is_said_before_training(desk, capsys, monkeypatch, what):
+    place = desk.results / "models"
+    desk.results.mkdir()
+    {"a file": place.touch, "a FIFO": lambda: os.mkfifo(place), "a folder that may not be written": place.mkdir}[what]()
+    if place.is_dir():
+        true = os.access
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != place and true(path, mode))  # root may write anywhere
+    assert run_study.main(["table3", "--seeds", "1", "--keep-models", *here(desk)]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(r".*/results/models (could|may) not be written.*\.\n", said) and not list(desk.store.root.glob("runs/*"))
 
 
 def test_a_results_folder_of_somebody_else(desk, capfd, monkeypatch):
