@@ -109,9 +109,12 @@ def processes(desk: Desk) -> tuple[list[int], list[int]]:
 
 
 def kill_storm(
-    folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9, command: Command = FAST
+    folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9, command: Command = FAST, pace: float = 0.1
 ) -> Figures:
-    """Tables under fire until so many processes were killed; every table is brought to its end, which must be `expected`."""
+    """Tables under fire until so many processes were killed; every table is brought to its end, which must be `expected`.
+
+    `pace` is what a run takes in quiet, in seconds: there are some five shots in that time, so that some runs come through.
+    """
     rng, figures, end, seeds = random.Random(seed), Figures(), time.monotonic() + seconds, len(expected) // (10 if command.real else 40)
     while sum(figures.kills.values()) < kills and time.monotonic() < end:
         desk = Desk(folder / f"storm{figures.tables}")
@@ -122,7 +125,7 @@ def kill_storm(
             figures.commands += 1
             early = rng.random() < EARLY
             while left > 0 and driver.poll() is None:
-                time.sleep(rng.choice((0.0, 0.02, 0.05, 0.1)) * rng.random())
+                time.sleep(pace * rng.choice((0.0, 0.2, 0.5, 1.0)) * rng.random())
                 left -= shoot(desk, driver, rng, figures.kills, early)
             out, err = driver.communicate(timeout=120)
             assert "Traceback" not in err, err
@@ -239,7 +242,9 @@ def main() -> None:
             case "kill":
                 command = REAL if given.real else FAST
                 expected = undisturbed(Path(place) / "quiet", 3, command)
-                kill_storm(Path(place), expected, given.kills, given.seed, given.seconds, command)
+                pace = (time.monotonic() - began) / (len(expected) / 2)
+                print(f"Undisturbed a run takes {pace:.1f} s.", flush=True)
+                kill_storm(Path(place), expected, given.kills, given.seed, given.seconds, command, pace)
             case "drivers":
                 print(
                     f"{given.count} commands on one folder, 60 runs, none trained twice: {driver_storm(Path(place), undisturbed(Path(place) / 'quiet', 3), given.count)}"
