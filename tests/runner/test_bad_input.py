@@ -77,9 +77,9 @@ SETTINGS = {
     "queue.slice=[]": "queue.slice is empty",
     "queue.slice=[1,2]": "queue.slice is",
     "queue.slice=" + "[" * 100_000: "is not a list like",
-    "queue=none": "needs the section queue, which is none",
+    "queue=none": "queue is a section of fields; set one of them, such as queue.size",
     "queue=5": "queue is a section of fields; set one of them, such as queue.size",
-    "dup.rate=0.3": "have no section dup",
+    "dup.rate=0.3": "dup.rate cannot be set: method mocose has no section dup",
     "eval.head=on": "takes no eval.head",
     "select.metric=sts_test_avg": "select.score goes with",
     "fgsm.epsilon=0": "set both or neither",
@@ -108,7 +108,7 @@ def test_a_setting_that_fits_some_rows_only(desk, capsys, study):
         desk,
         capsys,
         [study, *here(desk), "--set", "queue.size=256"],
-        "simcse runs have no section queue, and a setting has to fit every run",
+        "queue.size cannot be set: method simcse has no section queue",
     )
 
 
