@@ -9,7 +9,9 @@ Nothing is trained, drawn or written, and torch is not loaded.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES
 from core.spec.vary import paths, read
 from core.store.store import Store
-from core.store.stored import CorruptRun, OtherVersion, StoredRun
+from core.store.stored import CorruptRun, MissingRun, OtherVersion, StoredRun
 
 if TYPE_CHECKING:
     from core.report.cells import StudyResult
@@ -37,9 +39,9 @@ def load(results_dir: str | Path | None = None, published: bool = True) -> Resul
 
     Raises UserError if the folder is not there.
     """
-    folder = HOME / "results" if results_dir is None else Path(results_dir).expanduser()
-    if not folder.is_dir():
-        raise UserError(f"{folder} is no results folder; give the one that --results-dir named.")
+    folder = HOME / "results" if results_dir is None else Path(os.path.expanduser(results_dir))
+    if results_dir == "" or not folder.is_dir():
+        raise UserError(f"{str(results_dir or folder)!r} is no results folder; give the one that --results-dir named.")
     return Results(Store(folder, HOME / "results" / "published" if published else None))
 
 
@@ -73,7 +75,7 @@ class Results:
 
     def pairs(self) -> pd.DataFrame:
         """One row a test pair of one's own runs: run, task, subset, gold, cosine, words_a, words_b. Published runs keep none."""
-        found = ((run, self.store.load_pairs(run.run_id)) for run in self._each() if run.source == "own")
+        found = ((run, self._pairs(run)) for run in self._each() if run.source == "own")
         parts = [frame.assign(run=run.run_id) for run, frame in found if frame is not None]
         return (
             _run_first(pd.concat(parts, ignore_index=True))
@@ -95,23 +97,30 @@ class Results:
             raise UserError(
                 f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}."
             )
+        if seeds is not None and (type(seeds) is not int or seeds < 1):
+            raise UserError(f"{seeds!r} is no number of seeds; give a whole number of at least 1, or None for the scale's own.")
         at = SCALES[scale]
         found = finding.demo_sources() if scale == "demo" else finding.recorded_sources(at, self.store)
         if found is None:
             raise UserError(f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read.")
-        chosen = importlib.import_module("studies").find(study)
-        cells, judging = importlib.import_module("core.report.cells"), importlib.import_module("core.report.comparability")
-        return judging.judged(
-            cells.gather(chosen, Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds), self.store)
-        )
+        find, judging = importlib.import_module("studies").find, importlib.import_module("core.report.comparability")
+        cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
+        edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
+        noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))  # it steadies the chances, as in claims.csv
+        return judging.judged(cells.gather(find(study), edition, self.store, noise=noise))
 
     def _each(self) -> Iterator[StoredRun]:
-        """Every run that can be believed; damaged ones, and those of another version of the code, are passed over."""
+        """Every run that can be believed; damaged ones, those of another version of the code, and those that went meanwhile, are passed over."""
         for identity in self.store.runs():
-            try:
+            with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
                 yield self.store.load(identity)
-            except (CorruptRun, OtherVersion):
-                continue
+
+    def _pairs(self, run: StoredRun) -> pd.DataFrame | None:
+        """A run's pairs; None where there are none that can be believed."""
+        try:
+            return self.store.load_pairs(run.run_id)
+        except (CorruptRun, MissingRun):
+            return None
 
 
 def _score(run: StoredRun) -> float | None:

@@ -79,19 +79,24 @@ def sick_pairs(root: Path, split: str) -> list[Pair]:
     return pairs
 
 
-def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]:
-    """Numbered lines of a text file, counted from 1, without their ends. Only a newline ends a line, whatever Unicode says."""
+def numbered_lines(
+    path: Path, encoding: str = "utf-8", option: str = "--data-dir", mend: str = f"{AGAIN}, unconverted"
+) -> list[tuple[int, str]]:
+    """Numbered lines of a text file, counted from 1, without their ends. Only a newline ends a line, whatever Unicode says.
+
+    Raises UserError for what cannot be read; `option` named the file, and `mend` says what to do about another encoding.
+    """
     try:
         content = files.content(path, MOST_BYTES)
     except FileNotFoundError as error:
-        raise UserError(f"{path} is missing; {AGAIN} or correct --data-dir.") from error
+        raise UserError(f"{path} is missing; {AGAIN} or correct {option}.") from error
     except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); correct --data-dir.") from error
+        raise UserError(f"{path} cannot be read ({error.strerror}); correct {option}.") from error
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {number} is not {encoding.upper()}; {AGAIN}, unconverted.") from error
+        raise UserError(f"{path}, line {number} is not {encoding.upper()}; {mend}.") from error
     lines = text.replace("\ufeff", "").split("\n")  # a byte-order mark is no part of a sentence
     if not lines[-1]:
         lines.pop()

@@ -23,6 +23,7 @@ DEV = "dev"  # the name that makes a file the development set
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,39}")
 _TAKEN = {"avg", "train", "data", "avg_transfer", "stsb", "sts-b dev"}  # tasks of a run's rows
 LONGEST = 10_000  # characters of a sentence
+LARGEST = float(np.finfo(np.float32).max)  # pairs are stored in single precision
 
 Named = tuple[str, Path]  # a set's name (`dev` for the development set) and its file
 
@@ -47,7 +48,9 @@ def read_pairs(path: Path) -> list[Pair]:
     Raises UserError, naming file and line, for anything else.
     """
     pairs = []
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, option="--pairs", mend="save it in that encoding"):
+        if "\0" in line:
+            raise _malformed(path, number, "text, but found a NUL")
         fields = line.removeprefix("\ufeff").split("\t")
         if not line.strip():
             continue
@@ -61,9 +64,16 @@ def read_pairs(path: Path) -> list[Pair]:
             raise _malformed(path, number, f"a score, but found {fields[2].strip()[:40]!r}")
         if not a or not b or max(len(a), len(b)) > LONGEST:
             raise _malformed(path, number, f"two sentences of 1 to {LONGEST} characters")
+        if abs(score) > LARGEST:
+            raise _malformed(path, number, f"a score of at most {LARGEST:.2g}, but found {fields[2].strip()[:40]!r}")
         pairs.append((a, b, score))
-    if len({score for _, _, score in pairs}) < 2:
+    scores = {score for _, _, score in pairs}
+    if len(scores) < 2:
         raise UserError(f"{path} has {len(pairs)} pairs and no two different scores, so nothing can be ranked; give more pairs.")
+    if len({float(np.float32(score)) for score in scores}) < len(scores):
+        raise UserError(
+            f"{path} has scores that differ in their eighth digit alone, and stored pairs keep seven; write their ranks in their place."
+        )
     return pairs
 
 

@@ -43,9 +43,12 @@ def read_lines(text: str) -> list[str]:
 def read_csv_quoted(text: str) -> list[str]:
     """As a tab-separated table with quoting, as the released preparation read it: a line that opens with a double quote
     swallows what follows up to the closing one, and blank lines are skipped (D36)."""
-    csv.field_size_limit(len(text) + 1)  # an unclosed quote may swallow the rest of the file
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t")
-    return [" ".join(row[0].split()) for row in rows if row and row[0].strip()]
+    before = csv.field_size_limit(len(text) + 1)  # an unclosed quote may swallow the rest of the file
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t")
+        return [" ".join(row[0].split()) for row in rows if row and row[0].strip()]
+    finally:
+        csv.field_size_limit(before)  # it holds for the whole process: libraries read tables, too
 
 
 def measure(content: bytes, name: str) -> tuple[str, dict[str, int]]:

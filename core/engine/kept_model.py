@@ -12,8 +12,10 @@ from core.data.sources import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.sentence_folder import Dense, SentenceLayout, write_layout
+from core.engine.tensor_file import system_errors
 from core.methods.contrastive import Contrastive
 from core.spec.identity import canonical_json, run_id
+from core.spec.printable import printable
 from core.spec.run import RunConfig
 from core.store.models import model_folder, whole_folder
 
@@ -43,7 +45,7 @@ def keep_model(config: RunConfig, model: Contrastive, source: Path, results: Pat
     layers = tuple(_dense(layer, activation) for layer, activation in model.layers_behind())
     layout = SentenceLayout("cls", layers, encoder.max_positions)
     run = run_id(config)
-    with whole_folder(model_folder(results, run)) as folder:
+    with whole_folder(model_folder(results, run)) as folder, system_errors():
         checkpoint.model.save_pretrained(folder)
         for name in ENCODER_FILES:
             if name not in ("config.json", "model.safetensors") and (source / name).is_file():
@@ -65,6 +67,11 @@ def _card(config: RunConfig, run: str, layout: SentenceLayout, step: int, encode
     )
     vector = "[CLS] of the last layer" + (f", then {len(layout.layers)} dense layers" if layout.layers else "")
     return CARD.format(
-        run=run, method=config.method, scale=config.scale, encoder=encoder_name or "its encoder", step=step, steps=config.train.steps,
+        run=run, method=config.method, scale=config.scale, encoder=_plain(encoder_name) or "its encoder", step=step, steps=config.train.steps,
         vector=vector, warning=warning,
     ).rstrip() + "\n"  # fmt: skip
+
+
+def _plain(name: str) -> str:
+    """A name in Markdown, whose letters are no markup."""
+    return "".join(c if c.isalnum() or c in " .-/" else f"&#{ord(c)};" for c in printable(name))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +39,23 @@ def write(path: Path, content: dict) -> None:
         folder = temporary.with_name(temporary_name(path.name))
         folder.mkdir()
         try:
-            save_file(tensors, folder / path.name, metadata={"document": text, "sha256": _digest(tensors, text)})
+            with system_errors():
+                save_file(tensors, folder / path.name, metadata={"document": text, "sha256": _digest(tensors, text)})
             os.chmod(folder / path.name, path.parent.stat().st_mode & 0o666)  # the library's file is for its owner alone
             os.replace(folder / path.name, temporary)
-        except SafetensorError as error:  # it wraps what the system says
-            full = "No space left" in str(error)
-            raise OSError(errno.ENOSPC if full else None, str(error)) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def system_errors() -> Iterator[None]:
+    """Surroundings in which what the system says of a write comes as OSError: the library wraps it in an error of its own."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)|code: (\d+)", str(error))
+        code = int(number[1] or number[2]) if number else errno.EIO
+        raise OSError(code, os.strerror(code)) from error
 
 
 def read(path: Path) -> dict:

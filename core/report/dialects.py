@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 from core.spec.printable import printable
@@ -40,7 +41,8 @@ def md(text: str) -> str:
 
 def tex(text: str) -> str:
     """The text in LaTeX with amssymb, in ASCII; a letter that plain LaTeX cannot set is written by its number, as U+6A21."""
-    return "".join(map(_letter, printable(text)))
+    pairs = itertools.pairwise(f" {printable(text)}")
+    return "".join("{-}" if before + c == "--" else _letter(c) for before, c in pairs)  # two hyphens in a row would be set as a dash
 
 
 def _letter(c: str) -> str:

@@ -159,6 +159,9 @@ def render_index(
     for edition in page.begun:
         frames = {"claims.csv": claim_frame(edition.results), "comparability.csv": comparability_frame(edition.results)}
         texts |= {f"{edition.scale}/{edition.profile}/{name}": csv_text(frame, digits=6) for name, frame in frames.items()}
+        for one in edition.sections:
+            if one.picture is None:  # of another edition than was drawn just now: the page links to its tables, and shows their numbers
+                _write_all(Path(results_dir) / edition.scale / edition.profile, _table_files(one.result))
     _write_all(Path(results_dir), {name: text.encode() for name, text in texts.items()})
     return [f"{Path(results_dir) / name}" for name in ("index.html", "README.md", "claims.csv")]
 
@@ -209,6 +212,8 @@ def _write(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk names no file by itself
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()  # only there if something went wrong

@@ -103,8 +103,15 @@ class Drawing:
         sections = self.gathered(studies, drawn, known)
         editions = [edition for scale in SCALES.values() for edition in self.editions(scale, _sources(scale, known), PROFILES)]
         with self.writing(*((self.tables / scale / profile) for scale, profile in sections)):
-            for line in report.render_index(studies, sections, editions, self.store, self.tables, self.figures):
-                say(line)
+            try:
+                lines = report.render_index(studies, sections, editions, self.store, self.tables, self.figures)
+            except OSError as error:
+                raise self.trouble(error) from error
+        say(*lines)
+
+    def trouble(self, error: OSError) -> UserError:
+        """The sentence for a file that could not be drawn."""
+        return UserError(files.trouble(Path(error.filename or self.tables), error))
 
     @contextlib.contextmanager
     def writing(self, *folders: Path) -> Iterator[None]:
@@ -160,15 +167,14 @@ class Drawing:
         try:
             return drawn()
         except OSError as error:
-            place = Path(error.filename2 or error.filename or self.tables)  # of a rename the second is what it would have become
             if error.errno not in files.FORBIDDEN or self.tables != self.results:
-                raise UserError(files.trouble(place, error)) from error
+                raise self.trouble(error) from error
             self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            say(f"{place} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            say(f"{error.filename} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
             try:
                 return drawn()
             except OSError as again:
-                raise UserError(files.trouble(self.tables, again)) from again
+                raise self.trouble(again) from again
 
 
 def _table(section: Any) -> list[str]:

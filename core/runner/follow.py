@@ -9,7 +9,8 @@ from pathlib import Path
 
 BARS = "▁▂▃▄▅▆▇█"
 EVERY = 0.5  # seconds between two looks at a run's file
-MOST = 1 << 20  # bytes read at a look
+MOST_BYTES = 1 << 20  # read at a look
+MOST = 1e30  # that a number of a check may be; others were not written by a run
 
 
 class Follower:
@@ -36,10 +37,13 @@ class Follower:
         if self._old[run] is not None and self._written(run) == self._old[run]:
             return []  # the new attempt has not begun its file
         self._old[run] = None
+        path = self._logs / f"{run}.jsonl"
         try:
-            with open(self._logs / f"{run}.jsonl", "rb") as file:
+            if not path.is_file():  # opening a FIFO would keep us waiting
+                return []
+            with open(path, "rb") as file:
                 file.seek(self._read[run])
-                new = file.read(MOST)
+                new = file.read(MOST_BYTES)
         except OSError:
             return []
         whole = new[: new.rfind(b"\n") + 1]
@@ -56,11 +60,14 @@ class Follower:
         try:
             said = json.loads(text)
             step, of, dev, loss, seconds = (said[name] for name in ("step", "of", "dev", "loss", "seconds"))
+            numbers = [value for value in (step, of, dev, loss, seconds) if value is not None]
+            if not all(type(value) in (int, float) and abs(value) < MOST for value in numbers):
+                return ""
             curve = self._curves[run]
             curve.append(float("nan") if dev is None else float(dev))
             score = "no score" if dev is None else f"dev {dev:.2f}"
             return f"step {step}/{of}, {score}{'' if loss is None else f', loss {loss:.3f}'}, {seconds:.0f} s  {picture(curve)}"
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return ""
 
 

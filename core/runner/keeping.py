@@ -7,13 +7,19 @@ from dataclasses import replace
 from core.runner.plan import Plan, PlannedRun, cost
 from core.store.models import kept
 from core.store.store import Store
+from core.store.stored import CorruptRun, MissingRun
 
 
 def lacking(store: Store, run: PlannedRun) -> bool:
     """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
     if not run.config.keepable or kept(store.root, run.run_id):
         return False
-    return not store.has(run.run_id, use_published=True) or store.load(run.run_id).status != "diverged"
+    if not store.has(run.run_id, use_published=True):
+        return True
+    try:
+        return store.load(run.run_id).status != "diverged"
+    except (CorruptRun, MissingRun):
+        return True  # it is trained again, and leaves its model then
 
 
 def with_models(plan: Plan, store: Store) -> Plan:

@@ -23,6 +23,7 @@ from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
+from core.store import models
 from core.store.console import say
 from core.store.store import Store
 
@@ -52,6 +53,7 @@ class Training:
         self.check(plan, found)
         self.store.prepare()
         if self.options.keep_models:
+            models.prepare(self.results)
             weights = (found.places.encoder or finding.DEMO_ENCODER) / "model.safetensors"
             print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()

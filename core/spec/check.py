@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 CHECKPOINTS = (
     "selected", "last", "curve", "data", "time", "untrained", "untrained_first_last", "untrained_first_last_0", "whitening", "bag_of_words",
 )  # fmt: skip
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")  # of a study: it becomes the name of files and of a place on the page
+TAKEN = (
+    "claims",
+    "claims-head",
+    "comparability",
+    "cost",
+    "environment",
+    "matrix",
+    "not-tested",
+    "search",
+    "seeds",
+    "shown",
+    "studies",
+)  # files of an edition, and places of the page
 TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of every scale
 # What a metric's `quantity` may be: a row of a run (core.spec.result lists them), or what core.report.quantities derives from several.
 QUANTITIES = re.compile(
@@ -84,6 +98,11 @@ def _check_claims(study: Study) -> None:
 def check_names(study: Study, sets: frozenset[str]) -> None:
     """Whether everything that a study names is known: methods, the figure's kind, tasks, checkpoints and quantities. `sets` are the
     test sets and transfer tasks of all scales. Raises StudyError."""
+    if not NAME.fullmatch(study.name) or study.name in TAKEN or study.name.endswith("_runs"):
+        raise StudyError(
+            f"A study cannot be called {study.name[:80]!r}, since files and links are named after it; give it a name of letters, digits "
+            "and hyphens that no file of an edition has.", study.name, "name",
+        )  # fmt: skip
     known = methods.names()
     for method in dict.fromkeys((study.method, *(cell.method for cell in study.cells if cell.method is not None))):
         if method not in known:

@@ -83,7 +83,7 @@ def sweep(folder: Path, name: str) -> None:
         for entry in os.scandir(folder):
             if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
                 with contextlib.suppress(OSError):
-                    shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+                    shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
 
 def sweep_all(folders: Iterable[Path]) -> None:

@@ -12,13 +12,17 @@ import fcntl
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from core.spec.errors import UserError
+from core.store import console
 
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
+POLL = 0.05  # seconds between two tries for a lock that is waited for
+PATIENCE = 10.0  # seconds of waiting after which that is said
 WORDS = 300  # characters that a holder may say of itself
 
 
@@ -58,6 +62,24 @@ def held(path: Path) -> bool:
         return False
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def waiting(path: Path, what: str) -> Iterator[None]:
+    """Surroundings in which the lock at `path` is held, after a wait where somebody else holds it; a long wait is said to be for `what`.
+
+    Raises UserError if it cannot be made.
+    """
+    began, told = time.monotonic(), False
+    while (descriptor := hold(path)) is None:
+        if not told and time.monotonic() - began > PATIENCE:
+            told = True
+            console.say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
+        time.sleep(POLL)
+    try:
+        yield
+    finally:
+        release(descriptor)
 
 
 def share(path: Path, alone: Callable[[], None]) -> int:

@@ -133,6 +133,8 @@ def _entries(listed: list, groups: list[int]) -> dict[str, _Entry]:
     found: dict[str, _Entry] = {}
     start = 0
     for number, (footer, sealed, rows) in enumerate(listed):
+        if type(rows) is not int or rows < 0 or not all(isinstance(text, str) for text in (sealed, *footer, *footer.values())):
+            raise ValueError("its list of runs is not as it is written")
         start = 0 if number % GROUP == 0 else start
         found[footer["run_id"]] = _Entry(footer, sealed, number // GROUP, start, rows)
         start += rows

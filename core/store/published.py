@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from core.spec.scale import SCALES
@@ -15,7 +13,6 @@ from core.store.parquet import Damaged
 from core.store.stored import CorruptRun
 
 MEND = "get the file anew, with git checkout"
-POLL = 0.05  # seconds between two tries for the lock
 
 
 class Published:
@@ -55,7 +52,7 @@ class Published:
     def publish(self, new: Mapping[str, Mapping[str, Run]]) -> None:
         """Pack these runs by scale with those that are there, each file whole or not at all; of a run that is there the new one
         stays. Raises CorruptRun where what is there cannot be read, UserError where it cannot be written."""
-        with self._held():
+        with locks.waiting(self._home.parent / ".locks" / "published.lock", f"publishing in {self._home}"):
             for scale, runs in new.items():
                 path = self.path(scale)
                 files.sweep(path.parent, path.name)
@@ -72,16 +69,6 @@ class Published:
         if self.folder is None:
             raise ValueError("this store has no folder of published runs")
         return self.folder
-
-    @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
-        """Within it no other command publishes here."""
-        while (descriptor := locks.hold(self._home.parent / ".locks" / "published.lock")) is None:
-            time.sleep(POLL)
-        try:
-            yield
-        finally:
-            locks.release(descriptor)
 
     def _packs(self) -> dict[str, Pack]:
         """The packs that are there, by scale, opened once; one that is damaged is named, and its runs count as missing."""

@@ -3,9 +3,10 @@
 <root>/runs/<id>.parquet      numbers, long form; configuration, status and provenance in the footer; its presence is "done"
 <root>/pairs/<id>.parquet     gold and cosine of every test pair
 <root>/failures/<id>.json     how the last attempt failed; removed by success
-<root>/logs/<id>.log          what the last attempt printed
+<root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its development curve
 <root>/checkpoints/<id>.safetensors  a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
+<root>/models/<id>/           the run's model, with --keep-models (core.store.models)
 <root>/.locks/<id>.lock       the claim on a run
 <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
@@ -30,6 +31,7 @@ from core.spec.result import Result, Status
 from core.spec.run import RunConfig
 from core.store import files, locks, parquet, reading
 from core.store.console import say
+from core.store.models import model_folder
 from core.store.published import MEND, Published
 from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun
 
@@ -168,9 +170,9 @@ class Store:
         """A descriptor that holds the claim on a run, or None if it is held elsewhere. What killed writers left is swept."""
         descriptor = locks.hold(self._lock(run))
         if descriptor is not None:
-            for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run)):
+            for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run), model_folder(self.root, run)):
                 files.sweep(path.parent, path.name)
-            for path in (self.log(run), self._failure(run), self.checkpoint(run)):
+            for path in (self.log(run), self.curve(run), self._failure(run), self.checkpoint(run)):
                 self._clear(path)
         return descriptor
 
@@ -186,6 +188,10 @@ class Store:
     def log(self, run: str) -> Path:
         """Where an attempt's output goes."""
         return self.root / "logs" / f"{run}.log"
+
+    def curve(self, run: str) -> Path:
+        """Where an attempt's development curve goes while it trains."""
+        return self.root / "logs" / f"{run}.jsonl"
 
     def checkpoint(self, run: str) -> Path:
         """Where a training under way leaves its checkpoints; only the holder of the claim may touch it."""

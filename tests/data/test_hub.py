@@ -1,86 +1,23 @@
-"""Fetching from the hub, against a hub on this machine: once, checked, then offline; one sentence for each failure."""
+"""Fetching from the hub, against a hub on this machine: once, checked, then offline."""
 
-import dataclasses
-import hashlib
 import io
 import json
-import socket
 import subprocess
 import sys
 import tarfile
-import time
 from pathlib import Path
 
 import pytest
-import senteval_folder
-import tiny_checkpoint
 import torch
-from hub_server import COMMIT, Hub
+from fetching import PLACE, SHA, TEXT, accepted, damage, nothing_kept, text, tiny
+from hub_server import COMMIT
 from safetensors.torch import load_file
 
-from core.data import hub, pins, traffic
-from core.data.pins import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
+from core.data import hub, pins
+from core.data.pins import CORPUS_FILE, DATA
 from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.views import MODELS, OWN_ENCODER
-
-TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
-SHA = hashlib.sha256(TEXT).hexdigest()
-
-
-@pytest.fixture(scope="module")
-def contents(tmp_path_factory):
-    """What the made-up hub holds: text, sets, and an encoder as safetensors and as a pickle."""
-    folder = tmp_path_factory.mktemp("contents")
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        root = senteval_folder.build(folder / "senteval")
-        for name in ("STS", "SICK"):
-            tar.add(root / name, arcname=name)
-    files = {(DATA.name, CORPUS_FILE): TEXT, (DATA.name, EVALUATION_FILE): archive.getvalue()}
-    model = tiny_checkpoint.bert(folder / "model")
-    torch.save(load_file(model / "model.safetensors"), model / "pytorch_model.bin")
-    for file in model.iterdir():
-        files["tiny/bert", file.name] = file.read_bytes()
-    return files
-
-
-@pytest.fixture
-def served(contents, monkeypatch):
-    with Hub(dict(contents), lfs={CORPUS_FILE, EVALUATION_FILE, "model.safetensors", "pytorch_model.bin"}) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        monkeypatch.setattr(hub, "CORPUS_ROWS", (1000,))
-        yield server
-
-
-def text(tmp_path, **changes):
-    return hub.fetch(dataclasses.replace(DATA, **changes), CORPUS_FILE, tmp_path)
-
-
-PLACE = "hub/datasets--princeton-nlp--datasets-for-simcse"
-
-
-def accepted(tmp_path):
-    """The revision that was written down, and what is kept of the made-up data's repository."""
-    return (tmp_path / PLACE / "refs" / "main").read_text(), {p.name for p in (tmp_path / PLACE / "blobs").iterdir()}
-
-
-def damage(path):
-    """Other bytes in a kept file."""
-    path.resolve().write_bytes(b"damaged")
-
-
-def nothing_kept(tmp_path):
-    """Neither a file by its name nor its bytes, whole or in part."""
-    return not [
-        path for path in tmp_path.rglob("*") if path.name == CORPUS_FILE or (path.parent.name == "blobs" and path.suffix != ".lock")
-    ]
-
-
-def tiny(weights, digest=None):
-    return Repository("tiny/bert", "model", None, {
-        "config.json": None, weights: digest, "tokenizer.json": None, "tokenizer_config.json": None,
-    })  # fmt: skip
 
 
 def test_everything_once_then_offline(served, tmp_path, monkeypatch):
@@ -148,21 +85,6 @@ def test_content_that_is_not_what_the_hub_declares(served, tmp_path, name, kind)
     assert hub.fetch(repository, name, tmp_path).read_bytes() == served.files[repository.name, name]
 
 
-def test_truncated(served, tmp_path):
-    served.fault = "truncated"
-    with pytest.raises(UserError, match="arrived truncated; give the same command again.*--scale demo runs without"):
-        text(tmp_path)
-    served.fault = None
-    assert text(tmp_path).read_bytes() == TEXT
-
-
-def test_too_many_requests(served, tmp_path):
-    served.fault = "429"
-    with pytest.raises(UserError, match=r"too many requests \(429\); wait some minutes.*--scale demo runs without"):
-        text(tmp_path)
-    assert len(served.asked) == 1
-
-
 def test_another_revision_than_pinned(served, tmp_path):
     served.aliases = ("a" * 40,)
     with pytest.raises(UserError, match="is at revision cccccccccccc instead of aaaaaaaaaaaa"):
@@ -187,40 +109,6 @@ def test_other_content_than_accepted_before(served, tmp_path):
     assert text(tmp_path).read_bytes() == TEXT  # mended
 
 
-@pytest.mark.parametrize(
-    "fault, sentence",
-    [
-        ("endless", "sends more for wiki1m.* than the [0-9,]+ bytes that it may"),
-        ("drip", r"sends wiki1m.* too slowly \(below 10,000 bytes a second\)"),
-        ("circle", "does not answer like a model hub about wiki1m"),
-        ("packed", "sends wiki1m.* in an encoding that was not asked for"),
-        ("huge", "declares 9,000,000,000,000 bytes for wiki1m.*, which no such file has"),
-        ("wait", r"too many requests \(429\); wait some minutes"),
-        ("fails late", "answered wiki1m.* with status 500; try again later"),
-    ],
-)
-def test_what_a_hub_sends_is_bounded(served, tmp_path, monkeypatch, fault, sentence):
-    monkeypatch.setattr(traffic, "GRACE", 3.0 if fault == "drip" else 60.0)
-    served.fault = fault
-    began = time.monotonic()
-    with pytest.raises(UserError, match=f"{sentence}.*--scale demo runs without"):
-        text(tmp_path)
-    assert nothing_kept(tmp_path) and time.monotonic() - began < 60 and len(served.asked) < 20
-    monkeypatch.setattr(traffic, "GRACE", 60.0)
-    served.fault = None
-    served.patience.set()
-    assert text(tmp_path).read_bytes() == TEXT
-
-
-def test_offline_by_the_client_s_own_switch_is_a_sentence(served, tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(UserError, match="is not at hand and HF_HUB_OFFLINE is set"):
-        text(tmp_path)
-    assert not served.asked
-
-
 def test_two_at_once_fetch_the_same(served, tmp_path):
     script = "import sys, core.data.hub as hub, core.data.pins as pins; print(hub.fetch(pins.DATA, pins.CORPUS_FILE, sys.argv[1]))"
     both = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
@@ -228,87 +116,11 @@ def test_two_at_once_fetch_the_same(served, tmp_path):
     assert said[0] == said[1] and Path(said[0]).read_bytes() == TEXT
 
 
-def test_unreachable(tmp_path, monkeypatch):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
-    with pytest.raises(UserError, match="cannot be reached for wiki1m.*--data-dir and --encoder.*--scale demo runs without"):
-        text(tmp_path)
-
-
-@pytest.fixture
-def hurried(monkeypatch):
-    """Waits of a fraction of a second, in our own code and in the hub client's."""
-    import time
-
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(traffic, "TIMEOUT", 0.2)
-    monkeypatch.setattr(constants, "HF_HUB_DOWNLOAD_TIMEOUT", 0.2)
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
-
-
-@pytest.mark.parametrize(
-    "fault, sentence",
-    [
-        ("slow", "cannot be reached for wiki1m.*--data-dir and --encoder"),
-        ("503", "answered wiki1m.* with status 503; try again later"),
-        ("page", "does not answer like a model hub.*check HF_ENDPOINT"),
-    ],
-)
-def test_a_hub_in_trouble(served, hurried, tmp_path, fault, sentence):
-    served.fault = fault
-    with pytest.raises(UserError, match=f"{sentence}.*--scale demo runs without"):
-        text(tmp_path)
-    assert nothing_kept(tmp_path)
-    served.fault = None
-    served.patience.set()
-    assert text(tmp_path).read_bytes() == TEXT
-
-
-@pytest.mark.parametrize("fault", ["stalled", "reset"])
-def test_a_download_that_breaks_off_is_taken_up_again_and_checked(served, hurried, tmp_path, fault):
-    served.fault = fault
-    try:
-        assert text(tmp_path).read_bytes() == TEXT  # half of what is left at each attempt, until all is there
-    except UserError as error:
-        assert "give the same command again" in str(error) or "cannot be reached" in str(error)
-        assert nothing_kept(tmp_path)
-    served.fault = None
-    served.patience.set()
-    assert text(tmp_path).read_bytes() == TEXT
-
-
 @pytest.mark.parametrize("content", ["", "main", "../" * 20, "c" * 41, "[" * 100_000])
 def test_a_revision_of_another_shape(served, tmp_path, content):
     text(tmp_path)
     (tmp_path / PLACE / "refs" / "main").write_text(content)
     with pytest.raises(UserError, match="refs/main names no revision; delete the folder"):
-        text(tmp_path)
-
-
-def test_whatever_else_goes_wrong_is_a_last_sentence(tmp_path, monkeypatch, capsys):
-    def broken(*_, **__):
-        raise RuntimeError("no idea\nat all")
-
-    monkeypatch.setattr(hub, "prefetch", broken)
-    assert hub.main(["prefetch", "--scale", "mini", "--cache-dir", str(tmp_path)]) == 2
-    assert (
-        capsys.readouterr().err.splitlines()[-1]
-        == "Fetching failed (RuntimeError: no idea); use --data-dir and --encoder (--scale demo runs without)."
-    )
-
-
-def test_no_such_file(served, tmp_path):
-    del served.files[DATA.name, CORPUS_FILE]
-    with pytest.raises(UserError, match=r"has no wiki1m_for_simcse.txt .*\(status 404\)"):
-        text(tmp_path)
-
-
-def test_something_that_is_no_hub(served, tmp_path):
-    served.fault = "no commit"
-    with pytest.raises(UserError, match="does not answer like a model hub.*check HF_ENDPOINT"):
         text(tmp_path)
 
 

@@ -41,11 +41,22 @@ def test_pairs_are_read_as_they_stand(tmp_path):
         ("a\tb\t1\nc\t \t2\n", "line 2: expected two sentences of"), ("a\tb\t1\nc\td\tnan\n", "line 2: expected a score"),
         ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"), ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
         ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"), ("a\tb\t1\t2\n", "but found 4 columns"),
+        ("a\tb\t1\nc\td\t1e39\n", "line 2: expected a score of at most 3.4e+38, but found '1e39'"),
+        ("a\tb\t1700000001\nc\td\t1700000002\n", "differ in their eighth digit alone"),
+        ("a\tb\t1\nc\0\td\t2\n", "line 2: expected text, but found a NUL"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_pair_is_named(content, sentence, tmp_path):
     with pytest.raises(UserError, match=re.escape(sentence)):
         read_pairs(written(tmp_path / "a.tsv", content))
+
+
+def test_pairs_in_another_encoding_are_not_said_to_be_senteval_s(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(b"a\tb\t1\nc\td\xe9\t2\n")
+    with pytest.raises(UserError, match="a.tsv, line 2 is not UTF-8; save it in that encoding.$"):
+        read_pairs(tmp_path / "a.tsv")
+    with pytest.raises(UserError, match="cannot be read .it is a folder, not a file.; correct --pairs.$"):
+        read_pairs(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Training text and token tables: readers, digests, the cache and its damage."""
 
+import csv
 import hashlib
 import json
 import os
@@ -20,6 +21,14 @@ from core.spec.run import Data
 
 def test_lines_keep_quotes_and_drop_blanks():
     assert read_lines('one\n\n"two\n  three"  \n') == ["one", '"two', 'three"']
+
+
+def test_a_short_text_shortens_no_other_table_of_the_process():
+    """Libraries read tables as well: transformers, when it is imported, those of all installed packages."""
+    before = csv.field_size_limit()
+    assert read_csv_quoted("one\ntwo\n") == ["one", "two"] and csv.field_size_limit() == before
+    long = "x" * (before + 10)
+    assert read_csv_quoted(f'"{long}') == [long] and csv.field_size_limit() == before
 
 
 def test_csv_quoted_swallows_lines_after_an_opening_quote():

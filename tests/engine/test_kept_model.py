@@ -1,5 +1,6 @@
 """Models that runs leave: loaded by transformers and sentence-transformers they give the vectors that the run scored."""
 
+import errno
 import json
 import os
 import signal
@@ -11,11 +12,14 @@ import numpy as np
 import pytest
 import tiny_checkpoint
 import torch
+from fake_jobs import made_result
+from markdown_it import MarkdownIt
 from small_runs import planned, run, small, thinned
 from transformers import AutoModel, AutoTokenizer
 
 from core.engine.evaluation.command import main
-from core.engine.sentence_folder import read_layout
+from core.engine.kept_model import _card
+from core.engine.sentence_folder import SentenceLayout, read_layout
 from core.runner import keeping
 from core.runner.plan import Plan, PlannedRun
 from core.spec.errors import UserError
@@ -144,8 +148,14 @@ from pathlib import Path
 from core.store.models import whole_folder
 with whole_folder(Path(sys.argv[1])) as folder:
     (folder / "modules.json").write_text("half")
+    (folder / "model.safetensors").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
+
+
+def made(folder: Path, text: str) -> None:
+    for name in ("modules.json", "model.safetensors"):
+        (folder / name).write_text(text)
 
 
 def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
@@ -153,16 +163,69 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
     for before in (None, "old"):
         if before is not None:
             with whole_folder(target) as folder:
-                (folder / "modules.json").write_text(before)
+                made(folder, before)
         killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
         assert killed.returncode == -signal.SIGKILL and kept(tmp_path, target.name) == (before is not None)
     assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 2
     with whole_folder(target) as folder:
-        (folder / "modules.json").write_text("new")
+        made(folder, "new")
     assert [path.name for path in target.parent.iterdir()] == [target.name] and (target / "modules.json").read_text() == "new"
     with pytest.raises(ZeroDivisionError), whole_folder(target) as folder:
         (folder / "modules.json").write_text(str(1 / 0))
     assert (target / "modules.json").read_text() == "new" and len(list(target.parent.iterdir())) == 1
+
+
+def test_the_next_at_a_run_sweeps_a_half_kept_model_though_it_keeps_none(desk):
+    """A model is large, and the next command may be one without --keep-models."""
+    run_ = planned(1).run_id
+    target = model_folder(desk.results, run_)
+    subprocess.run([sys.executable, "-c", KILLED, str(target)], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+    (target.parent / f".{run_}.x.tmp").symlink_to(desk.folder)
+    assert len(list(target.parent.iterdir())) == 2
+    os.close(desk.store.claim(run_))
+    assert not list(target.parent.iterdir()) and (desk.folder / "encoder").is_dir()
+
+
+def test_a_damaged_run_lacks_its_model_and_stops_no_command(desk):
+    run_ = planned(1)
+    desk.store.save(run_.config, made_result(run_.config))
+    path = desk.results / "runs" / f"{run_.run_id}.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    assert keeping.lacking(desk.store, run_) and path.exists()
+
+
+def test_a_model_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):
+    target, replace = model_folder(tmp_path, "0123456789abcdef"), os.replace
+    with whole_folder(target) as folder:
+        made(folder, "old")
+
+    def full(source, place):
+        if Path(place) == target and (Path(source) / "new").exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, place)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(UserError, match="0123456789abcdef could not be written because the disk is full"), whole_folder(target) as folder:
+        (folder / "new").write_text("new")
+    assert kept(tmp_path, target.name) and [path.name for path in target.parent.iterdir()] == [target.name]
+
+
+def test_a_model_without_weights_is_not_kept(tmp_path):
+    target = model_folder(tmp_path, "0123456789abcdef")
+    with whole_folder(target) as folder:
+        made(folder, "x")
+    assert kept(tmp_path, target.name)
+    (target / "model.safetensors").unlink()
+    assert not kept(tmp_path, target.name)
+
+
+def test_the_encoder_s_name_is_no_markup_in_the_card():
+    config = small()
+    text = _card(config, run_id(config), SentenceLayout("cls"), 1, "a](javascript:x)\n# b `c`\x1b")
+    plain = _card(config, run_id(config), SentenceLayout("cls"), 1, "a")
+    assert text.count("\n") == plain.count("\n") and not set(text) & set("\x1b") and "](" not in text and "# b" not in text
+    shown = "".join(token.content for token in MarkdownIt().parse(text)[4].children)
+    assert "from a](javascript:x)\\n# b `c`\\x1b; the checkpoint" in shown
 
 
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
@@ -170,7 +233,7 @@ def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
     plan = Plan(runs=(run_,), missing=(), entries=1)
     assert keeping.with_models(plan, desk.store).missing == (run_,) and "stored without their model" in capsys.readouterr().out
     with whole_folder(model_folder(desk.results, run_.run_id)) as folder:
-        (folder / "modules.json").write_text("[]")
+        made(folder, "[]")
     assert keeping.with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""
     unfit = PlannedRun(run_id="0" * 16, config=vary(run_.config, {"eval.vector": "projection"}), cells=("x",), seed=0)
     assert (

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 from fake_store import SOURCES, filled
 from small_study import result
+from test_names import EVIL, named
 
+from core.report.dialects import tex
 from core.report.tables import Entry, grid, latex
 from studies import STUDIES
 
@@ -53,17 +55,36 @@ def test_latex_fits_the_page_and_no_row_begins_with_an_option(study):
     assert characters * 4.6 <= 2.0 * 455 and len(table.rows) * 12 <= 2.0 * 440  # points: 9 pt letters on 455 x 0.8 * 550
 
 
-@pytest.mark.skipif(LATEX is None, reason="pdflatex is not installed: the tables' structure is checked, they are not compiled")
-def test_every_table_compiles_without_overflow(tmp_path):
-    parts = "\n\\clearpage\n".join(latex(result(study, filled(study, seeds=1), seeds=1)) for study in STUDIES)
-    (tmp_path / "tables.tex").write_text(WHOLE % parts)
+def compiled(folder, body):
+    """A document around this text, compiled; what the compiler said."""
+    (folder / "tables.tex").write_text(WHOLE % body)
     done = subprocess.run(
         [LATEX, "-interaction=nonstopmode", "-halt-on-error", "tables.tex"],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
+        errors="replace",
         timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
-    assert not re.findall(r"Overfull .*|Float too large.*", done.stdout)
+    return done.stdout
+
+
+needs_latex = pytest.mark.skipif(LATEX is None, reason="pdflatex is not installed: the tables' structure is checked, they are not compiled")
+
+
+@needs_latex
+def test_every_table_compiles_without_overflow(tmp_path):
+    said = compiled(tmp_path, "\n\\clearpage\n".join(latex(result(study, filled(study, seeds=1), seeds=1)) for study in STUDIES))
+    assert not re.findall(r"Overfull .*|Float too large.*", said)
+
+
+@needs_latex
+def test_names_that_are_markup_compile_in_text_in_cells_and_in_notes(tmp_path):
+    cells = [
+        rf"\begin{{tabular}}{{ll}}\toprule {tex(name)} & x \\ \midrule {tex(name)} & y \\ \bottomrule\end{{tabular}}" for name in EVIL[:-1]
+    ]
+    tables = [latex(named(name)) for name in EVIL]
+    said = compiled(tmp_path, "\n\n".join((*map(tex, EVIL), *cells, "\\clearpage", *tables)))
+    assert "Output written on tables.pdf" in said.replace("\n", "") and "Missing" not in said and "Undefined" not in said

@@ -118,7 +118,7 @@ def test_markdown_in_a_table_keeps_its_columns(name):
 
 
 SYNTAX = re.compile(
-    r"\\[a-zA-Z]+(?:\{\})?|\\[\\{}$&%#_]|\\[`'^\"~]\{[A-Za-z]\}|\{[\[\]*`]\}|\$[<>|]\$|\$[+-]?\$|\$\^\{\\[a-zA-Z]+\}\$|\$\\[a-zA-Z]+\$|[^\\{}$&%#_^~\[\]*`\"]"
+    r"\\[a-zA-Z]+(?:\{\})?|\\[\\{}$&%#_]|\\[`'^\"~]\{[A-Za-z]\}|\{[\[\]*`-]\}|\$[<>|]\$|\$[+-]?\$|\$\^\{\\[a-zA-Z]+\}\$|\$\\[a-zA-Z]+\$|[^\\{}$&%#_^~\[\]*`\"]"
 )
 
 
@@ -148,6 +148,7 @@ def test_no_row_of_a_latex_table_begins_as_an_option():
 
 def test_latex_letters_by_hand():
     assert tex("größe") == r"gr\"{o}\ss{}e" and tex("模") == "U+6A21" and tex("[x]") == "{[}x{]}" and tex("a\nb") == r"a\textbackslash{}nb"
+    assert tex("a--b---c-d – e") == "a-{-}b-{-}{-}c-d -- e"
 
 
 @pytest.mark.parametrize("name", EVIL, ids=ids)

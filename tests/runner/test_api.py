@@ -64,10 +64,44 @@ def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
     assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
 
 
+def test_claims_are_those_of_claims_csv_chances_too(home):
+    """The page and its files know what seeds alone do from the study of one configuration."""
+    from core.report.claims import claim_frame
+    from core.report.frames import csv_text
+    from core.report.render import gathered
+
+    noise, sources, store = studies.find("noise"), demo_sources(), Store(home / "results", home / "results" / "published")
+    for seed in range(noise.least_seeds):
+        for cell in noise.cells:
+            config = noise.config(cell, profile="paper", scale=DEMO, sources=sources.sources, seed=seed)
+            store.save(config, made_result(config))
+    found = gathered([studies.find("table6b"), noise], "paper", DEMO, sources.sources, 2, store)
+    expected = claim_frame([one.result for one in found if one.result.study.name.endswith("table6b")])
+    mine, alone = load().claims("table6b", seeds=2), claim_frame([replace(found[0].result, noise=None, verdicts=None)])
+    assert csv_text(mine) == csv_text(expected)
+    assert not alone["chance"].equals(mine["chance"]), "the study of noise changes nothing here, so this test shows nothing"
+
+
 def test_a_damaged_run_is_passed_over(home):
     (path, *_) = sorted((home / "results/runs").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:-20])
     assert path.stem not in set(load().runs()["run"])
+
+
+def test_damaged_pairs_and_pairs_of_another_attempt_are_passed_over_and_the_others_read(home):
+    first, second, *others = sorted((home / "results/pairs").glob("*.parquet"))
+    first.write_bytes(first.read_bytes()[:-20])
+    second.write_bytes(others[0].read_bytes())
+    assert set(load().pairs()["run"]) == {path.stem for path in others}
+
+
+def test_a_run_that_goes_while_runs_are_read_is_passed_over(home, monkeypatch):
+    results = load(published=False)
+    (path, *others) = sorted((home / "results/runs").glob("*.parquet"))
+    listed = results.store.runs()
+    monkeypatch.setattr(Store, "runs", lambda self: listed)
+    path.unlink()
+    assert set(results.runs()["run"]) == {path.stem for path in others}
 
 
 @pytest.mark.parametrize(
@@ -76,6 +110,9 @@ def test_a_damaged_run_is_passed_over(home):
         (lambda: load("/nowhere"), "is no results folder"), (lambda: load().table("tabel6b"), "did you mean"),
         (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
         (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
+        (lambda: load().table("table6b", seeds=0), "0 is no number of seeds"), (lambda: load().claims("table6b", seeds=-1), "-1 is no number"),
+        (lambda: load().table("table6b", seeds="3"), "'3' is no number of seeds"), (lambda: load(""), "is no results folder"),
+        (lambda: load("~nobody-of-that-name/x"), "is no results folder"), (lambda: load("a\0b"), "is no results folder"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_one_sentence(call, sentence, home):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -122,6 +124,28 @@ def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 0 and "Trained 6 of 6" in out, out + err
     assert {line.split()[2] for line in (desk.cache / "started").read_text().splitlines()} == {"1"}
+
+
+def test_a_worker_with_another_version_of_the_code_trains_nothing_and_the_right_one_goes_on(desk, hall):
+    other = desk.folder / "other version"
+    for name in ("core", "studies", "tests/support"):
+        shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("run_study.py", "tests/__init__.py"):
+        if (ROOT / file).exists():
+            shutil.copy(ROOT / file, other / file)
+    identity = other / "core" / "spec" / "identity.py"
+    text, changed = identity.read_text(), re.compile(r"^NUMERICS = (\d+)", re.MULTILINE)
+    identity.write_text(changed.sub(lambda found: f"NUMERICS = {int(found[1]) + 1}", text))
+    assert identity.read_text() != text
+    wrong = hall.worker(PYTHONPATH=str(other))
+    out, err = desk.start(*SIX, "--cluster", hall.address).communicate(timeout=200)
+    assert "two versions of the code are mixed, so start the command again." in out and "Traceback" not in out + err, out + err
+    assert "Trained 0 of 6 runs." in out and not desk.store.runs() and not desk.started()
+    wrong.kill()
+    wrong.wait()
+    hall.worker()
+    done = desk.do(*SIX, "--cluster", hall.address)
+    assert done.returncode == 0 and "Trained 6 of 6 runs." in done.stdout, done.stdout + done.stderr
 
 
 def test_a_worker_that_does_not_share_the_folder_trains_nothing(desk, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,28 @@ def test_every_check_is_printed_once_and_half_a_line_not_yet(tmp_path):
         and "[1/1]" in said[3]
     )
     assert len(said) == 4
+
+
+NO_CHECKS = (
+    b'{"step": "\\u001b[2J", "of": 8, "dev": 1.0, "loss": null, "seconds": 1}', b'{"step": 1, "of": 8, "dev": 1' + b"0" * 400 + b', "loss": null, "seconds": 1}',
+    b'{"step": 1, "of": 8, "dev": Infinity, "loss": null, "seconds": 1}', b'{"step": true, "of": 8, "dev": 1, "loss": null, "seconds": 1}',
+    b"[" * 100_000, b"[]", b"3", b"\xff\xfe", b"",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", NO_CHECKS, ids=range(len(NO_CHECKS)))
+def test_a_line_that_no_run_writes_is_passed_over_and_those_behind_it_are_not(tmp_path, line):
+    follower = Follower(tmp_path)
+    follower.begin("a")
+    (tmp_path / "a.jsonl").write_bytes(line + b'\n{"step": 4, "of": 8, "dev": 50.0, "loss": null, "seconds": 3}\n')
+    assert follower.lines("a", at_once=True) == ["step 4/8, dev 50.00, 3 s  ▁"]
+
+
+def test_following_waits_for_no_fifo(tmp_path):
+    follower = Follower(tmp_path)
+    follower.begin("a")
+    os.mkfifo(tmp_path / "a.jsonl")
+    assert follower.lines("a", at_once=True) == []
 
 
 def test_a_curve_in_bars():

@@ -1,18 +1,23 @@
 """Packed runs: each as it was stored, checked as it was stored, read alone, and written whole whatever dies."""
 
+import base64
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+import zlib
 
+import pyarrow.parquet as pq
 import pytest
 from desk import until
 from fake_jobs import made_result
 from fake_store import config_of
 from places import ROOT, SUPPORT
 
+from core.spec.identity import run_id
 from core.spec.scale import DEMO, MINI
 from core.store import pack, parquet
 from core.store.parquet import Damaged
@@ -167,3 +172,33 @@ def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, t
     own.publish(own.runs(), target)
     assert held and (target / "demo" / "runs.parquet").read_bytes() == (own.published / "demo" / "runs.parquet").read_bytes()
     assert not [path for path in target.rglob("*") if path.is_file() and path.name != "runs.parquet"]
+
+
+def relisted(path, change) -> None:
+    """A pack whose list of runs is another, in a sound file."""
+    listed = json.loads(zlib.decompress(base64.b64decode(pq.ParquetFile(path).metadata.metadata[b"runs"])))
+    table = pq.read_table(path).cast(pack.SCHEMA).replace_schema_metadata(None)
+    with pq.ParquetWriter(path, pack.SCHEMA, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(json.dumps(change(listed)).encode())).decode()})
+
+
+LISTS = {
+    "rows below 0": lambda listed: [[*listed[0][:2], -1], *listed[1:-1], [*listed[-1][:2], listed[-1][2] + listed[0][2] + 1]],
+    "rows in parts": lambda listed: [[*listed[0][:2], float(listed[0][2])], *listed[1:]],
+    "rows in words": lambda listed: [[*listed[0][:2], str(listed[0][2])], *listed[1:]],
+    "a seal that is a number": lambda listed: [[listed[0][0], 3, listed[0][2]], *listed[1:]],
+    "a status that is a list": lambda listed: [[{**listed[0][0], "status": ["ok"]}, *listed[0][1:]], *listed[1:]],
+    "no list": lambda listed: 3,
+    "a run twice": lambda listed: [listed[0], listed[0]],
+}
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_a_list_of_runs_that_is_not_as_it_is_written_is_named_and_left(own, tmp_path, capsys, case):
+    own.publish([run_id(config) for config in CONFIGS[:2]], tmp_path / "published")
+    path = next((tmp_path / "published").rglob("*.parquet"))
+    relisted(path, LISTS[case])
+    content, store = path.read_bytes(), Store(tmp_path / "none", tmp_path / "published")
+    assert store.runs() == () and not any(store.verified_published(run) for run in own.runs())
+    assert f"{path} is damaged: it does not open (" in capsys.readouterr().out and path.read_bytes() == content

@@ -52,6 +52,11 @@ STUDY = Study(
 '''
 WRONG = {  # what is put in the place of what, the line that is named, and the sentence
     "syntax": ('rows="size",', "rows=class,", 16, "It is no Python (invalid syntax)"),
+    "a name that leads elsewhere": ('name="mine-table2"', 'name="../../mine"', 10, "A study cannot be called '../../mine'"),
+    "a name that is empty": ('name="mine-table2"', 'name=""', 10, "A study cannot be called ''"),
+    "a name with a quote": ('name="mine-table2"', "name='a\"b'", 10, "A study cannot be called 'a\"b'"),
+    "the name of an edition's file": ('name="mine-table2"', 'name="claims"', 10, "A study cannot be called 'claims'"),
+    "the name of another study's file": ('name="mine-table2"', 'name="x_runs"', 10, "A study cannot be called 'x_runs'"),
     "kind of figure": ('kind="bars"', 'kind="pie"', 23, "There is no kind of figure pie; choose one of"),
     "task": ('task="avg"', 'task="STS17"', 22, "There is no task STS17; choose one of avg, dev"),
     "checkpoint": ('title="Average"', 'title="Average", checkpoint="best"', 22, "There is no checkpoint best"),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 import pandas as pd
@@ -37,11 +38,12 @@ def page_files(
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
     `figures` is where the figures' files lie, `run_file` the file that holds a run of a scale (None: no link), `deviations` what each D-number stands for.
+    A run outside of `folder` has no link: whoever is given the folder does not have it.
     """
 
     def link(run: RunResult, scale: str) -> str:
         path = run_file(run, scale)
-        return "" if path is None else Path(os.path.relpath(path, folder)).as_posix()
+        return linked(path, folder) if path is not None and os.path.abspath(path).startswith(f"{os.path.abspath(folder)}{os.sep}") else ""
 
     given = {
         "page": page,
@@ -50,7 +52,7 @@ def page_files(
         "link": link,
         "csv_files": CSV_FILES,
         "next_of_all": next_of_all(page),
-        "figures": Path(os.path.relpath(figures, folder)).as_posix(),
+        "figures": linked(figures, folder),
         "deviations": deviations,
         "not_tested": not_tested(page),
         "environment": environment(page),
@@ -70,6 +72,11 @@ def page_files(
     }
     texts = {name: made.get_template(f"{name}.jinja").render(given) for name in ("index.html", "README.md")}
     return texts | {name: csv_text(frame, digits=6) for name, frame in frames.items()}
+
+
+def linked(path: Path, folder: Path) -> str:
+    """A path as a link from a page in `folder`, in which no letter of a folder's name is syntax."""
+    return quote(Path(os.path.relpath(path, folder)).as_posix())
 
 
 @cache

@@ -20,6 +20,7 @@ from core.runner.resolve.prospects import next_words, table
 from core.runner.train import Training
 from core.spec.edition import Edition
 from core.spec.study import Study
+from core.store.console import say
 from core.store.store import Store
 
 SHOWN = 5  # of what would come next, with --plan
@@ -137,7 +138,7 @@ class Resolving:
             if ledger.batch is None:
                 ids = tuple(sorted(run.run_id for run in choice.runs))
                 self._keep(replace(ledger, batch=Batch(claim=choice.wish.claim, n=choice.wish.n, runs=ids)))
-        print(f"Next: {next_words(choice, self._wall(choice))}.", flush=True)
+        say(f"Next: {next_words(choice, self._wall(choice))}.")  # a batch's claim is read from a file
         return choice
 
     def _judge(self, held: bool = False) -> None:

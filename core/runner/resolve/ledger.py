@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,7 +25,6 @@ from core.store import files, locks
 VERSION = 1
 MOST_BYTES = 64 << 20  # of a ledger, which has some thousands
 OUTCOMES = ("undecided", "supported", "contradicted", "equivalent")
-POLL = 0.05  # seconds between two tries for the lock
 MOVE = "move it away to register the study anew, which is a new experiment"
 
 
@@ -102,13 +100,9 @@ class Ledgers:
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """Within this context no other command reads or writes these ledgers. The lock ends with its process."""
-        while (descriptor := locks.hold(self._lock)) is None:
-            time.sleep(POLL)
-        files.sweep_all([self.folder])  # what killed writers left
-        try:
+        with locks.waiting(self._lock, f"the ledgers of {self.inner.parent}"):
+            files.sweep_all([self.folder])  # what killed writers left
             yield
-        finally:
-            locks.release(descriptor)
 
     def read(self, study: str, registered: Mapping, cells: Mapping[str, str]) -> Ledger | None:
         """A study's ledger; None if the study is not registered yet. Raises UserError if the file is no ledger, was changed, or belongs
