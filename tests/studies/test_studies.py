@@ -49,7 +49,7 @@ def test_a_study_is_data_over_spec_and_settings_and_short(path):
     modules = {n.module for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
     assert modules and all(module.startswith("core.spec.") or module.endswith(".settings") for module in modules)
     assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Import, ast.FunctionDef, ast.For, ast.While))]
-    assert len(text.splitlines()) <= 150  # of which claims, in the paper's words, take the most
+    assert len(text.splitlines()) <= 180  # of which claims, in the paper's words, take the most
 
 
 @pytest.mark.parametrize(

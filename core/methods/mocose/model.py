@@ -226,13 +226,8 @@ class MoCoSE(Contrastive):
         """The loss, from the online branch's word embeddings (T, hidden) and positions (T,), keys (B, out_size) and negatives."""
         cls = self.encoder.stack(self.encoder.embeddings.finish(words, positions), batch)
         query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
-        return info_nce(
-            query,
-            keys,
-            negatives,
-            temperature=self.config.loss.temperature,
-            in_batch_negatives=self.config.loss.in_batch_negatives,
-        )
+        loss = self.config.loss
+        return info_nce(query, keys, negatives, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives)
 
     def _followed_embeddings(self) -> Embeddings:
         """The target branch's: its own (D8), or the online branch's."""
