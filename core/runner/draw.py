@@ -170,7 +170,7 @@ class Drawing:
             if error.errno not in files.FORBIDDEN or self.tables != self.results:
                 raise self.trouble(error) from error
             self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            say(f"{error.filename} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            say(f"{error.filename or self.tables} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
             try:
                 return drawn()
             except OSError as again:

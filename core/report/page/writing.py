@@ -43,7 +43,8 @@ def page_files(
 
     def link(run: RunResult, scale: str) -> str:
         path = run_file(run, scale)
-        return linked(path, folder) if path is not None and os.path.abspath(path).startswith(f"{os.path.abspath(folder)}{os.sep}") else ""
+        inside = path is not None and Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))
+        return linked(path, folder) if inside else ""
 
     given = {
         "page": page,
