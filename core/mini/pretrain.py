@@ -165,7 +165,8 @@ def main() -> None:
         passages.examples([_ids(tokenizer, document) for document in running], _ids(tokenizer, single), choice), BATCH, choice
     )
     losses = Losses()
-    train(model, stream, given.steps, given.seed, given.from_cls, losses.add)
+    if given.steps:
+        train(model, stream, given.steps, given.seed, given.from_cls, losses.add)
     print(f"{save(model, tokenizer, given.out)}  {given.out / 'model.safetensors'}")
     losses.write(given.out / "losses.csv")
 

@@ -120,7 +120,9 @@ def _field(section: Section, public: str, path: str) -> str:
     if public in names:
         return names[public]
     if isinstance(section, RunConfig) and public in methods.sections():
-        raise UserError(f"{path} cannot be set: method {section.method} has no section {public}, and a setting has to fit every run of the study.")
+        raise UserError(
+            f"{path} cannot be set: method {section.method} has no section {public}, and a setting has to fit every run of the study."
+        )
     if isinstance(section, RunConfig) and (inner := _inner(section, public)):
         raise UserError(f"There is no field {path}; did you mean {' or '.join(inner)}?")
     near = difflib.get_close_matches(public, names, n=1)

@@ -76,7 +76,7 @@ def test_its_cls_is_no_finished_sentence_vector():
     dev = load_sts(real.data_dir())["STS-B dev"]
     checkpoint = load_checkpoint(MINI_ENCODER, pooling="cls")
     score = evaluate({dev.name: dev}, lambda texts: sentence_vectors(checkpoint, texts, "cls")).scores[dev.name].all
-    assert score == pytest.approx(72.3, abs=0.3)  # more than a masked-language model should have; a sentence encoder has 80 and more
+    assert score == pytest.approx(61.2, abs=0.3)  # below its first-last average on the tests; a sentence encoder has 80 and more
 
 
 def test_it_is_the_encoder_of_scale_mini_and_has_a_name():
