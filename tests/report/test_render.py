@@ -60,7 +60,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
     draw([TABLE11], filled(TABLE11), tmp_path)
     page = tmp_path / "results/demo/paper/esimcse-table11.md"
     old = page.read_bytes()
-    monkeypatch.setattr("core.report.render.os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("core.report.render.os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
     with pytest.raises(OSError, match="disk full"):
         draw([TABLE11], filled(TABLE11, level=10.0), tmp_path)
     assert page.read_bytes() == old

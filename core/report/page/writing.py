@@ -43,8 +43,9 @@ def page_files(
 
     def link(run: RunResult, scale: str) -> str:
         path = run_file(run, scale)
-        inside = path is not None and Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))
-        return linked(path, folder) if inside else ""
+        if path is None or not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
+            return ""
+        return linked(path, folder)
 
     given = {
         "page": page,
