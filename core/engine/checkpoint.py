@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from core.engine import tensor_file
-from core.engine.trainer import Checkpoint, Standing
+from core.engine.standing import Checkpoint, Standing
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import NUMERICS, run_id

@@ -11,34 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import nn
 
+from core.engine.checkpoint import Keeper
 from core.engine.optimiser import adamw, learning_rate
+from core.engine.standing import Checkpoint, Standing
 from core.engine.step_time import StepTime
 from core.spec.run import RunConfig, Train
 
 if TYPE_CHECKING:
-    from core.engine.checkpoint import Keeper
     from core.methods.contrastive import Contrastive
 
 REPORT_SECONDS = 0.5  # least time between two progress reports
 NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
-
-
-class Checkpoint(NamedTuple):
-    """A kept state: the optimiser step, the score that selected it, and the weights that scoring reads."""
-
-    step: int
-    score: float
-    state: dict
-
-
-class Standing(NamedTuple):
-    """Where the loop stands after `step` steps. `pending` are the losses (scalars) since the last check, `score` is that check's."""
-
-    step: int = 0
-    selected: Checkpoint | None = None
-    losses: list[tuple[int, float]] | tuple = ()
-    pending: list[torch.Tensor] | tuple = ()
-    score: float | None = None
 
 
 class Training(NamedTuple):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from core.report.comparisons import comparisons as compared
+from core.report.judgement import Comparability, Verdict
 from core.report.quantities import unit, with_times
 from core.report.quantities import value as value_of
 from core.report.statistics import (
@@ -30,10 +31,6 @@ from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell, FigureSpec, Metric
-
-if TYPE_CHECKING:
-    from core.report.comparability import Comparability
-    from core.report.verdicts import Verdict
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 IntervalOver = Literal["seeds", "pairs", "none"]

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from core.report.cells import StudyResult
+from core.report.judgement import Outcome, Verdict
 from core.report.naming import contrast_here
-from core.report.verdicts import Outcome, Verdict, verdicts
+from core.report.verdicts import verdicts
 from core.spec.claim import Claim
 from core.spec.deviations import explained
 

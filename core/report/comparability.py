@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from core.report.cells import CellResult, StudyResult, gather
+from core.report.judgement import Check, Comparability, Kind
 from core.spec.edition import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
@@ -24,39 +24,6 @@ MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for
 MOST_INITIAL = 0.05  # share of the initial weights left in the momentum branch at half of the run
 LEAST_GAIN = 5.0  # points of the trained reference over the untrained encoder's [CLS]
 INITIAL_SPREAD = 0.02  # standard deviation of new weights
-
-Kind = Literal["turnover", "initial weights", "updates", "gain", "selected"]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One condition: its number, in words too, and whether it is met; None while no run can tell."""
-
-    kind: Kind
-    value: float
-    limit: float
-    met: bool | None
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Comparability:
-    """The checks of a study at a scale. `travel` is how far a new layer's weight can move, in units of its initial spread (shown only)."""
-
-    checks: tuple[Check, ...]
-    travel: float
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the study is not comparable, one clause for each failed check; empty if no check fails."""
-        return tuple(check.words for check in self.checks if check.met is False)
-
-    @property
-    def sentence(self) -> str:
-        """All checks in one sentence, failed ones or not."""
-        said = "; ".join(check.words for check in self.checks)
-        verdict = "Not comparable at this scale" if self.reasons else "Comparable as far as this is checked"
-        return f"{verdict}: {said}; new layers can travel {self.travel:.3g} times their initial spread."
 
 
 def comparability(result: StudyResult) -> Comparability:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from core.report.cells import CellResult
 from core.report.contrasts import Readings, weights
+from core.report.judgement import Verdict
 from core.report.sequential import LOOKS
-from core.report.verdicts import Verdict
 
 MOST_NAMED = 4  # cells in a command; with more of them the whole study is named
 

@@ -7,7 +7,7 @@ asked at fixed numbers of seeds (`core.report.sequential`); the interval that is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,10 +15,10 @@ from scipy.special import stdtr, stdtrit
 
 from core.report.cells import StudyResult
 from core.report.contrasts import Readings, printed_value, weights
-from core.report.sequential import ALPHA, SETTLED, Chance, PValues, Tail, alpha_at, chances, claim_p, decide, futile, settled, tails
+from core.report.judgement import Outcome, Verdict
+from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, chances, claim_p, decide, futile, settled, tails
 from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
 
-Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "not comparable"]
 RESAMPLES = 10_000
 LEAST_RESAMPLED = 3  # seeds; fewer cannot be drawn anew
 
@@ -38,40 +38,6 @@ class Interval(NamedTuple):
     low: float
     high: float
     n: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The outcome for a claim. The numbers are those of the contrast on which it turns, the weakest that it needs.
-
-    `effect`, `low`, `high`, `n` and `p` are of look `look` (from 0; -1: none is complete, and there are no bounds): the one that settled
-    the claim, or the latest that all its cells have reached. Effects lie above the claim's threshold, or below it if negative; below
-    `low` and above `high` the tests at level `alpha` exclude the truth. `effect_now` is over all `n_now` seeds. `chances` are those of an open claim at each look
-    left. `printed`: whether it holds on the paper's printed numbers (None: not printed), `printed_effect` the same contrast there,
-    `against_printed` how ours compares with it if our interval leaves it out; `paper_runs`: the outcome on the paper's own single
-    runs. `p_best`: of a claim that one cell is best, how often it is if the seeds are drawn anew.
-    """
-
-    claim: Claim
-    outcome: Outcome
-    reason: str
-    contrast: Contrast
-    effect: float
-    low: float
-    high: float
-    n: int
-    look: int
-    p: PValues
-    alpha: float
-    effect_now: float
-    n_now: int
-    chances: tuple[Chance, ...]
-    futile: bool
-    printed: bool | None
-    printed_effect: float | None
-    against_printed: Literal["", "smaller than printed", "larger than printed"]
-    paper_runs: Outcome
-    p_best: float | None
 
 
 def verdicts(result: StudyResult, *, noise: float | None = None, not_comparable: str = "") -> tuple[Verdict, ...]:

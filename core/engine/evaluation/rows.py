@@ -13,7 +13,7 @@ from core.engine.evaluation.evaluation import Evaluation
 from core.engine.evaluation.evaluation import rows as evaluation_rows
 from core.engine.evaluation.metrics import mean_of_7, mean_of_8_rounded
 from core.engine.evaluation.scorer import Scorer
-from core.engine.trainer import Checkpoint
+from core.engine.standing import Checkpoint
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.execution import Execution

@@ -10,10 +10,11 @@ from core.report import claims
 from core.report.cells import RunResult, StudyResult
 from core.report.comparability import by_configuration
 from core.report.contrasts import Readings
+from core.report.judgement import Verdict
 from core.report.naming import text_here
 from core.report.next_runs import Next, next_runs
 from core.report.signflip import sentences
-from core.report.verdicts import Verdict, settled_once, verdicts
+from core.report.verdicts import settled_once, verdicts
 from core.spec.claim import Claim
 from core.spec.edition import Edition
 from core.spec.scale import SCALES
