@@ -27,7 +27,7 @@ STUDY = Study(
         for negatives, batch in NEGATIVES.items()
     ),
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
-    figure=FigureSpec(kind="curve", series="negatives", caption="Development score along training with a decay of 0"),
+    figure=FigureSpec(kind="curve", caption="Development score along training with a decay of 0"),
     reference=("no predictor", "queue"),
     footnotes=(
         (
