@@ -20,6 +20,11 @@ def test_ruff_finds_nothing():
     assert found.returncode == 0, found.stdout[-3000:] + found.stderr
 
 
+def test_every_file_is_as_ruff_formats_it():
+    found = run("ruff", "format", "--check", "--no-cache", ".")
+    assert found.returncode == 0, found.stdout[-3000:] + found.stderr
+
+
 @pytest.mark.timeout(900)
 def test_mypy_finds_nothing():
     found = run("mypy", "--cache-dir", "/dev/null")  # pyproject.toml names the whole tree
