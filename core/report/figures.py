@@ -109,9 +109,9 @@ def _ours(axes: Axes, place_: int, row: Row, bounds: tuple[float, float]) -> Non
     y = place_ + ABOVE
     if row.mean is None:
         if row.word:
-            axes.text(
-                0 if bounds[0] < 0 < bounds[1] else bounds[0], y, f" {row.word}", size=6, color=GREY, va="center", ha="left", style="italic"
-            )
+            x = 0 if bounds[0] < 0 < bounds[1] else bounds[0]
+            side = "left" if x < sum(bounds) / 2 else "right"  # of the text; it stands where there is more room
+            axes.text(x, y, f" {row.word} ", size=6, color=GREY, va="center", ha=side, style="italic")
         return
     colour = TOLD if row.told else OURS
     inside = [value for value in row.seeds if bounds[0] <= value <= bounds[1]]
