@@ -100,7 +100,7 @@ class Results:
         if seeds is not None and (type(seeds) is not int or seeds < 1):
             raise UserError(f"{seeds!r} is no number of seeds; give a whole number of at least 1, or None for the scale's own.")
         at = SCALES[scale]
-        found = finding.demo_sources() if scale == "demo" else finding.recorded_sources(at, self.store)
+        found = finding.recorded_sources(at, self.store)
         if found is None:
             raise UserError(f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read.")
         find, judging = importlib.import_module("studies").find, importlib.import_module("core.report.comparability")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -183,8 +183,7 @@ def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence
     recorded = recorded_sources(scale, store)
     sources = recorded.sources if recorded is not None else NOT_FETCHED
     known = {one.stands_for for one in sources.others}
-    absent = [EncoderSource(stands_for=name, digest=NOTHING, hidden=HIDDEN[name], name=name) for name in others if name not in known]
-    sources = replace(sources, others=(*sources.others, *absent))
+    sources = replace(sources, others=(*sources.others, *_not_fetched(name for name in others if name not in known)))
     if places.encoder is not None:
         check_encoder(places.encoder)
         sources = replace(
@@ -198,9 +197,19 @@ def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence
     return Found(sources=sources, places=Places())
 
 
+def unfetched_sources(scale: Scale) -> Sources:
+    """The scale's own text, sets and encoders, and what the hub has of the papers' other encoders, under digests that no run has."""
+    return replace(NOT_FETCHED, others=_not_fetched(HIDDEN if scale.hub_models else ()))
+
+
+def _not_fetched(names: Iterable[str]) -> tuple[EncoderSource, ...]:
+    return tuple(EncoderSource(stands_for=name, digest=NOTHING, hidden=HIDDEN[name], name=name) for name in names)
+
+
 def recorded(store: Store, scales: Collection[str] = ("demo", "mini", "paper")) -> dict[str, Found]:
-    """The sources of the first run of each of these scales, published ones before one's own; those on a text or pairs of one's own aside."""
-    found: dict[str, Found] = {}
+    """The sources of the first run of each of these scales, published ones before one's own; those on a text or pairs of one's own aside. The demo's
+    are the project's own, run or not."""
+    found = {"demo": demo_sources()} if "demo" in scales else {}
     for identity in sorted(store.runs(), key=lambda identity: (store.stamp(identity) or (0, 0))[1]):
         if (packed := store.scale_of_pack(identity)) is not None and (packed not in scales or packed in found):
             continue  # hundreds of runs that need not be read

@@ -6,8 +6,7 @@ import contextlib
 import importlib
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
-from core.spec.scale import SCALES, EncoderSource, Scale, Sources
+from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
 from core.store import files, locks
 from core.store.console import say
@@ -58,8 +57,7 @@ class Drawing:
         report = importlib.import_module("core.report.render")
         found = {}
         for scale in SCALES.values():
-            there = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
-            for edition in self.editions(scale, there.sources, PROFILES) if there is not None else ():
+            for edition in self.editions(scale, known[scale.name].sources, PROFILES) if scale.name in known else ():
                 key = scale.name, edition.profile
                 found[key] = drawn[key] if key in drawn else report.gathered(self.begun(studies, edition), edition, self.store)
         return found
@@ -70,9 +68,8 @@ class Drawing:
         known = finding.recorded(self.store)
         drawn: dict[tuple[str, str], list] = {}
         for scale in SCALES.values():
-            found = finding.demo_sources() if scale.name == "demo" else known.get(scale.name)
-            if found is not None:
-                drawn |= self.drawn(studies, scale, found.sources)
+            if scale.name in known:
+                drawn |= self.drawn(studies, scale, known[scale.name].sources)
         self.page(studies, drawn, known)
         return 0
 
@@ -101,7 +98,10 @@ class Drawing:
         report = importlib.import_module("core.report.render")
         known = finding.recorded(self.store) if known is None else known
         sections = self.gathered(studies, drawn, known)
-        editions = [edition for scale in SCALES.values() for edition in self.editions(scale, _sources(scale, known), PROFILES)]
+        editions = []
+        for scale in SCALES.values():
+            sources = known[scale.name].sources if scale.name in known else finding.unfetched_sources(scale)
+            editions += self.editions(scale, sources, PROFILES)
         with self.writing(*((self.tables / scale / profile) for scale, profile in sections)):
             try:
                 lines = report.render_index(studies, sections, editions, self.store, self.tables, self.figures)
@@ -180,17 +180,6 @@ class Drawing:
 def _table(section: Any) -> list[str]:
     """The table of a section, line by line, as it stands in a terminal."""
     return importlib.import_module("core.report.terminal").terminal(section.result).split("\n")
-
-
-def _sources(scale: Scale, known: Mapping[str, finding.Found]) -> Sources:
-    """The sources of a scale: those of its stored runs, else the scale's own text, sets and encoders under digests that no run has."""
-    if scale.name == "demo":
-        return finding.demo_sources().sources
-    if scale.name in known:
-        return known[scale.name].sources
-    others = finding.HIDDEN if scale.hub_models else {}  # what the hub has of the papers' other encoders
-    absent = [EncoderSource(stands_for=name, digest=finding.NOTHING, hidden=hidden, name=name) for name, hidden in others.items()]
-    return replace(finding.NOT_FETCHED, others=tuple(absent))
 
 
 def _asked(study: Study, edition: Edition) -> list[list[str]]:

@@ -42,5 +42,5 @@ class Publishing:
         drawing = Drawing(self.options, store, self.published, self.figures)
         if scale is None:
             return drawing.redraw(self.studies)
-        found = finding.demo_sources() if scale.name == "demo" else finding.recorded_sources(scale, store)
+        found = finding.recorded_sources(scale, store)
         return drawing.redraw_scale(self.studies, scale, found.sources) if found is not None else 0

@@ -28,11 +28,7 @@ WORDS = 300  # characters that a holder may say of itself
 
 def hold(path: Path) -> int | None:
     """A descriptor that holds the lock at `path`, or None if somebody else holds it. Raises UserError if it cannot be made."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
+    descriptor = _opened(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -85,11 +81,7 @@ def waiting(path: Path, what: str) -> Iterator[None]:
 def share(path: Path, alone: Callable[[], None]) -> int:
     """A descriptor that shares the lock at `path` with any number of others; whoever finds it free calls `alone` first, while nobody
     else can get it. Raises UserError if it cannot be made."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
+    descriptor = _opened(path)
     try:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,6 +92,15 @@ def share(path: Path, alone: Callable[[], None]) -> int:
             os.close(descriptor)
             raise
     return descriptor
+
+
+def _opened(path: Path) -> int:
+    """A descriptor of the lock's file, made with its folder. Raises UserError if it cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
 
 
 def say(descriptor: int, text: str) -> None:

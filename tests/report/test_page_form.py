@@ -111,3 +111,12 @@ def test_a_real_browser_lays_the_page_out_without_scrolling_sideways(page, tmp_p
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "<title>true false</title>" in done.stdout
+
+
+def test_the_printed_mark_of_a_strip_is_above_the_word_below_it(page):
+    strips = re.findall(r'<svg class="strip".*?</svg>', page[1]["index.html"], re.DOTALL)
+    marks = [
+        (re.search(r'class="hollow"[^>]*cy="(\d+)" r="([\d.]+)"', strip), re.search(r'y="(\d+)"[^>]*>threshold', strip)) for strip in strips
+    ]
+    found = [(float(mark[1]) + float(mark[2]), float(word[1])) for mark, word in marks if mark and word]
+    assert found and all(word - 12 > mark for mark, word in found)  # letters are 12 high at most

@@ -8,7 +8,7 @@ from core.data import sources
 from core.runner.compare import repeats
 from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers
 from core.spec.result import Result, Row
-from core.spec.scale import DEMO, MINI
+from core.spec.scale import DEMO, MINI, PAPER
 from core.store.store import Store
 from studies import find
 
@@ -109,6 +109,6 @@ def test_the_sources_of_a_scale_are_found_without_reading_the_published_runs_of_
     assert {store.scale_of_pack(run) for run in store.runs()} == {"mini"} and store.scale_of_pack("0" * 16) is None
     read, load = [], Store.load
     monkeypatch.setattr(Store, "load", lambda self, run: read.append(run) or load(self, run))
-    assert sources.recorded_sources(DEMO, store) is None and not read
+    assert sources.recorded_sources(DEMO, store) == sources.demo_sources() and sources.recorded_sources(PAPER, store) is None and not read
     sources.recorded_sources(MINI, store)
     assert read

@@ -15,7 +15,7 @@ from core.report.quantities import curve
 
 REACH = 8.0  # points to each side of the matrix' axis
 WIDE, HIGH = 200, 22  # of a matrix' chart, in its own units
-STRIP_WIDE, STRIP_HIGH = 420, 54
+STRIP_WIDE, STRIP_HIGH = 420, 62
 CURVE_WIDE, CURVE_HIGH = 420, 120
 CLASSES = {"supported": "yes", "contradicted": "no", "equivalent": "same"}
 MOST_CURVES = 60
@@ -97,7 +97,7 @@ def seeds(one: Standing) -> str:
 
     parts = [
         f'<line class="zero" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="38"/>',
-        f'<text x="{min(max(x(0), 26), STRIP_WIDE - 26):.1f}" y="50" text-anchor="middle">threshold</text>',
+        f'<text x="{min(max(x(0), 26), STRIP_WIDE - 26):.1f}" y="58" text-anchor="middle">threshold</text>',
     ]
     if np.isfinite(found.low):
         name = kind(found.outcome)
