@@ -11,6 +11,7 @@ Adding a method is adding a folder. Nothing else names one.
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
 
 def names() -> tuple[str, ...]:
     """Every method's name, in order of the alphabet."""
-    return tuple(sorted(path.parent.name for folder in __path__ for path in Path(folder).glob("*/settings.py")))
+    return _names_in(tuple(__path__))
+
+
+@functools.cache  # every configuration asks for them
+def _names_in(folders: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(path.parent.name for folder in folders for path in Path(folder).glob("*/settings.py")))
 
 
 def method(name: str) -> Method:

@@ -11,8 +11,9 @@ import pandas as pd
 
 from core.report.comparisons import comparisons as compared
 from core.report.judgement import Comparability, Verdict
-from core.report.quantities import unit, with_times
+from core.report.quantities import unit
 from core.report.quantities import value as value_of
+from core.report.rows import Rows
 from core.report.statistics import (
     NO_COMPARISON,
     Comparison,
@@ -54,7 +55,7 @@ class RunResult:
     value: float | None = None
     source: str = ""
     provenance: Mapping[str, object]
-    rows: pd.DataFrame | None = None
+    rows: Rows | None = None
     trouble: str = ""
 
 
@@ -251,7 +252,7 @@ def _load(store, identity: str, seed: int) -> RunResult:
         status=stored.status,
         source=stored.source,
         provenance=stored.provenance,
-        rows=with_times(stored.rows, stored.provenance),
+        rows=Rows(stored.rows, stored.provenance),
     )
 
 

@@ -6,6 +6,7 @@ study that fails one check has no verdicts at its scale; its tables are drawn al
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,8 @@ import pandas as pd
 
 from core.report.cells import CellResult, StudyResult, gather
 from core.report.judgement import Check, Comparability, Kind
+from core.report.quantities import curve
+from core.report.rows import Rows
 from core.spec.edition import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
@@ -63,6 +66,7 @@ def turnover(run: RunConfig) -> float:
     return math.ceil(run.kept / run.train.batch_size) / run.train.steps
 
 
+@functools.cache  # a product over half of a run's steps, for every cell of every study
 def initial_share(run: RunConfig) -> float:
     """Share of the initial weights left in the momentum branch at half of the run: the product of the decays so far; 0 without one."""
     return run.initial_share(run.train.steps // 2)
@@ -126,8 +130,7 @@ def _trained(result: StudyResult) -> list[Check]:
         before = _row(run.rows, "untrained", task, "spearman_all")
         if score is not None and before is not None:
             gains.append(score[1] - before[1])
-            curve = run.rows[(run.rows["checkpoint"] == "curve") & (run.rows["task"] == "dev") & (run.rows["step"] > 0)]
-            selected.append((score[0], int(curve["step"].min()) if len(curve) else 0))
+            selected.append((score[0], min((step for step in curve(run.rows, result.aggregate).index if step > 0), default=0)))
     if not gains:
         return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
     gain = float(np.mean(gains))
@@ -155,11 +158,9 @@ def _score(cell: CellResult) -> float:
     return float(np.mean(values)) if values else -np.inf
 
 
-def _row(rows: pd.DataFrame, checkpoint: str, task: str, metric: str) -> tuple[int, float] | None:
-    found = rows[(rows["checkpoint"] == checkpoint) & (rows["task"] == task) & (rows["metric"] == metric)]
-    if not len(found) or not np.isfinite(found["value"].iloc[0]):
-        return None
-    return int(found["step"].iloc[0]), float(found["value"].iloc[0])
+def _row(rows: Rows, checkpoint: str, task: str, metric: str) -> tuple[int, float] | None:
+    found = rows.one(checkpoint, task, metric)
+    return None if found is None or not np.isfinite(found.value) else (found.step, found.value)
 
 
 def _percent(share: float) -> str:

@@ -23,6 +23,7 @@ class Readings:
 
     result: StudyResult
     read: dict[Metric | None, dict[Labels, dict[int, float]]] = field(default_factory=dict)
+    weighed: dict[Contrast, dict[Labels, float]] = field(default_factory=dict)
 
     def samples(self, contrast: Contrast, n: int) -> np.ndarray | None:
         """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them.
@@ -30,7 +31,7 @@ class Readings:
         `of` scatter takes of each cell the absolute deviations from its median over these n seeds.
         """
         total = np.full(n, -contrast.above)  # (seeds,)
-        for labels, weight in weights(contrast, self.result).items():
+        for labels, weight in self.weights(contrast).items():
             found = self.values(contrast.metric)[labels]
             if n == 0 or any(seed not in found for seed in range(n)):
                 return None
@@ -41,7 +42,13 @@ class Readings:
     def seeds(self, contrast: Contrast) -> int:
         """How many seeds, from 0 on, all cells of the contrast have."""
         found = self.values(contrast.metric)
-        return min(reached(found[labels]) for labels in weights(contrast, self.result))
+        return min(reached(found[labels]) for labels in self.weights(contrast))
+
+    def weights(self, contrast: Contrast) -> dict[Labels, float]:
+        """The weight of each cell in a contrast."""
+        if contrast not in self.weighed:
+            self.weighed[contrast] = weights(contrast, self.result)
+        return self.weighed[contrast]
 
     def values(self, metric: Metric | None) -> dict[Labels, dict[int, float]]:
         """By cell: what its runs count for by seed, in the cell's own metric (None) or in another."""
@@ -57,7 +64,7 @@ class Readings:
         """
 
         def of(contrast: Contrast) -> float | None:
-            found = weights(contrast, self.result)
+            found = self.weights(contrast)
             metrics = [contrast.metric] if contrast.metric else [cell.metric for cell in self._cells(found)]
             if noise is None or any(metric.quantity != "spearman" for metric in metrics):
                 return None

@@ -227,9 +227,6 @@ def _untrained(result: StudyResult) -> float | None:
     if base is None or unit(base.metric) != SCORE or base.metric.task not in ("avg", "dev") or result.figure.base is not None:
         return None
     for run in base.runs:
-        if run.rows is not None:
-            rows = run.rows
-            found = rows[(rows["checkpoint"] == "untrained") & (rows["task"] == base.metric.task) & (rows["metric"] == "spearman_all")]
-            if len(found):
-                return float(found["value"].iloc[0]) - base.estimate.mean
+        if run.rows is not None and (found := run.rows.one("untrained", base.metric.task, "spearman_all")) is not None:
+            return found.value - base.estimate.mean
     return None

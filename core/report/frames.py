@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from core.report.cells import StudyResult
+from core.report.cells import RunResult, StudyResult
 from core.report.quantities import decimals
 
 CHECKPOINTS = ("selected", "last")
-NO_ROWS = pd.DataFrame(  # stands for a run without a result
-    {"checkpoint": [""], "task": [""], "metric": [""], "step": pd.array([pd.NA], dtype="Int64"), "value": [np.nan]}
-)
+NO_NUMBER = ("", "", "", pd.NA, np.nan)  # stands for a run without a result
 CELL_COLUMNS = (
     "mean", "interval_low", "interval_high", "interval_over", "n", "sd", "printed", "minus_printed", "reference", "difference",
     "difference_low", "difference_high", "difference_n", "difference_basis", "told", "status", "missing", "collapsed", "diverged", "metric",
@@ -72,25 +70,30 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     A run that several cells read stands once, under the first of these cells. A run without a result keeps one row with an empty value.
     """
     names = [axis.name for axis in result.study.axes if axis.name != "task"]  # the rows have a task of their own
-    stored = ["checkpoint", "task", "metric", "step", "value"]
-    heads, parts = {}, []
+    columns = [*names, "seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value"]
+    rows: list[tuple] = []
+    seen = set()
     for cell in result.cells:
         labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         for run in cell.runs:
-            if run.run_id in heads:
-                continue
-            heads[run.run_id] = [*(labels[name] for name in names), run.seed, run.run_id, run.status, run.source]
-            parts.append(NO_ROWS if run.rows is None else run.rows)
-    columns = [*names, "seed", "run_id", "status", "source"]
-    if not parts:
-        return pd.DataFrame(columns=[*columns, *stored])
-    rows = pd.concat(parts, ignore_index=True)[stored].astype({"step": "Int64"})
-    of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])  # which run a row is of
-    shown = (rows["checkpoint"].isin(CHECKPOINTS) & ~rows["metric"].str.startswith(SPECTRUM)) | (rows["checkpoint"] == "")
-    head = pd.DataFrame(list(heads.values()), columns=columns).iloc[of].reset_index(drop=True)
-    whole = pd.concat([head, rows], axis=1).assign(of=of)[shown]
-    ordered = whole.sort_values(["of", "checkpoint", "task", "metric"], kind="stable", ignore_index=True)
-    return ordered[[*columns, *stored]]
+            if run.run_id not in seen:
+                seen.add(run.run_id)
+                head = *(labels[name] for name in names), run.seed, run.run_id, run.status, run.source
+                rows += [(*head, *number) for number in _shown(run)]
+    return pd.DataFrame(rows, columns=columns).astype({"step": "Int64"})
+
+
+def _shown(run: RunResult) -> list[tuple]:
+    """Checkpoint, task, metric, step and value of a run's numbers, in order."""
+    if run.rows is None:
+        return [NO_NUMBER]
+    found = [
+        (checkpoint, number.task, metric, number.step, number.value)
+        for checkpoint in CHECKPOINTS
+        for metric, number in run.rows.at(checkpoint)
+        if not metric.startswith(SPECTRUM)
+    ]
+    return sorted(found, key=lambda row: row[:3])
 
 
 def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:

@@ -114,13 +114,9 @@ def _about_baselines(result: StudyResult) -> Iterator[str]:
     for run in result.runs:
         if run.rows is None:
             continue
-        wanted = run.rows[(run.rows["task"] == result.study.metric.task) & (run.rows["metric"] == "spearman_all")]
-        values = dict(zip(wanted["checkpoint"], wanted["value"], strict=True))
-        if {"untrained", "bag_of_words"} <= set(values):
-            yield (
-                f"Without training, the encoder's own [CLS] scores {values['untrained']:.2f}; "
-                f"a random bag of words scores {values['bag_of_words']:.2f}."
-            )
+        untrained, words = (run.rows.one(at, result.study.metric.task, "spearman_all") for at in ("untrained", "bag_of_words"))
+        if untrained is not None and words is not None:
+            yield f"Without training, the encoder's own [CLS] scores {untrained.value:.2f}; a random bag of words scores {words.value:.2f}."
             return
 
 

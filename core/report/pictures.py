@@ -119,6 +119,8 @@ def spectra(result: StudyResult) -> Figure:
     """Singular values of the development sentences' vectors by index, over the largest: mean over seeds, and each seed pale."""
 
     def shares(run: RunResult, checkpoint: str) -> dict[int, float]:
+        if run.rows is None:
+            return {}
         values = spectrum(run.rows, checkpoint)[:STEPS_DOWN]
         return dict(enumerate(values / values[0], start=1)) if len(values) and values[0] > 0 else {}
 

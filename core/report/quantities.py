@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from core.report.rows import Rows
 from core.spec.scale import Scale
 from core.spec.table import Metric
 
@@ -23,7 +24,7 @@ UNITS = {  # of what is no score
 }  # fmt: skip
 
 
-def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """The metric of a run with these rows, in its own unit; None if absent, not a number, or an average with a part missing.
 
     `spearman` is x 100 in the run's aggregation. Derived: curve_start, curve_best_after_start, curve_last and curve_late_range (of
@@ -40,8 +41,7 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
     if kind in ("spectrum", "singular") and index.isdigit():
         return _finite(singular(spectrum(rows, metric.checkpoint), int(index), divided=kind == "spectrum"))
     column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
-    chosen = rows[(rows["checkpoint"] == metric.checkpoint) & (rows["metric"] == column)]
-    found = dict(zip(chosen["task"], chosen["value"], strict=True))
+    found = {number.task: number.value for number in rows.of(metric.checkpoint, column)}
     if found and metric.quantity.startswith(GEOMETRY) and metric.task not in found:
         found = {metric.task: list(found.values())[-1]}  # of the scale's own sentences, which stand for STS-B's
     parts = scale.tests if metric.task == "avg" else ()
@@ -53,25 +53,16 @@ def value(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> f
     return float(found[metric.task])
 
 
-def with_times(rows: pd.DataFrame, provenance: Mapping[str, object]) -> pd.DataFrame:
-    """A run's rows with the times from its provenance, which no row holds: checkpoint `time`, task train, step_seconds (median)."""
-    seconds = provenance.get("step_seconds")
-    if not isinstance(seconds, (int, float)):
-        return rows
-    row = {"checkpoint": "time", "task": "train", "metric": "step_seconds", "step": 0, "value": float(seconds)}
-    return pd.concat([rows, pd.DataFrame([row])[list(rows.columns)].astype(rows.dtypes)], ignore_index=True)
-
-
-def curve(rows: pd.DataFrame, aggregate: str) -> pd.Series:
+def curve(rows: Rows, aggregate: str) -> pd.Series:
     """The development score x 100 by step, in order, step 0 (before training) first."""
-    chosen = rows[(rows["checkpoint"] == "curve") & (rows["task"] == "dev") & (rows["metric"] == f"spearman_{aggregate}")]
-    return pd.Series(chosen["value"].to_numpy(dtype=float), index=chosen["step"].to_numpy(dtype=int)).sort_index()
+    points = [(number.step, number.value) for number in rows.of("curve", f"spearman_{aggregate}") if number.task == "dev"]
+    return pd.Series([score for _, score in points], index=[step for step, _ in points], dtype=float).sort_index()
 
 
-def spectrum(rows: pd.DataFrame, checkpoint: str = "selected") -> np.ndarray:
+def spectrum(rows: Rows, checkpoint: str = "selected") -> np.ndarray:
     """Singular values of the development sentences' vectors, largest first; empty if they were not kept."""
-    chosen = rows[rows["metric"].str.startswith("singular_value_") & (rows["checkpoint"] == checkpoint)]
-    return np.sort(chosen["value"].to_numpy(dtype=float))[::-1]
+    values = [number.value for metric, number in rows.at(checkpoint) if metric.startswith("singular_value_")]
+    return np.sort(np.array(values, dtype=float))[::-1]
 
 
 def singular(values: np.ndarray, index: int, divided: bool) -> float:
@@ -94,7 +85,7 @@ CURVE: Mapping[str, Callable[[pd.Series], float]] = {
 }
 
 
-def _length_gap(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+def _length_gap(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """Score on pairs that differ by at most 3 words minus score on the others: of one test set, or mean over those that have both."""
     names = scale.tests if metric.task == "avg" else (metric.task,)
     parts = [
@@ -105,20 +96,20 @@ def _length_gap(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale
     return sum(gaps) / len(gaps) if gaps else None
 
 
-def _view_cosine_loss(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+def _view_cosine_loss(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """The mean cosine of the two views without FGSM minus that with it, dropout off: how far FGSM alone moves them apart."""
     with_it, plain = (value(rows, replace(metric, quantity=name), aggregate, scale) for name in ("view_cosine", "view_cosine_plain"))
     return None if with_it is None or plain is None else plain - with_it
 
 
-def _alignment_plus_uniformity(rows: pd.DataFrame, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+def _alignment_plus_uniformity(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """Global alignment plus global uniformity: the L1 distance from any point below both, but for a constant. Less is better."""
     parts = [value(rows, replace(metric, quantity=f"{name}_global"), aggregate, scale) for name in GEOMETRY]
     known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None
 
 
-DERIVED: Mapping[str, Callable[[pd.DataFrame, Metric, str, Scale], float | None]] = {
+DERIVED: Mapping[str, Callable[[Rows, Metric, str, Scale], float | None]] = {
     "length_gap": _length_gap,
     "view_cosine_loss": _view_cosine_loss,
     SUM: _alignment_plus_uniformity,

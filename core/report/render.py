@@ -65,7 +65,7 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
     begun: list[tuple[StudyResult, Callable[[], Picture] | None]] = []
     loaded: dict = {}
     tables, pictures = (Path(folder) / edition.scale.name / edition.profile for folder in (results_dir, figures_dir))
-    elsewhere = len(studies) >= WORTH_PROCESSES
+    elsewhere = len(studies) >= WORTH_PROCESSES or _processes.cache_info().currsize > 0
     noise = _noise(studies, edition, store, loaded)
     with _abandoned_on_error(elsewhere):
         for study in studies:

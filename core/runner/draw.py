@@ -149,7 +149,7 @@ class Drawing:
             print(f"{summary.missing} runs are missing; their cells are left open.")
         if summary.published:
             print(f"{summary.published} runs come from the project's published results, not from this machine.")
-        own = {run.run_id: run.rows for section in summary.sections for run in section.result.runs if run.source == "own"}
+        own = {run.run_id: run.rows.frame for section in summary.sections for run in section.result.runs if run.source == "own"}
         if sentence := repeats(self.store, own):
             print(sentence)
         return summary.sections

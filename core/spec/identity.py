@@ -7,6 +7,7 @@ declare `metadata={"neutral": value}`: it is left out at that frozen value, so t
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import typing
@@ -23,6 +24,11 @@ NUMERICS = 2  # raised when a change of code is meant to change results
 
 def run_id(run: RunConfig) -> str:
     """16 hex digits that name everything that can move a number of this run."""
+    return _digest(run, NUMERICS)
+
+
+@functools.cache  # a report asks for the id of each run many times
+def _digest(run: RunConfig, numerics: int) -> str:
     return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
 
 

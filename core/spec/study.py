@@ -7,7 +7,7 @@ profile's. Changes are written in the paper's terms; where the code had another 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -57,6 +57,7 @@ class Study:
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
+    made: dict[tuple, tuple[Cell, RunConfig]] = field(default_factory=dict, init=False, repr=False, compare=False)  # configurations so far
 
     def __post_init__(self):
         check_shape(self)
@@ -129,6 +130,9 @@ class Study:
         The profile's changes come last, and not where the study or the cell names the field itself. A section that the cell brings
         in (Table 5's rewritten text) is changed too, but for the fields that the cell names beside it.
         """
+        return self._once(cell, (profile,), lambda: self._paper_config(cell, profile))
+
+    def _paper_config(self, cell: Cell, profile: str) -> RunConfig:
         method = cell.method or self.method
         named = {**cell.changes, **cell.by_profile.get(profile, {})}
         if method == self.method:
@@ -149,7 +153,18 @@ class Study:
         return [self._seeded(run, profile, sources, seed) for seed in range(seeds)]
 
     def _scaled(self, cell: Cell, profile: str, scale: Scale, sources: Sources) -> RunConfig:
-        return at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder, self.equal_updates)
+        def make() -> RunConfig:
+            return at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder, self.equal_updates)
+
+        return self._once(cell, (profile, scale, sources), make)
+
+    def _once(self, cell: Cell, under: tuple, make: Callable[[], RunConfig]) -> RunConfig:
+        """What `make` returns for a cell under these, made once: a report asks for the same runs many times. The cell is kept beside
+        it, so that no other object comes to have its id."""
+        key = (id(cell), *under)
+        if key not in self.made:
+            self.made[key] = cell, make()
+        return self.made[key][1]
 
     def _seeded(self, run: RunConfig, profile: str, sources: Sources, seed: int) -> RunConfig:
         run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})

@@ -3,13 +3,19 @@
 import pandas as pd
 import pytest
 
-from core.report.quantities import decimals, singular, unit, value, with_times
+from core.report.quantities import decimals, singular, unit
+from core.report.quantities import value as value_of
+from core.report.rows import Rows
 from core.spec.scale import DEMO
 from core.spec.table import Metric
 
 
 def rows(*entries):
     return pd.DataFrame(entries, columns=["checkpoint", "task", "metric", "step", "value"])
+
+
+def value(frame, *others):
+    return value_of(Rows(frame, {}), *others)
 
 
 def metric(quantity, task="dev", checkpoint="selected"):
@@ -79,9 +85,9 @@ def test_the_views_cosine_is_compared_with_that_of_the_same_step_without_fgsm():
 def test_a_runs_time_is_read_from_its_provenance():
     found = rows(("last", "train", "loss", 9, 1.0))
     asked = metric("step_seconds", "train", "time")
-    assert value(with_times(found, {"step_seconds": 0.5}), asked, "all", DEMO) == 0.5
-    assert with_times(found, {}) is found and value(found, asked, "all", DEMO) is None
-    assert with_times(found, {"step_seconds": 0.5}).dtypes.equals(found.dtypes)
+    assert value_of(Rows(found, {"step_seconds": 0.5}), asked, "all", DEMO) == 0.5
+    assert value_of(Rows(found, {"step_seconds": "a while"}), asked, "all", DEMO) is None
+    assert value(found, asked, "all", DEMO) is None
 
 
 def test_alignment_and_uniformity_are_added_where_both_are_there():

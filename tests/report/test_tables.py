@@ -13,6 +13,7 @@ from core.report.frames import CELL_COLUMNS, cell_frame, csv_text, run_frame
 from core.report.naming import label_here
 from core.report.notes import footnotes, reading
 from core.report.quantities import value as value_of
+from core.report.rows import Rows
 from core.report.statistics import spearman
 from core.report.tables import Entry, grid, markdown, number
 from core.spec.errors import UserError
@@ -67,9 +68,9 @@ def test_an_average_with_a_test_set_missing_is_no_average():
     assert [r.status for r in one.cells[0].runs] == ["incomplete", "ok"]
     assert one.cells[0].estimate.n == 1 and one.missing == 1
     assert any("without the number that its cell shows" in note for note in footnotes(one))
-    assert value_of(run.rows, Metric(task="avg", title=""), "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
-    assert value_of(run.rows, Metric(task="avg", title=""), "all", DEMO) is None
-    assert value_of(run.rows, Metric(task="dev", title=""), "all", DEMO) == 50.0
+    assert value_of(Rows(run.rows, {}), Metric(task="avg", title=""), "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
+    assert value_of(Rows(run.rows, {}), Metric(task="avg", title=""), "all", DEMO) is None
+    assert value_of(Rows(run.rows, {}), Metric(task="dev", title=""), "all", DEMO) == 50.0
 
 
 def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
@@ -78,10 +79,10 @@ def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
          ("curve", "dev", "spearman_all", 3, 10.0)],
         columns=["checkpoint", "task", "metric", "step", "value"],
     )  # fmt: skip
-    assert value_of(rows, Metric(task="dev", title=""), "all", DEMO) == 70.0
-    assert value_of(rows, Metric(task="dev", title=""), "mean", DEMO) == 50.0
-    assert value_of(rows, Metric(task="dev", title="", checkpoint="last"), "all", DEMO) == 60.0
-    assert value_of(rows, Metric(task="dev", title=""), "wmean", DEMO) is None
+    assert value_of(Rows(rows, {}), Metric(task="dev", title=""), "all", DEMO) == 70.0
+    assert value_of(Rows(rows, {}), Metric(task="dev", title=""), "mean", DEMO) == 50.0
+    assert value_of(Rows(rows, {}), Metric(task="dev", title="", checkpoint="last"), "all", DEMO) == 60.0
+    assert value_of(Rows(rows, {}), Metric(task="dev", title=""), "wmean", DEMO) is None
 
 
 def test_another_aggregate_of_the_study_is_followed():

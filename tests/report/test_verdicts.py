@@ -11,6 +11,7 @@ from scipy import stats
 from core.report.cells import gather
 from core.report.claims import chances, measured
 from core.report.contrasts import ABSOLUTE, Readings
+from core.report.rows import Rows
 from core.report.sequential import LOOKS, alpha_at
 from core.report.verdicts import called_best, verdicts
 from core.spec.claim import (
@@ -175,21 +176,26 @@ def test_a_wildcard_is_the_mean_over_its_cells():
     assert verdict.effect == pytest.approx(51.0 - np.mean([51.0, 49.5, 47.0, 40.5]))
 
 
+def with_row(run, *row):
+    """Put one more number among those of a run."""
+    frame = pd.concat([run.rows.frame, pd.DataFrame([row], columns=["checkpoint", "task", "metric", "step", "value"])])
+    object.__setattr__(run, "rows", Rows(frame, run.provenance))
+
+
 def test_another_metric_is_read_of_the_same_runs():
     one = result(study(above(A, 40.0, LAST), below(A, 40.0, COSINE)), a=CLEAR["a"])  # stored: the last checkpoint a point below
     found = verdicts(one)
     assert found[0].effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40) and found[0].outcome == "supported"
     assert found[1].outcome == "not run" and found[0].printed is None and found[0].printed_effect is None
     for run in one.cells[0].runs:
-        run.rows.loc[len(run.rows)] = ("selected", "dev", "cosine_mean", 300, 0.5 + 0.01 * run.seed)
+        with_row(run, "selected", "dev", "cosine_mean", 300, 0.5 + 0.01 * run.seed)
     assert verdicts(one)[1].effect == pytest.approx(40 - 0.51)  # settled at three seeds
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
     one = result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1])
-    frame = pd.DataFrame([("selected", "dev", "cosine_mean", 300, 0.5)], columns=["checkpoint", "task", "metric", "step", "value"])
     for run in one.cells[0].runs:
-        object.__setattr__(run, "rows", pd.concat([run.rows, frame]))
+        with_row(run, "selected", "dev", "cosine_mean", 300, 0.5)
     assert Readings(one).values(COSINE)[A] == {0: 0.5, 2: 0.5} and Readings(one).seeds(below(A, 0.9, COSINE)) == 1
 
 

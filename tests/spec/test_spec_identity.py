@@ -188,7 +188,7 @@ def test_a_field_at_its_neutral_value_is_left_out_and_comes_back():
 def test_what_json_cannot_hold_exactly_is_refused(value):
     run = with_leaf(base("mocose", "paper"), "train", "steps", value)
     with pytest.raises(TypeError, match="cannot stand in a run configuration"):
-        run_id(run)
+        canonical_json(run)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

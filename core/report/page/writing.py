@@ -219,7 +219,9 @@ def curve_table(page: Page) -> pd.DataFrame:
     """One row a run and step: the development score along training, of every run behind a claim."""
     rows, seen = [], set()
     for one in (one for cards in page.cards.values() for card in cards for one in card.standings.values()):
-        for run in (run for cell in charts.cells_of(one) for run in cell.runs if run.rows is not None and run.run_id not in seen):
+        for run in (run for cell in charts.cells_of(one) for run in cell.runs):
+            if run.rows is None or run.run_id in seen:
+                continue
             seen.add(run.run_id)
             rows += [(run.run_id, int(step), float(value)) for step, value in curve(run.rows, one.result.aggregate).items()]
     return pd.DataFrame(rows, columns=["run_id", "step", "development_score"])
