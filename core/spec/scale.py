@@ -67,8 +67,10 @@ class Scale:
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
-    (others keep their ratio), and `method_rates` it again, by method; `new_layer_factor` times it is the rate of layers that start at random, where a cell names none of its own; `precision` None leaves the method's own; `hub_models`: whether models that rewrite text are
-    fetched from the hub. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table order.
+    (others keep their ratio), and `method_rates` it again, by method; `new_layer_rate` is the rate of layers that start at random,
+    whatever the method, where a cell names none (None: the encoder's). `precision` None leaves the method's own; `hub_models`: whether
+    models that rewrite text are fetched from the hub. `tests` are the test sets, `dev` the development set and `probes` the transfer
+    tasks, in table order.
     """
 
     name: str
@@ -84,12 +86,17 @@ class Scale:
     probes: tuple[str, ...]
     watermark: str | None
     hub_models: bool = False
-    new_layer_factor: float = 1.0
+    new_layer_rate: float | None = None
     method_rates: tuple[tuple[str, float], ...] = ()
 
     def rate(self, method: str) -> float | None:
         """What replaces the papers' 3e-5 in a run of this method; None keeps it."""
         return dict(self.method_rates).get(method, self.learning_rate)
+
+    def new_layer_factor(self, method: str) -> float:
+        """The rate of new layers as a multiple of the encoder's, in a run of this method."""
+        rate = self.rate(method)
+        return 1.0 if self.new_layer_rate is None or rate is None else self.new_layer_rate / rate
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -117,11 +124,13 @@ MINI = Scale(
     batch_size=64,
     learning_rate=3e-4,
     warmup_fraction=0.1,
-    precision="fp32",
+    precision="bf16",
     dev="STS-B dev",
     tests=STS_TESTS,
     probes=TRANSFER,
     watermark=None,
+    new_layer_rate=3e-4,
+    method_rates=(("mocose", 3e-5),),
 )
 PAPER = Scale(
     name="paper",
@@ -168,7 +177,7 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
         "train.warmup_fraction": scale.warmup_fraction,
     }
     if run.train.new_layer_factor == 1.0:
-        changes["train.new_layer_factor"] = scale.new_layer_factor
+        changes["train.new_layer_factor"] = scale.new_layer_factor(run.method)
     if scale.precision is not None:
         changes["train.precision"] = scale.precision
     rate = scale.rate(run.method)
