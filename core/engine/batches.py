@@ -29,7 +29,8 @@ def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
 
 
 def training_batches(config: RunConfig, text: TrainingText, device: torch.device, done: int = 0) -> Iterator[tuple[Packed | None, ...]]:
-    """The arguments of `model.loss` for each of `train.steps` steps but the first `done`, whose draws are made all the same."""
+    """The arguments of `model.loss` for each training step after the first `done` steps. The draws of skipped steps are made, too, so
+    that the later draws stay the same."""
     steps = batch_indices(config, len(text.table))
     views = methods.model(config.method).Views(config, text, device, python_stream(config.seed.data, "augmentation"))
     for step in range(config.train.steps):

@@ -32,7 +32,7 @@ Content = TypeVar("Content")
 
 
 class Unfit(Exception):
-    """A checkpoint did not fit the model and was set aside: what it was read into is spoilt, so the run has to begin anew."""
+    """A checkpoint does not fit the model and was set aside. The model is partly overwritten, so the run must begin again."""
 
 
 class Keeper:
@@ -64,11 +64,11 @@ class Keeper:
             self._set_aside(error)
 
     def saved_rows(self) -> list[Row] | None:
-        """The rows of the run up to its checkpoint, or None where it starts from nothing."""
+        """The rows of the run up to its checkpoint, or None without a checkpoint."""
         return list(self.rows) if self.found is not None else None
 
     def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> Standing:
-        """Put model, optimiser and scaler where the checkpoint left them; where the loop stood. Raises Unfit."""
+        """Restore model, optimiser and scaler. Returns where the loop stood. Raises Unfit."""
         self._began = self._wrote = time.monotonic()
         if self.found is None:
             return Standing()
@@ -111,7 +111,7 @@ class Keeper:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Within it SIGTERM asks for a checkpoint and the end, instead of the end at once."""
+        """Within this context SIGTERM asks for a checkpoint before the process ends."""
 
         def ask(*_) -> None:
             self.asked = True
@@ -130,7 +130,7 @@ class Keeper:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _take(self, content: dict) -> None:
-        """Believe what was read, if it is of this run, this code and this kind of device. Raises Damaged."""
+        """Accept what was read if it belongs to this run, this code and this kind of device. Raises Damaged."""
         expected = {"run_id": run_id(self.config), "numerics": NUMERICS, "device": self.device.type}
         for name, value in expected.items():
             if content.get(name) != value:

@@ -12,7 +12,7 @@ from pathlib import Path
 class CurveFile:
     """One line a check: run, step, of, dev (Spearman x 100 on the development set), loss (mean since the last check), seconds.
 
-    A curve is for people: where it cannot be written the run goes on without.
+    If the file cannot be written, the run goes on without it.
     """
 
     def __init__(self, results: Path, run: str, steps: int, resumed_after: int = 0):

@@ -143,7 +143,7 @@ def phase(name: str, step: int, config: RunConfig) -> dict[str, object]:
 
 
 def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None]) -> contextlib.AbstractContextManager:
-    """The surroundings of a training whose checkpoints hold these rows, as they grow; none with checkpoints off."""
+    """A context for a training whose checkpoints hold these rows as they grow; it does nothing with checkpoints off."""
     if keeper is None:
         return contextlib.nullcontext()
     keeper.rows = rows
@@ -204,7 +204,7 @@ def training_text_of(config: RunConfig, execution: Execution, tokenizer, device:
 
 
 def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
-    """Pairs of one's own, with the scale's sets where some of those are scored, too, and the digest of all."""
+    """The user's own pairs, with the scale's sets if some of those are scored too, and the digest of all of them."""
     own = own_sets([(name, Path(path)) for name, path in execution.pairs])
     if not needs_the_scale_s(list(own)):
         return own, own_digest(own, None)

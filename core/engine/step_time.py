@@ -16,7 +16,7 @@ class StepTime:
         self.start(step)
 
     def start(self, step: int) -> None:
-        """Start a lap behind this step; what was before it since the last lap is left out."""
+        """Start a lap behind this step; time since the last lap is not counted."""
         self._step, self._time = step, self._clock()
 
     def lap(self, step: int) -> None:

@@ -49,7 +49,7 @@ def write(path: Path, content: dict) -> None:
 
 @contextlib.contextmanager
 def system_errors() -> Iterator[None]:
-    """Surroundings in which what the system says of a write comes as OSError: the library wraps it in an error of its own."""
+    """Within this context the system's errors on writing come as OSError; the library wraps them in an error of its own."""
     try:
         yield
     except SafetensorError as error:

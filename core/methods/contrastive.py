@@ -57,7 +57,7 @@ class Contrastive(nn.Module):
         return ()
 
     def new_layers(self) -> Sequence[nn.Module]:
-        """What is trained and starts at random: train.new_layer_factor is for these."""
+        """The trained layers that start at random; train.new_layer_factor applies to them."""
         return ()
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
@@ -84,4 +84,4 @@ class Views:
         raise NotImplementedError
 
     def skip(self, indices: Sequence[int]) -> None:
-        """Draw what `make` would have drawn, for a step that was done before; nothing where draws do not depend on earlier ones."""
+        """Make the draws of `make` for a step that was done before; nothing if draws do not depend on earlier ones."""

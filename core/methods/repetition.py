@@ -51,7 +51,7 @@ def repeat_words(sentence: str, dup: Repetition, stream: random.Random, inserted
 
 
 def insertions(dup: Repetition, tokenizer) -> tuple[str, ...]:
-    """What is written behind the drawn words: nothing but themselves (empty), the tokenizer's mask, or stop-words (D72).
+    """What follows the drawn words: the words themselves (empty), the tokenizer's mask, or stop-words (D72).
 
     Of the stop-words those that the vocabulary has whole, so that a small one does not turn them into letters. Raises UserError
     if there is no mask or no such word.

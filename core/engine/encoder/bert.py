@@ -1,6 +1,6 @@
 """A BERT or RoBERTa encoder over packed batches: Hugging Face's parameters, our forward pass without padding.
 
-Only the tokens that are there are multiplied, and the last layer is computed for the rows that are wanted ([CLS] in all
+Only real tokens are multiplied, and the last layer is computed only for the rows that are read ([CLS] in all
 methods here). With dropout off it gives what `transformers` gives, to rounding.
 """
 

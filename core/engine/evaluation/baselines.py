@@ -1,4 +1,4 @@
-"""What needs no training, beside what was trained: the encoder's own [CLS], its first-last average, plain and whitened, a random
+"""Baselines without training: the encoder's own [CLS], its first-last average, plain and whitened, a random
 bag of words."""
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def whitened_score(pairs: StsSet, encode: Encode) -> float:
 
 
 def baseline_rows(config: RunConfig, encoder: Encoder, scorer: Scorer, cache_dir: Path) -> list[Row]:
-    """Rows of what needs no training, at step 0, kept on disk by encoder and evaluation data: every run of a study shares them.
+    """Rows of the baselines, at step 0, kept on disk by encoder and evaluation data: every run of a study shares them.
 
     By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own [CLS] also how the development
     sentences' vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
@@ -162,7 +162,7 @@ def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:
 
 
 def _among(vectors: np.ndarray, index: Mapping[str, int]) -> Encode:
-    """Looks sentences up among vectors (sentences, dim) that are there already."""
+    """Looks up sentences among vectors (sentences, dim) that were computed before."""
     return lambda texts: vectors[[index[text] for text in texts]]
 
 

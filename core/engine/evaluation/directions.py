@@ -1,4 +1,4 @@
-"""How sentence vectors spread over directions: numbers that tell collapse without a graded pair.
+"""How sentence vectors spread over directions: numbers that show collapse without graded pairs.
 
 All of them are of the distinct development sentences. They are computed in float64 from float32 vectors; where a vector has no
 direction (zero, or not finite) they are NaN.

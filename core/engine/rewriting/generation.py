@@ -1,4 +1,4 @@
-"""Sentences that a language model goes on with, or that are translated and back (Table 5, D28)."""
+"""Sentences that a language model continues, or that are translated and translated back (Table 5, D28)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOP, NUCLEUS = 50, 0.9  # nlpaug's defaults
 
 
 def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[str]:
-    """Each text with up to 30 tokens of the model's behind it, drawn among the 50 likeliest and of those the likeliest 90 %. A text of
+    """Each text followed by up to 30 tokens of the model, drawn among the 50 likeliest and of those the likeliest 90 %. A text of
     blanks stays.
 
     Only texts of equally many tokens go together: XLNet's generation does not keep padding out of a sentence's continuation.

@@ -153,7 +153,7 @@ class MoCoSE(Contrastive):
         return [(cast(nn.Linear, layer), "Identity") for layer in (self.pooler, *projection)]  # bare ones, where the run is keepable
 
     def new_layers(self) -> list[nn.Module]:
-        """What is trained and starts at random: train.new_layer_factor is for these. A checkpoint's own pooler is not new."""
+        """The trained layers that start at random; train.new_layer_factor applies to them. A checkpoint's own pooler is not new."""
         pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
         return [*pooler, self.projection, self.predictor, self.target_projection]
 
@@ -246,7 +246,7 @@ class MoCoSE(Contrastive):
 
     @contextlib.contextmanager
     def _fixed(self) -> Iterator[None]:
-        """Within it no weight has a gradient, which `product.linear` would else compute; a captured graph computes all it was captured with."""
+        """Within this context no weight has a gradient, which `product.linear` would otherwise compute. A captured graph computes all that it was captured with."""
         weights = self.trained if self.slots is None else []
         for weight in weights:
             weight.requires_grad_(False)
