@@ -34,6 +34,21 @@ def test_drawn_flips_agree_with_all_of_them():
     assert drawn == pytest.approx((statistics >= statistics[0] - 1e-12).mean(), abs=0.02)
 
 
+def test_up_to_twelve_seeds_nothing_is_drawn():
+    values = np.random.default_rng(5).normal(0, 1, (13, 5))
+
+    class Drawn(Exception):
+        """A flip was drawn."""
+
+    class NoDraws:
+        def choice(self, *_):
+            raise Drawn
+
+    assert 0 < flat(values[:12], NoDraws()).p <= 1
+    with pytest.raises(Drawn):
+        flat(values, NoDraws())
+
+
 def test_below_six_seeds_there_is_no_p_and_a_wide_table_has_the_smallest():
     wide = np.random.default_rng(0).normal(0, 0.1, (6, 3)) + np.array([0.0, 1.0, 10.0])
     assert flat(wide, ONE).p == pytest.approx(2 / 64) and np.isnan(flat(wide[:5], ONE).p)

@@ -251,7 +251,13 @@ def test_how_often_a_cell_is_best_when_seeds_are_drawn_anew():
     draws = [(i, j, k) for i in range(3) for j in range(3) for k in range(3)]  # every draw of three seeds
     exact = np.mean([sum(values["a"][s] for s in d) > max(sum(values[o][s] for s in d) for o in "bc") for d in draws])
     assert verdict[0].p_best == pytest.approx(exact, abs=0.02) and verdict[1].p_best is None
+    assert verdict[0].p_best * 10_000 == pytest.approx(round(verdict[0].p_best * 10_000)) and verdict[0].p_best * 1000 % 1 > 1e-6
     assert "best of redrawn seeds" in measured(verdict[0])
+
+
+def test_below_three_seeds_none_are_drawn_anew():
+    values = {"a": [50.0, 52.0], "b": [51.0, 50.5], "c": [40.0, 41.0]}
+    assert verdicts(result(study(best(A, (A, B, C))), **values))[0].p_best is None
 
 
 def test_only_a_claim_that_one_cell_beats_the_others_is_about_the_best():

@@ -1,0 +1,103 @@
+"""Try rates at scale mini: each method from the same grid, on development scores alone.
+
+    python -m benchmarks.rates --data-dir DATA --out rates.csv [--methods simcse mocose …] [--rates 3e-4 …] [--new 3e-4 …] [--until 384]
+
+One trial a method, encoder's rate and rate of new layers: profile paper, seed 0, the scale's own length and schedule, stopped after
+--until steps. One row a development check is appended to --out; trials that it holds already are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from core import methods
+from core.data.sources import MINI_ENCODER, Found, local_places, local_sources
+from core.engine.batches import training_batches
+from core.engine.evaluation.rows import check
+from core.engine.job import load_encoder, scorer_for, training_text_of
+from core.engine.trainer import train
+from core.runner.train import cache_folder
+from core.spec.execution import Execution
+from core.spec.profiles import base
+from core.spec.run import RunConfig
+from core.spec.scale import MINI, Sources, at_scale
+from core.spec.vary import vary
+
+COLUMNS = ("method", "rate", "new_layer_rate", "step", "development")
+RATES = ("1e-5", "3e-5", "1e-4", "3e-4", "1e-3")
+NEW_LAYERS = ("3e-4", "1e-3")  # the paper's travel of 3e-5 x 15,625 is 3.7e-4 x 1,280
+
+
+class Enough(Exception):
+    """A trial has come as far as it was asked to."""
+
+
+def trial(method: str, rate: float, new_layer_rate: float, sources: Sources) -> RunConfig:
+    """The run of a trial."""
+    scale = replace(MINI, learning_rate=rate, method_rates=(), new_layer_rate=new_layer_rate)
+    return at_scale(vary(base(method, "paper"), {"seed.model": 0, "seed.data": 0}), scale, sources)
+
+
+def development(config: RunConfig, found: Found, until: int, cache: Path) -> Iterator[tuple[int, float]]:
+    """Step and development score x 100 of each check up to step `until`, the untrained encoder's first."""
+    places = found.places
+    execution = Execution(results_dir=str(cache), cache_dir=str(cache), corpus_path=str(places.corpus), corpus_name=places.corpus_name,
+                          evaluation_path=str(places.evaluation), encoder_path=str(places.encoder))  # fmt: skip
+    device = torch.device("cpu")
+    torch.set_num_threads(1)
+    encoder, tokenizer = load_encoder(config, execution)
+    text = training_text_of(config, execution, tokenizer, device)
+    scorer = scorer_for(MINI, config, execution, tokenizer, encoder, device)
+    model = methods.model(config.method).Model(config, encoder, device)
+    scores = [(0, scorer.development(model).scores[MINI.dev].all)]
+
+    def checked(step: int) -> float:
+        scores.append((step, check(scorer, model, config, step, [])))
+        if step >= until:
+            raise Enough
+        return scores[-1][1]
+
+    try:
+        train(config, model, training_batches(config, text, device, 0), checked, lambda message: None, None)
+    except Enough:
+        pass
+    yield from scores
+
+
+def main() -> None:
+    """Run the trials that are not in the file yet."""
+    parser = argparse.ArgumentParser(description="Try rates at scale mini.")
+    parser.add_argument("--data-dir", type=Path, required=True, help="the folder with senteval/ and wiki_sentences.txt")
+    parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
+    parser.add_argument("--methods", nargs="+", default=methods.names())
+    parser.add_argument("--rates", nargs="+", default=RATES, help="of the encoder")
+    parser.add_argument("--new", nargs="+", default=NEW_LAYERS, help="of layers that start at random")
+    parser.add_argument("--until", type=int, default=384, help="the step at which a trial stops")
+    given = parser.parse_args()
+
+    cache = cache_folder()
+    found = local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
+    done = set()
+    if given.out.exists():
+        with given.out.open(newline="") as file:
+            done = {(row["method"], float(row["rate"]), float(row["new_layer_rate"])) for row in csv.DictReader(file)}
+    else:
+        given.out.write_text(",".join(COLUMNS) + "\n")
+    for method, rate, new in itertools.product(given.methods, given.rates, given.new):
+        if (method, float(rate), float(new)) in done:
+            continue
+        scores = list(development(trial(method, float(rate), float(new), found.sources), found, given.until, cache))
+        with given.out.open("a", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows((method, rate, new, step, f"{score:.2f}") for step, score in scores)
+        print(method, rate, new, *(f"{score:.1f}" for _, score in scores), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""The grid of rates: each trial is the run of a scale with these rates, and its scores are those of development checks."""
+
+import real
+
+from benchmarks import rates
+from core import methods
+from core.data.sources import MINI_ENCODER, local_places, local_sources
+from core.spec.scale import MINI
+from core.spec.vary import vary
+
+
+def test_a_trial_has_the_rates_that_it_is_named_after_and_nothing_else_of_its_own(tmp_path):
+    sources = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path).sources
+    for method in methods.names():
+        one, other = (rates.trial(method, rate, 3e-4, sources) for rate in (3e-5, 3e-4))
+        assert (one.train.learning_rate, one.train.learning_rate * one.train.new_layer_factor) == (3e-5, 3e-4)
+        assert vary(one, {"train.learning_rate": 3e-4, "train.new_layer_factor": 1.0}) == other
+        assert (one.scale, one.train.steps) == ("mini", MINI.steps)
+
+
+def test_scores_are_those_of_the_development_set_until_the_step_that_is_asked(tmp_path):
+    found = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path)
+    config = vary(rates.trial("simcse", 3e-4, 3e-4, found.sources), {"eval.every": 1})
+    scores = list(rates.development(config, found, 2, tmp_path))
+    assert [step for step, _ in scores] == [0, 1, 2]
+    assert abs(scores[0][1] - 61.2) < 0.1  # README: the untrained [CLS]
