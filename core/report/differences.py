@@ -12,12 +12,11 @@ from core.report.cells import CellResult, StudyResult
 from core.report.comparisons import comparisons
 from core.report.naming import label_here
 from core.report.quantities import SCORE, unit
-from core.report.statistics import NO_COMPARISON, Comparison
+from core.report.statistics import HOLDS_95, NO_COMPARISON, Comparison
 
 Labels = tuple[str, ...]
 FAILED = ("collapsed", "diverged")
 NO_DIFFERENCE = 1e-9  # of stored numbers: less is none
-NORMAL = 1.96  # standard deviations to each side that hold 95 %
 LEAST_FRAME = 1.0  # of the unit of scores: noise should not look like an effect
 LONGEST_TITLE = 26  # characters of a panel's title; a longer one is without its axis' name
 FAR = 2.5  # times what is in the frame already: farther numbers are named at its edge
@@ -188,7 +187,7 @@ def _band(base: CellResult, n: int, result: StudyResult) -> float | None:
     """Half of the range that holds 95 % of what seeds alone make of a difference of two means of n runs: 1.96 SD sqrt(2 / n), by the
     noise study's SD. Without a noise study it is half of the reference's own interval."""
     if result.noise is not None and _is_score([base]):
-        return NORMAL * result.noise * float(np.sqrt(2 / n))
+        return HOLDS_95 * result.noise * float(np.sqrt(2 / n))
     return base.estimate.high - base.estimate.mean if base.estimate.n > 1 and base.interval == "seeds" else None
 
 

@@ -16,6 +16,7 @@ from core.report.sequential import ALPHA, LOOKS, alpha_at
 
 Key = TypeVar("Key")  # what names a cell
 LEVEL = 0.95
+HOLDS_95 = 1.96  # standard deviations of a normal number to each side that hold 95 %
 LEAST_SEEDS = 5  # of a difference that a table may mark
 BLOCK = 128  # resamples at a time: small enough for the processor's cache
 

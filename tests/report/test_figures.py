@@ -159,6 +159,13 @@ def test_far_numbers_do_not_flatten_the_others_and_are_named_at_the_edge():
     assert [text.get_text() for text in axes.texts] == ["−40.0", "+27.0"]
 
 
+def test_noise_does_not_fill_a_frame_and_a_hundredth_of_a_point_is_a_difference():
+    low, high = frame([Panel(title="", unit="Spearman × 100", rows=(Row(label="a", mean=0.01, n=3),))])
+    assert low < -0.49 and high > 0.49
+    one = small_result(small(), stored(small(), a=[50.0, 51.0, 50.5], b=[50.01, 51.01, 50.51]), seeds=3)
+    assert differences(one).panels[0].rows[1].mean == pytest.approx(0.01)
+
+
 def arrows(axes, y, side):
     return [line for line in axes.lines if line.get_marker() == side and abs(float(np.atleast_1d(line.get_ydata())[0]) - y) < 1e-9]
 

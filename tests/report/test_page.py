@@ -101,6 +101,15 @@ def test_the_next_look_counts_the_runs_that_are_missing():
     assert next_runs(replace(first, outcome="supported"), Readings(one)) is None
 
 
+def test_the_band_of_a_card_is_what_the_noise_study_gives_the_claims_contrast():
+    quiet, noisy = replace(result(), noise=None), replace(result(), noise=2.0)
+    card = gathered_page((TABLE,), {("demo", "paper"): [Section(result=noisy, picture=None)]}).cards
+    bands = [standing.band for cards in card.values() for one in cards for standing in one.standings.values() if one.claim.key == "X.1"]
+    assert bands == [pytest.approx(1.96 * 2.0 * np.sqrt(2) / np.sqrt(3))]  # a difference of two cells over three seeds
+    card = gathered_page((TABLE,), {("demo", "paper"): [Section(result=quiet, picture=None)]}).cards
+    assert {standing.band for cards in card.values() for one in cards for standing in one.standings.values()} == {None}
+
+
 def test_the_short_page_has_every_claim_with_a_link(page):
     text = page[1]["README.md"]
     assert "](index.html#X.1)" in text and "[X.2 (all)](index.html#X.2-all)" in text and "[table](demo/paper/mocose-table3.md)" in text

@@ -14,6 +14,7 @@ from core.report.judgement import Verdict
 from core.report.naming import text_here
 from core.report.next_runs import Next, next_runs
 from core.report.signflip import sentences
+from core.report.statistics import HOLDS_95
 from core.report.verdicts import settled_once, verdicts
 from core.spec.claim import Claim
 from core.spec.edition import Edition
@@ -21,7 +22,6 @@ from core.spec.scale import SCALES
 from core.spec.study import Study
 
 DEFAULT_PROFILE = "paper"
-NORMAL = 1.96
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +231,7 @@ def _standings(result: StudyResult) -> dict[str, Standing]:
             verdict=verdict,
             result=result,
             values=() if values is None else tuple(float(value) for value in values),
-            band=None if spread is None or not verdict.n else NORMAL * spread / verdict.n**0.5,
+            band=None if spread is None or not verdict.n else HOLDS_95 * spread / verdict.n**0.5,
             in_points=_in_points(verdict, result),
             next=next_runs(verdict, readings),
         )
