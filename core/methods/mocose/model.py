@@ -246,7 +246,7 @@ class MoCoSE(Contrastive):
 
     @contextlib.contextmanager
     def _fixed(self) -> Iterator[None]:
-        """Within this context no weight has a gradient, which `product.linear` would otherwise compute. A captured graph computes all that it was captured with."""
+        """Within this context no weight has a gradient, which `product.linear` would otherwise compute; captured graphs compute all."""
         weights = self.trained if self.slots is None else []
         for weight in weights:
             weight.requires_grad_(False)
