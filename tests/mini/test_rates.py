@@ -1,5 +1,6 @@
 """The grid of rates: each trial is the run of a scale with these rates, and its scores are those of development checks."""
 
+import pytest
 import real
 
 from benchmarks import rates
@@ -18,6 +19,7 @@ def test_a_trial_has_the_rates_that_it_is_named_after_and_nothing_else_of_its_ow
         assert (one.scale, one.train.steps) == ("mini", MINI.steps)
 
 
+@pytest.mark.long  # it tokenises the whole text
 def test_scores_are_those_of_the_development_set_until_the_step_that_is_asked(tmp_path):
     found = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path)
     config = vary(rates.trial("simcse", 3e-4, 3e-4, found.sources), {"eval.every": 1})
