@@ -11,6 +11,7 @@ from fake_store import edition, filled
 from core.report import pictures
 from core.report.cells import gather
 from core.report.figures import finding
+from core.report.findings import of_levels
 from core.report.style import drawing, pixels, png_bytes
 from core.spec.table import FigureSpec
 from studies import find
@@ -114,3 +115,8 @@ def test_the_papers_own_curves_stand_beside_ours_at_their_share_of_the_run():
     assert [len(line.get_xdata()) for line in printed] == [48, 51] and {line.get_markerfacecolor() for line in printed} == {"white"}
     assert list(printed[0].get_ydata())[:2] == [23.6, 10.5] and next(iter(printed[1].get_ydata())) == 17.3
     assert printed[0].get_xdata()[1] == pytest.approx(300 / 15_625 * 300)  # the made-up runs have 300 steps
+
+
+def test_the_title_of_a_single_level_names_it():
+    assert of_levels([-5.0], [None], "cosine") == "One row: −5.00 (cosine)"
+    assert of_levels([1.0, 2.5], [None, None], "cosine") == "2 rows from 1.00 to 2.50 (cosine)"

@@ -273,7 +273,7 @@ def answer(page: Page) -> str:
     said = f"None of {total} claims has been tested at the papers' own scale yet."
     for edition in page.begun:
         if edition.profile == DEFAULT_PROFILE:
-            where = "On the demo's made-up language" if edition.scale == "demo" else f"On English with {edition.sources}"
+            where = "On the demo's made-up language" if edition.scale == "demo" else f"On English ({edition.sources})"
             said += f" {where} {_said(edition.counts)}, of {sum(edition.counts.values())} claims (profile {edition.profile})."
     return said
 
