@@ -214,11 +214,12 @@ class Command:
         return found
 
     def on_data(self, scale: Scale, studies: list[Study], found: finding.Found) -> tuple[Scale, list[Study]]:
-        """Scale and studies on a text or pairs of one's own, or with another encoder than the first in this folder: under other names."""
+        """Scale and studies on a text or pairs of one's own, or with another encoder than the first of one's own runs in this folder:
+        under other names. Published runs take no names from one's own, which are about other data as a rule."""
         if own := found.own_data():
             return on_own(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
         local = found.places.encoder is not None and self.options.mode != "verify"
-        other = finding.another(found, finding.recorded_sources(scale, self.store)) if local else ""
+        other = finding.another(found, finding.recorded_sources(scale, Store(self.results, None))) if local else ""
         if other and (self.options.all or self.options.resolve):
             raise UserError(
                 f"{self.results} has runs of scale {scale.name} with another encoder or other data than {other}; "

@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
-from collections.abc import Iterator
+import math
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from core.engine.evaluation.rows import check
 from core.engine.job import load_encoder, scorer_for, training_text_of
 from core.engine.trainer import train
 from core.runner.train import cache_folder
+from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.profiles import base
 from core.spec.run import RunConfig
@@ -31,8 +34,8 @@ from core.spec.scale import MINI, Sources, at_scale
 from core.spec.vary import vary
 
 COLUMNS = ("method", "rate", "new_layer_rate", "step", "development")
-RATES = ("1e-5", "3e-5", "1e-4", "3e-4", "1e-3")
-NEW_LAYERS = ("3e-4", "1e-3")  # the paper's travel of 3e-5 x 15,625 is 3.7e-4 x 1,280
+RATES = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
+NEW_LAYERS = (3e-4, 1e-3)  # the paper's travel of 3e-5 x 15,625 is 3.7e-4 x 1,280
 
 
 class Enough(Exception):
@@ -45,7 +48,7 @@ def trial(method: str, rate: float, new_layer_rate: float, sources: Sources) -> 
     return at_scale(vary(base(method, "paper"), {"seed.model": 0, "seed.data": 0}), scale, sources)
 
 
-def development(config: RunConfig, found: Found, until: int, cache: Path) -> Iterator[tuple[int, float]]:
+def development(config: RunConfig, found: Found, until: int, cache: Path) -> list[tuple[int, float]]:
     """Step and development score x 100 of each check up to step `until`, the untrained encoder's first."""
     places = found.places
     execution = Execution(results_dir=str(cache), cache_dir=str(cache), corpus_path=str(places.corpus), corpus_name=places.corpus_name,
@@ -68,36 +71,79 @@ def development(config: RunConfig, found: Found, until: int, cache: Path) -> Ite
         train(config, model, training_batches(config, text, device, 0), checked, lambda message: None, None)
     except Enough:
         pass
-    yield from scores
+    return scores
 
 
-def main() -> None:
-    """Run the trials that are not in the file yet."""
+def held(out: Path) -> set[tuple[str, float, float]]:
+    """The trials of a file by method, encoder's rate and rate of new layers; none if there is no file. Raises UserError."""
+    if not out.exists():
+        return set()
+    try:
+        with out.open(newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            found = {(row["method"], float(row["rate"]), float(row["new_layer_rate"])) for row in rows}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        raise UserError(f"{out} is no file of trials ({type(error).__name__}); give another --out, or move it away.") from error
+    if tuple(rows.fieldnames or ()) != COLUMNS:
+        raise UserError(f"{out} has other columns than {','.join(COLUMNS)}; give another --out, or move it away.")
+    return found
+
+
+def rate(text: str) -> float:
+    """A rate of the command line."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError
+    return value
+
+
+def whole(text: str) -> int:
+    """A step of the command line."""
+    if (value := int(text)) < 1:
+        raise ValueError
+    return value
+
+
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """The options. A mistake is a sentence on standard error and exit status 2."""
     parser = argparse.ArgumentParser(description="Try rates at scale mini.")
     parser.add_argument("--data-dir", type=Path, required=True, help="the folder with senteval/ and wiki_sentences.txt")
     parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
-    parser.add_argument("--methods", nargs="+", default=methods.names())
-    parser.add_argument("--rates", nargs="+", default=RATES, help="of the encoder")
-    parser.add_argument("--new", nargs="+", default=NEW_LAYERS, help="of layers that start at random")
-    parser.add_argument("--until", type=int, default=384, help="the step at which a trial stops")
-    given = parser.parse_args()
+    parser.add_argument("--methods", nargs="+", choices=methods.names(), default=methods.names())
+    parser.add_argument("--rates", nargs="+", type=rate, default=RATES, help="of the encoder")
+    parser.add_argument("--new", nargs="+", type=rate, default=NEW_LAYERS, help="of layers that start at random")
+    parser.add_argument("--until", type=whole, default=384, help="the step at which a trial stops")
+    return parser.parse_args(argv)
 
-    cache = cache_folder()
+
+def main(argv: Sequence[str]) -> int:
+    """Run the trials that are not in the file yet; 0, or 2 with a sentence on standard error."""
+    given = parsed(argv)
+    try:
+        tried(given)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{error.filename or given.out}: {error.strerror or error}; mend that and give the same command again.", file=sys.stderr)
+        return 2
+    return 0
+
+
+def tried(given: argparse.Namespace) -> None:
+    """Run each trial and append its rows."""
+    done, cache = held(given.out), cache_folder()
     found = local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
-    done = set()
-    if given.out.exists():
-        with given.out.open(newline="") as file:
-            done = {(row["method"], float(row["rate"]), float(row["new_layer_rate"])) for row in csv.DictReader(file)}
-    else:
+    if not given.out.exists():
         given.out.write_text(",".join(COLUMNS) + "\n")
-    for method, rate, new in itertools.product(given.methods, given.rates, given.new):
-        if (method, float(rate), float(new)) in done:
+    for one in itertools.product(given.methods, given.rates, given.new):
+        if one in done:
             continue
-        scores = list(development(trial(method, float(rate), float(new), found.sources), found, given.until, cache))
+        scores = development(trial(*one, found.sources), found, given.until, cache)
         with given.out.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows((method, rate, new, step, f"{score:.2f}") for step, score in scores)
-        print(method, rate, new, *(f"{score:.1f}" for _, score in scores), flush=True)
+            csv.writer(file, lineterminator="\n").writerows((*one, step, f"{score:.2f}") for step, score in scores)
+        print(*one, *(f"{score:.1f}" for _, score in scores), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

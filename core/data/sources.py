@@ -207,10 +207,11 @@ def _not_fetched(names: Iterable[str]) -> tuple[EncoderSource, ...]:
 
 
 def recorded(store: Store, scales: Collection[str] = ("demo", "mini", "paper")) -> dict[str, Found]:
-    """The sources of the first run of each of these scales, published ones before one's own; those on a text or pairs of one's own aside. The demo's
+    """The sources of the first run of each of these scales, one's own before published ones; those on a text or pairs of one's own aside. The demo's
     are the project's own, run or not."""
     found = {"demo": demo_sources()} if "demo" in scales else {}
-    for identity in sorted(store.runs(), key=lambda identity: (store.stamp(identity) or (0, 0))[1]):
+    written = {identity: stamp[1] for identity in store.runs() if (stamp := store.stamp(identity)) is not None}
+    for identity in (*sorted(written, key=lambda own: written[own]), *(one for one in store.runs() if one not in written)):
         if (packed := store.scale_of_pack(identity)) is not None and (packed not in scales or packed in found):
             continue  # hundreds of runs that need not be read
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources

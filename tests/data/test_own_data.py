@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import run_study
-from core.data import hf
+from core.data import hf, sources
 from core.data.own import named, on_own, own_digest, own_sets, read_pairs
 from core.data.sources import local_places, local_sources
 from core.runner import cli
@@ -215,3 +216,15 @@ def test_another_encoder_in_the_same_folder_has_tables_of_its_own(desk):
     assert refused.returncode == 2 and "give another --results-dir" in refused.stderr
     (desk.folder / "encoder" / "vocab.txt").unlink()
     assert "named after" not in desk.do(*ONE_RUN, "--plan").stdout  # the first goes on under its plain name
+
+
+def test_published_runs_take_no_plain_names_from_a_users_own(desk):
+    assert "Published 1 runs" in desk.do(*ONE_RUN, "--publish").stdout
+    shutil.rmtree(desk.results / "runs")
+    published = sources.recorded_sources(MINI, desk.store)
+    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
+    first, again = desk.do(*ONE_RUN), desk.do(*ONE_RUN, "--plan", "--use-published")
+    assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
+    assert "1 done, 0 missing" in again.stdout and len(desk.store.runs()) == 2
+    assert desk.do("--all", "--plan").returncode == 0  # the page is for the user's own encoder
+    assert sources.recorded_sources(MINI, desk.store).sources == desk.found().sources != published.sources

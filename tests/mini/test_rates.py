@@ -23,6 +23,31 @@ def test_a_trial_has_the_rates_that_it_is_named_after_and_nothing_else_of_its_ow
 def test_scores_are_those_of_the_development_set_until_the_step_that_is_asked(tmp_path):
     found = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path)
     config = vary(rates.trial("simcse", 3e-4, 3e-4, found.sources), {"eval.every": 1})
-    scores = list(rates.development(config, found, 2, tmp_path))
+    scores = rates.development(config, found, 2, tmp_path)
     assert [step for step, _ in scores] == [0, 1, 2]
     assert abs(scores[0][1] - 61.2) < 0.1  # README: the untrained [CLS]
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        (["--rates", "abc"], "invalid rate value: 'abc'"), (["--rates", "nan"], "invalid rate value"), (["--new", "0"], "invalid rate value"),
+        (["--until", "0"], "invalid whole value"), (["--methods", "simsce"], "invalid choice: 'simsce'"), (["--data-dir", "nowhere"], "nowhere"),
+        (["--out", "held"], "has other columns than"), (["--out", "."], "is no file of trials"), (["--out", "binary"], "is no file of trials"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_a_sentence_and_status_2(options, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "held").write_text("method,rate,new_layer_rate\nsimcse,1e-4,3e-4\n")
+    (tmp_path / "binary").write_bytes(b"\xff\x00\n" * 9)
+    try:
+        status = rates.main(["--data-dir", ".", "--out", "new.csv", *options])
+    except SystemExit as stopped:  # argparse
+        status = stopped.code
+    said = capsys.readouterr().err
+    assert status == 2 and sentence in said and "Traceback" not in said and not (tmp_path / "new.csv").exists()
+
+
+def test_a_file_of_trials_is_read_as_it_was_written(tmp_path):
+    (tmp_path / "out.csv").write_text("method,rate,new_layer_rate,step,development\nsimcse,0.0001,3e-4,0,61.2\n")
+    assert rates.held(tmp_path / "out.csv") == {("simcse", 1e-4, 3e-4)} and rates.held(tmp_path / "none.csv") == set()

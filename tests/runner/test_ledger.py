@@ -17,6 +17,7 @@ from core.report.sequential import ALPHA, LOOKS, SHARES
 from core.runner.resolve.judging import Judge
 from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers, plain, registration
 from core.spec.claim import Claim, above, all_of, any_of, greater, mean_above, scatters_more
+from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
 from core.spec.table import Metric
 from core.store.store import Store
@@ -46,6 +47,16 @@ def test_what_is_written_is_read_again_whole(tmp_path):
     stamp = ledgers.path(ONE.name).stat().st_mtime_ns
     ledgers.write(one)
     assert ledgers.path(ONE.name).stat().st_mtime_ns == stamp  # what is there already is not written
+
+
+def test_a_published_ledger_counts_for_its_own_runs_only(tmp_path):
+    published, here = Ledgers(tmp_path / "published", *PLACE), Ledgers(tmp_path / "own", *PLACE, published=tmp_path / "published")
+    published.write(ledger())
+    assert here.read(ONE.name, registered(), {"a": "0" * 16}) == ledger()
+    assert here.read(ONE.name, registered(), {"a": "3" * 16}) is None  # another encoder or text: registered anew
+    here.write(ledger())
+    with pytest.raises(UserError, match="registered for other runs"):
+        here.read(ONE.name, registered(), {"a": "3" * 16})
 
 
 def test_a_predicate_is_registered_with_all_that_decides_it():

@@ -85,7 +85,7 @@ def plain(predicate: Predicate, study: Study) -> dict:
 
 class Ledgers:
     """The ledgers of one scale and profile; `hold` is the lock under which they are read, judged and written. If the user has no ledger
-    of a study, the ledger under `published` counts: it holds what was registered for the published runs."""
+    of a study, the ledger under `published` counts, unless the user's runs are others: it holds what was registered for the published."""
 
     def __init__(self, results: Path, scale: str, profile: str, published: Path | None = None):
         self.inner = Path(scale) / profile / "ledger"
@@ -108,7 +108,8 @@ class Ledgers:
         """A study's ledger; None if the study is not registered yet. Raises UserError if the file is no ledger, was changed, or belongs
         to other claims or other runs."""
         path = self.path(study)
-        if self.published is not None and not path.exists():
+        own = self.published is None or path.exists()
+        if self.published is not None and not own:
             path = self.published / path.name
         ledger = _read_file(path)
         if ledger is None:
@@ -118,6 +119,8 @@ class Ledgers:
         if ledger.registered != registered:
             raise UserError(f"{path} was registered for other claims, margins or looks than {study} has now; put those back, or {MOVE}.")
         if any(cells.get(cell, run) != run for cell, run in ledger.cells.items()):
+            if not own:
+                return None  # the project's experiment is another one, with another encoder or text
             raise UserError(
                 f"{path} was registered for other runs than {study} has now (another encoder, text or version of the code); {MOVE}."
             )
