@@ -29,6 +29,7 @@ from core.runner.train import Training, cache_folder
 from core.spec import fields
 from core.spec.edition import Edition
 from core.spec.errors import UserError
+from core.spec.printable import counted
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
@@ -261,7 +262,7 @@ class Command:
         seconds = [known.seconds(run.config) for run in plan.missing]
         left = max(max(seconds, default=0.0), sum(seconds) / min(resources.jobs, max(1, len(plan.missing))))
         rests_on = f"from {known.runs} finished ones on this machine" if known.runs else "a rough guess before the first run"
-        print(f"{plan.entries} cells x seeds, {len(plan.runs)} distinct runs, {plan.entries - len(plan.runs)} shared.")
+        print(f"{plan.entries} cells x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared.")
         print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
         print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} ({rests_on}).")
         return 0
@@ -272,7 +273,7 @@ class Command:
         running = [r for r in missing if self.store.claimed(r)]
         failed = {r: failure for r in missing if r not in running and (failure := self.store.failure(r)) is not None}
         print(
-            f"{len(plan.runs)} runs: {len(plan.runs) - len(missing)} done, {len(running)} running, {len(failed)} failed, "
+            f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(missing)} done, {len(running)} running, {len(failed)} failed, "
             f"{len(missing) - len(running) - len(failed)} missing."
         )
         if begun := sum(self.store.checkpoint(r).exists() for r in missing if r not in running):

@@ -37,11 +37,13 @@ def setting(result: StudyResult) -> str:
 
 
 def _rounds(result: StudyResult) -> str:
-    """How often a run reads the text, where that is more than once."""
-    scale, rows = result.scale, result.sources.corpus_rows
-    if scale.steps is None or scale.steps * scale.batch_size <= rows:
+    """How often its runs read the text, where one reads it more than once."""
+    runs = [result.edition.config(result.study, cell.cell, 0) for cell in result.cells if not cell.unavailable]
+    times = sorted(run.train.steps * run.train.batch_size / run.data.rows for run in runs if run.train.steps)
+    if not times or times[-1] <= 1:
         return ""
-    return f" ({rows:,} sentences, read {scale.steps * scale.batch_size / rows:.2f} times, each time in a new order)"
+    often = " to ".join(dict.fromkeys(f"{number:.2f}" for number in (times[0], times[-1])))
+    return f" ({result.sources.corpus_rows:,} sentences, read {often} times, each time in a new order)"
 
 
 def reading(result: StudyResult) -> str:

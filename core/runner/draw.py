@@ -16,6 +16,7 @@ from core.runner.compare import repeats
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.printable import are
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
@@ -146,9 +147,9 @@ class Drawing:
         summary = self._drawn(studies, edition)
         say(*summary.lines)
         if summary.missing:
-            print(f"{summary.missing} runs are missing; their cells are left open.")
+            print(f"{are(summary.missing, 'run')} missing, and left open.")
         if summary.published:
-            print(f"{summary.published} runs come from the project's published results, not from this machine.")
+            print(f"{are(summary.published, 'run')} from the project's published results, not from this machine.")
         own = {run.run_id: run.rows.frame for section in summary.sections for run in section.result.runs if run.source == "own"}
         if sentence := repeats(self.store, own):
             print(sentence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.runner.plan import Plan, PlannedRun, cost
+from core.spec.printable import are, counted
 from core.store.models import kept
 from core.store.store import Store
 from core.store.stored import CorruptRun, MissingRun
@@ -27,7 +28,9 @@ def with_models(plan: Plan, store: Store) -> Plan:
     missing = {run.run_id for run in plan.missing}
     again = [run for run in plan.runs if run.run_id not in missing and lacking(store, run)]
     if again:
-        print(f"{len(again)} runs are stored without their model, and are trained again to keep it.")
+        print(f"{are(len(again), 'run')} stored without a model, and trained again to keep it.")
     if unfit := sum(not run.config.keepable for run in plan.runs):
-        print(f"{unfit} runs score what stands behind a LayerNorm, which the folders' layout cannot hold; their models are not kept.")
+        print(
+            f"No model is kept of {counted(unfit, 'run')}: what is scored stands behind a LayerNorm, which the folders' layout cannot hold."
+        )
     return replace(plan, missing=tuple(sorted((*plan.missing, *again), key=lambda run: -cost(run.config))))

@@ -11,7 +11,7 @@ from typing import Self, TextIO
 from core.runner.follow import Follower
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
-from core.spec.printable import printable
+from core.spec.printable import counted, printable
 from core.store.console import say
 from core.store.store import Failure
 
@@ -140,7 +140,7 @@ class LiveDisplay(Display):
                 bar = ProgressBar(total=max(1, going.total), completed=going.step, width=20)
                 grid.add_row(Text(going.run.label), bar, Text(where(going)), Text(f"{spoken(left)} left" if left is not None else ""))
             elapsed = spoken(time.monotonic() - self.pace.began)
-            table = f"{self.pace.ended} of {self.pace.total} runs after {elapsed}, about {spoken(self.pace.left())} left"
+            table = f"{self.pace.ended} of {counted(self.pace.total, 'run')} after {elapsed}, about {spoken(self.pace.left())} left"
             return Group(grid, Text(table))
 
 

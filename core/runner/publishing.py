@@ -12,6 +12,7 @@ from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.resolve.ledger import Ledgers
 from core.spec.edition import Edition
+from core.spec.printable import counted
 from core.spec.scale import Scale
 from core.spec.study import Study
 from core.store.store import Store
@@ -31,7 +32,7 @@ class Publishing:
         self.store.publish(own, self.published)
         ledgers = Ledgers(self.store.root, edition.scale.name, edition.profile)
         kept = [study.name for study in studies if ledgers.publish(study.name, self.published)]
-        print(f"Published {len(own)} runs in {self.published / edition.scale.name / 'runs.parquet'}.")
+        print(f"Published {counted(len(own), 'run')} in {self.published / edition.scale.name / 'runs.parquet'}.")
         if kept:
             print(f"Published the ledgers of {', '.join(kept)}.")
         self.draw(edition.scale)

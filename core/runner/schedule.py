@@ -15,6 +15,7 @@ import joblib
 from core.runner.launch import Launcher, Outcome, Stop
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
+from core.spec.printable import are, counted
 
 if TYPE_CHECKING:
     from core.runner.cluster.driver import Cluster
@@ -46,7 +47,7 @@ class Summary:
     def lines(self, again: str) -> list[str]:
         """What to print at the end; `again` is the command that trains just what is still missing."""
         counts = {state: len(self.of(state)) for state in ("done", "found", "failed", "stopped")}
-        said = [f"Trained {counts['done']} of {len(self.outcomes)} runs."]
+        said = [f"Trained {counts['done']} of {counted(len(self.outcomes), 'run')}."]
         if counts["found"]:
             said.append(f"{counts['found']} were trained by another command meanwhile.")
         lines = [" ".join(said)]
@@ -60,13 +61,17 @@ class Summary:
         if self.stopped_by is not None:
             lines += [
                 "",
-                f"Stopped by {signal.Signals(self.stopped_by).name}; {counts['stopped']} runs are still to be trained{begun}. Go on with:",
+                f"Stopped by {signal.Signals(self.stopped_by).name}; {are(counts['stopped'], 'run')} still to be trained{begun}. Go on with:",
             ]
             lines += [f"  {again}"]
         elif self.lost:
-            lines += ["", f"{self.lost} {counts['stopped']} runs are open{begun}. Go on with:", f"  {again}"]
+            lines += ["", f"{self.lost} {are(counts['stopped'], 'run')} open{begun}. Go on with:", f"  {again}"]
         elif counts["failed"]:
-            lines += ["", f"{counts['failed']} runs failed; finished ones are kept. To train just those again{begun}:", f"  {again}"]
+            lines += [
+                "",
+                f"{counted(counts['failed'], 'run')} failed; finished ones are kept. To train just those again{begun}:",
+                f"  {again}",
+            ]
         return lines
 
 
@@ -94,7 +99,7 @@ def train(
         outcomes = list(schedule(launch, missing, jobs))
         held = [outcome.run for outcome in outcomes if outcome.state == "elsewhere"]
         if held and not launcher.stop.asked and not launcher.lost:
-            display.note(f"{len(held)} runs are being trained by another command; waiting for it.")
+            display.note(f"{are(len(held), 'run')} being trained by another command; waiting for it.")
         again = schedule(lambda run: launch(run, wait=True), held, max(jobs, min(len(held), 64)))
         settled = {outcome.run.run_id: outcome for outcome in (*outcomes, *again)}
     begun = sum(launcher.store.checkpoint(run.run_id).exists() for run in missing if settled[run.run_id].state in ("stopped", "failed"))

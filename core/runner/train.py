@@ -21,6 +21,7 @@ from core.runner.plan import Plan, cost
 from core.runner.progress import Display, display
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.printable import counted
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
 from core.store import models
@@ -46,7 +47,7 @@ class Training:
         early = early or Early((), plan, lambda study: ())
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
-        print(f"{len(plan.runs)} runs{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
+        print(f"{counted(len(plan.runs), 'run')}{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
         if not plan.missing:
             return 0
         fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))

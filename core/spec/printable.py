@@ -1,4 +1,4 @@
-"""Names of folders and files, and what is read from stored files, as one line of text: they may hold anything."""
+"""Names of folders and files, and what is read from stored files, as one line of text: they may hold anything. And numbers of things."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as `1 run` or `2 runs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def are(number: int, noun: str) -> str:
+    """How many things are there, with their verb: `1 run is`, `2 runs are`."""
+    return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"
 
 
 LONGEST = 60  # characters of a name that tables and figures have room for

@@ -219,7 +219,7 @@ def test_another_encoder_in_the_same_folder_has_tables_of_its_own(desk):
 
 
 def test_published_runs_take_no_plain_names_from_a_users_own(desk):
-    assert "Published 1 runs" in desk.do(*ONE_RUN, "--publish").stdout
+    assert "Published 1 run in" in desk.do(*ONE_RUN, "--publish").stdout
     shutil.rmtree(desk.results / "runs")
     published = sources.recorded_sources(MINI, desk.store)
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")

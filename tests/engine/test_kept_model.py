@@ -231,7 +231,7 @@ def test_the_encoder_s_name_is_no_markup_in_the_card():
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
     run_ = planned(1)
     plan = Plan(runs=(run_,), missing=(), entries=1)
-    assert keeping.with_models(plan, desk.store).missing == (run_,) and "stored without their model" in capsys.readouterr().out
+    assert keeping.with_models(plan, desk.store).missing == (run_,) and "1 run is stored without a model" in capsys.readouterr().out
     with whole_folder(model_folder(desk.results, run_.run_id)) as folder:
         made(folder, "[]")
     assert keeping.with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""

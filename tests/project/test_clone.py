@@ -56,7 +56,7 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
         assert published and published == {path.name for path in (clone / "results/demo" / profile).glob("*.csv")}
         pictures = {path.name for path in (clone / "figures/published/demo" / profile).iterdir()}
         assert pictures and pictures <= {path.name for path in (clone / "figures/demo" / profile).iterdir()}
-    assert "runs come from the project's published results" in drawn.stdout and not (clone / "results/runs").exists()
+    assert "runs are from the project's published results" in drawn.stdout and not (clone / "results/runs").exists()
     (clone / "cache").mkdir(exist_ok=True)
     home = {"FAKE_HOME": str(clone), "REAL_REPORT": "yes", "XDG_CACHE_HOME": str(clone.parent / "cache")}
     (clone.parent / "cache" / "run_study").mkdir(parents=True, exist_ok=True)

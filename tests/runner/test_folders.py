@@ -108,12 +108,12 @@ def test_a_moved_folder_goes_on_and_a_copy_is_a_folder_of_its_own(desk):
     assert "6 runs: 5 done, 0 running, 1 failed, 0 missing" in said and "on purpose" in said
     desk.behave()
     done = desk.do(*SIX, "--results-dir", str(copy))
-    assert done.returncode == 0 and "Trained 1 of 1 runs" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "Trained 1 of 1 run." in done.stdout, done.stdout + done.stderr
     assert not (copy / "runs" / stray.name).exists() and not desk.results.exists()
     (desk.folder / "gone").rename(desk.results)
     assert desk.store.claimed(runs[4].run_id)
     os.close(claim)
-    assert "Trained 1 of 1 runs" in desk.do(*SIX).stdout  # what the copy did is not known here
+    assert "Trained 1 of 1 run." in desk.do(*SIX).stdout  # what the copy did is not known here
 
 
 def unprivileged(desk: Desk, *arguments: str) -> subprocess.CompletedProcess:

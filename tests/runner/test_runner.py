@@ -180,7 +180,7 @@ def test_the_live_display_shows_every_running_run(desk, capsys):
         console.print(shown._picture())
         shown.finished(run, 1.0, "60.00")
     text = console.file.getvalue()
-    assert run.label in text and "train 5/20, 2.5 steps/s, dev 61.00" in text and "6 s left" in text and "0 of 1 runs" in text
+    assert run.label in text and "train 5/20, 2.5 steps/s, dev 61.00" in text and "6 s left" in text and "0 of 1 run after" in text
     assert "60.00" in capsys.readouterr().out
 
 

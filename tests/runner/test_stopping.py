@@ -67,7 +67,7 @@ def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
         desk.store.checkpoint(run.run_id).write_text("made up")
     assert "1 of those that are not running go on from a checkpoint" in desk.do(*SIX, "--status").stdout
     done = desk.do(*SIX)
-    assert "1 runs failed; finished ones are kept. To train just those again, 1 of them from a checkpoint" in done.stdout
+    assert "1 run failed; finished ones are kept. To train just those again, 1 of them from a checkpoint" in done.stdout
     assert desk.store.checkpoint(first.run_id).exists() and not desk.store.checkpoint(second.run_id).exists()  # swept: it is stored
     assert desk.do(*SIX, "--force").returncode == 1
     assert not desk.store.checkpoint(first.run_id).exists()  # --force starts from nothing

@@ -8,6 +8,7 @@ from core.runner.pace import spoken
 from core.runner.resolve.choosing import Choice
 from core.runner.resolve.judging import Judge, Standing
 from core.runner.resolve.ledger import Ledger
+from core.spec.printable import counted
 
 
 def next_words(choice: Choice, seconds: float) -> str:
@@ -16,7 +17,7 @@ def next_words(choice: Choice, seconds: float) -> str:
     why = {"first look": "whose first look is due", "begun": "whose runs are begun"}.get(
         wish.leaning, f"whose chance to be {wish.leaning} with {wish.aim} seeds is {(wish.chance or 0.0):.0%}"
     )
-    return f"{wish.study} {wish.claim}, {why}: {len(choice.runs)} runs to {wish.n} seeds, about {spoken(seconds)}"
+    return f"{wish.study} {wish.claim}, {why}: {counted(len(choice.runs), 'run')} to {wish.n} seeds, about {spoken(seconds)}"
 
 
 def table(judges: Sequence[Judge], known: Mapping[str, Ledger]) -> list[str]:
