@@ -31,7 +31,7 @@ from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.printable import counted
 from core.spec.profiles import PROFILES
-from core.spec.scale import SCALES, Scale
+from core.spec.scale import OTHER_RATES, SCALES, Scale
 from core.spec.study import Study
 from core.store import files
 from core.store.store import Store
@@ -131,9 +131,7 @@ class Command:
             return verification.go(studies, edition, found)
         if self.options.resolve:
             return self.resolve(studies, edition, found)
-        plan = planning.plan(
-            studies, edition, self.store, use_published=self.options.use_published, force=self.options.force, labels=self.options.cells
-        )
+        plan = self.planned(studies, edition)
         if self.options.keep_models:
             plan = with_models(plan, self.store)
         match self.options.mode:
@@ -149,6 +147,15 @@ class Command:
             self.publishing().publish([run.run_id for run in plan.runs], studies, edition)
         self.drawing.draw(studies, edition)
         return status
+
+    def planned(self, studies: list[Study], edition: Edition) -> Plan:
+        """What is to be trained, with --other-rates at these, too."""
+        options = self.options
+        editions = [edition, *map(edition.at_rate, OTHER_RATES)] if options.other_rates else [edition]
+        return planning.joined([
+            planning.plan(studies, one, self.store, use_published=options.use_published, force=options.force, labels=options.cells)
+            for one in editions
+        ])  # fmt: skip
 
     def resolve(self, studies: list[Study], edition: Edition, found: finding.Found) -> int:
         """Spend the budget where it decides most, then render; the exit status."""

@@ -14,14 +14,16 @@ from core.report.naming import contrast_here
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim
 from core.spec.deviations import explained
+from core.spec.scale import OTHER_RATES
 
 OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
 MARKS = {  # beside the word: never colour alone
     "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "not comparable": "∅",
 }  # fmt: skip
+RATES = dict(zip(OTHER_RATES, ("a third of", "three times"), strict=True))
 COLUMNS = (
     "study", "claim", "text", "quote", "place", "decided_by", "turns_on", "verdict", "reason", "effect", "low", "high", "n", "look", "p_supported",
-    "p_contradicted", "p_equivalent", "alpha", "effect_now", "n_now", "chance", "futile", "printed_effect", "against_printed", "p_best",
+    "p_contradicted", "p_equivalent", "alpha", "effect_now", "n_now", "chance", "futile", "at_other_rates", "survives", "printed_effect", "against_printed", "p_best",
     "holds_as_printed", "on_the_papers_runs", "margin", "note", "scale", "profile",
 )  # fmt: skip
 
@@ -31,7 +33,8 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
 
     `effect`, `low`, `high`, `n` and the p are of look number `look` (from 1; empty: no look is complete yet); a p counts at `alpha`.
     `turns_on` is the comparison that the numbers are of: the weakest that the claim needs. `effect_now` and `n_now` are of all stored
-    seeds; `chance` is that of being settled at each look left.
+    seeds; `chance` is that of being settled at each look left. `at_other_rates` has the outcome and the seeds at a third and at three
+    times the learning rate; `survives` says whether the verdict is robust or fragile there.
     """
     rows = []
     for result in results:
@@ -40,7 +43,7 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
             rows.append((
                 result.study.name, claim.key, claim.text, claim.quote, claim.place, claim.decided_by, contrast_here(one.contrast, result), one.outcome, one.reason, one.effect,
                 one.low, one.high, one.n, pd.NA if one.look < 0 else one.look + 1, *one.p, one.alpha, one.effect_now, one.n_now,
-                chances(one), "yes" if one.futile else "no", _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
+                chances(one), "yes" if one.futile else "no", at_rates(one), one.survives, _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
                 printed(one), one.paper_runs, _or_nan(claim.margin), noted(claim), result.scale.name, result.profile,
             ))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS).astype({"look": "Int64"})
@@ -69,6 +72,8 @@ def measured(verdict: Verdict) -> str:
     extras = [verdict.against_printed, "" if verdict.p_best is None else f"best of redrawn seeds: {verdict.p_best:.0%}".replace("%", " %")]
     if verdict.outcome == "undecided":
         extras.append(expected(verdict))
+    if verdict.at_rates:
+        extras.append(": ".join(filter(None, (verdict.survives, at_rates(verdict)))))
     return "; ".join([text, *(one for one in extras if one)])
 
 
@@ -85,6 +90,12 @@ def expected(verdict: Verdict) -> str:
 def chances(verdict: Verdict) -> str:
     """The chance to be settled at each look left, by seeds: "12: 0.41; 18: 0.63"; "" where none is known."""
     return "; ".join(f"{one.n}: {one.best:.2f}" for one in verdict.chances if one.best is not None)
+
+
+def at_rates(verdict: Verdict) -> str:
+    """The outcomes at other learning rates, with their seeds; "" where nothing was run at any."""
+    found = [f"{one.outcome}{f' (n = {one.n})' if one.n else ''} at {RATES[one.factor]} the learning rate" for one in verdict.at_rates]
+    return ", ".join(found)
 
 
 def signed(value: float) -> str:

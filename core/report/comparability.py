@@ -168,7 +168,8 @@ def _percent(share: float) -> str:
 
 
 def comparability_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
-    """One row a study: each check's number, its limit, whether it is met (yes, no, not known), and the whole in words."""
+    """One row a study: each check's number, its limit, whether it is met (yes, no, not known), and the whole in words. A study whose
+    reference has not run yet is not known to be comparable."""
     rows = []
     for result in results:
         found = comparability(result)
@@ -176,7 +177,7 @@ def comparability_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
             "study": result.study.name,
             "scale": result.scale.name,
             "profile": result.profile,
-            "comparable": "no" if found.reasons else "yes",
+            "comparable": "no" if found.reasons else "yes" if found.checks and all(check.met for check in found.checks) else "not known",
             "reasons": "; ".join(found.reasons),
             "travel": found.travel,
         }

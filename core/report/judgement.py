@@ -10,6 +10,7 @@ from core.spec.claim import Claim, Contrast
 
 Kind = Literal["turnover", "initial weights", "updates", "gain", "selected"]
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "not comparable"]
+GIVEN: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent")  # verdicts that stay
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,15 @@ class Comparability:
         return f"{verdict}: {said}; new layers can travel {self.travel:.3g} times their initial spread."
 
 
+@dataclass(frozen=True, slots=True)
+class AtRate:
+    """The outcome for a claim, with n seeds, at `factor` times the scale's learning rate."""
+
+    factor: float
+    outcome: Outcome
+    n: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The outcome for a claim. The numbers are those of the contrast on which it turns, the weakest that it needs.
@@ -52,7 +62,8 @@ class Verdict:
     `low` and above `high` the tests at level `alpha` exclude the truth. `effect_now` is over all `n_now` seeds. `chances` are those of an open claim at each look
     left. `printed`: whether it holds on the paper's printed numbers (None: not printed), `printed_effect` the same contrast there,
     `against_printed` how ours compares with it if our interval leaves it out; `paper_runs`: the outcome on the paper's own single
-    runs. `p_best`: of a claim that one cell is best, how often it is if the seeds are drawn anew.
+    runs. `p_best`: of a claim that one cell is best, how often it is if the seeds are drawn anew. `at_rates`: the outcomes at other
+    learning rates, each with an error of 5 % a study of its own; empty where nothing was run at any.
     """
 
     claim: Claim
@@ -75,3 +86,15 @@ class Verdict:
     against_printed: Literal["", "smaller than printed", "larger than printed"]
     paper_runs: Outcome
     p_best: float | None
+    at_rates: tuple[AtRate, ...] = ()
+
+    @property
+    def survives(self) -> Literal["robust", "fragile", ""]:
+        """Whether a verdict survives other learning rates: robust if it is the same at each, fragile if it is another at one; neither
+        while it is open, or open or not comparable at one of them and nowhere else."""
+        if self.outcome not in GIVEN or not self.at_rates:
+            return ""
+        given = [one.outcome for one in self.at_rates if one.outcome in GIVEN]
+        if any(outcome != self.outcome for outcome in given):
+            return "fragile"
+        return "robust" if len(given) == len(self.at_rates) else ""

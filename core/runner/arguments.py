@@ -67,6 +67,11 @@ def parser() -> Parser:
         help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one",
     )
     made.add_argument(
+        "--other-rates",
+        action="store_true",
+        help="train at a third and at three times the learning rate, too, so that cards say whether verdicts survive",
+    )
+    made.add_argument(
         "--cell",
         action="append",
         default=[],

@@ -29,6 +29,7 @@ class Options:
     cuda_graphs: bool
     settings: tuple[str, ...]
     last: bool  # read runs at their last checkpoint
+    other_rates: bool  # train at a third and at three times the learning rate, too
     cells: tuple[str, ...]  # labels of the cells that are meant; none: all
     mode: str  # train, plan, list, fields, status, render or verify
     fields: str | None  # of which section --fields lists the fields; empty: of all
@@ -66,6 +67,8 @@ def parse(argv: list[str]) -> Options:
         raise UserError("--set changes one study's runs; name that study instead of --all.")
     if given.all and given.last:
         raise UserError("--checkpoint last reads studies that show scores; name them instead of --all.")
+    if given.other_rates:
+        _check_other_rates(given)
     if given.resolve:
         _check_resolve(given)
     elif given.budget is not None:
@@ -88,7 +91,7 @@ def parse(argv: list[str]) -> Options:
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
         jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set),
-        last=given.last, cells=tuple(given.cell), mode=mode, fields=given.fields,
+        last=given.last, other_rates=given.other_rates, cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,
         data_dir=_place("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
@@ -103,6 +106,25 @@ def _fields_mode(given: argparse.Namespace) -> str:
     if given.mode != "train" or given.all or given.study:
         raise UserError("--fields lists what --set can change, and does nothing else; give it alone, or with the name of a section.")
     return "fields"
+
+
+def _check_other_rates(given: argparse.Namespace) -> None:
+    """Raise UserError for what does not go with --other-rates, which asks whether verdicts survive."""
+    for wrong, name, why in (
+        (given.set, "--set", "asks of verdicts, which a variant has not"),
+        (given.last, "--checkpoint last", "asks of verdicts, which are on the selected checkpoint"),
+        (given.pairs, "--pairs", "asks of verdicts, which data of one's own has not"),
+        (given.text is not None, "--text", "asks of verdicts, which data of one's own has not"),
+        (given.resolve, "--resolve", "trains the seeds that are named"),
+        (given.verify_published, "--verify-published", "trains what is missing"),
+        (
+            given.mode not in ("train", "plan", "status"),
+            f"--{MODE_NAMES.get(given.mode, given.mode)}",
+            "concerns training; drawing shows what is stored",
+        ),
+    ):
+        if wrong:
+            raise UserError(f"{name} does not go with --other-rates, which {why}; leave one out.")
 
 
 def _check_resolve(given: argparse.Namespace) -> None:

@@ -81,13 +81,14 @@ def plan(
     found: dict[str, tuple[RunConfig, int]] = {}
     by_study: dict[str, set[str]] = {study.name: set() for study in studies}
     entries = 0
+    rate = "" if edition.scale.rate_factor == 1.0 else f" at {edition.scale.rate_factor:.3g} x the rate"
     for study in studies:
         for cell, configs in edition.asked(study):
             if labels and not set(labels).intersection(_names(cell)):
                 continue
             for seed, config in enumerate(configs):
                 identity = run_id(config)
-                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
+                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}{rate}")
                 found.setdefault(identity, (config, seed))
                 by_study[study.name].add(identity)
                 entries += 1
@@ -99,6 +100,18 @@ def plan(
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
     asked = {name: frozenset(ids) for name, ids in by_study.items()}
     return Plan(runs=runs, missing=tuple(absent), entries=entries, by_study=asked)
+
+
+def joined(plans: Sequence[Plan]) -> Plan:
+    """One plan of several; a run that several ask for is counted once."""
+    runs = {run.run_id: run for one in reversed(plans) for run in reversed(one.runs)}
+    missing = {run.run_id: run for one in plans for run in one.missing}
+    names = dict.fromkeys(name for one in plans for name in one.by_study)
+    return Plan(
+        runs=tuple(runs.values())[::-1], missing=tuple(sorted(missing.values(), key=lambda run: -cost(run.config))),
+        entries=sum(one.entries for one in plans),
+        by_study={name: frozenset().union(*(one.by_study.get(name, ()) for one in plans)) for name in names},
+    )  # fmt: skip
 
 
 def _names(cell: Cell) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
@@ -19,6 +19,10 @@ class Edition:
     scale: Scale
     sources: Sources
     seeds: int
+
+    def at_rate(self, factor: float) -> Edition:
+        """The same at so many times the learning rate, of encoder and new layers alike."""
+        return replace(self, scale=replace(self.scale, rate_factor=factor))
 
     def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
         """The run of a cell under one seed."""

@@ -16,6 +16,7 @@ from core.spec.vary import vary
 
 PAPER_BATCH = 64
 PAPER_RATE = 3e-5
+OTHER_RATES = (1 / 3, 3.0)  # times the scale's own: does a verdict survive there?
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,8 @@ class Scale:
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
     (others keep their ratio), and `method_rates` it again, by method; `new_layer_rate` is the rate of layers that start at random,
-    whatever the method, where a cell names none (None: the encoder's). `precision` None leaves the method's own; `hub_models`: whether
+    whatever the method, where a cell names none (None: the encoder's); `rate_factor` multiplies the rates of encoder and new layers alike.
+    `precision` None leaves the method's own; `hub_models`: whether
     models that rewrite text are fetched from the hub. `tests` are the test sets, `dev` the development set and `probes` the transfer
     tasks, in table order.
     """
@@ -88,6 +90,7 @@ class Scale:
     hub_models: bool = False
     new_layer_rate: float | None = None
     method_rates: tuple[tuple[str, float], ...] = ()
+    rate_factor: float = 1.0
 
     def rate(self, method: str) -> float | None:
         """What replaces the papers' 3e-5 in a run of this method; None keeps it."""
@@ -183,6 +186,9 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
     rate = scale.rate(run.method)
     if rate is not None:
         changes["train.learning_rate"] = run.train.learning_rate * (rate / PAPER_RATE)
+    if scale.rate_factor != 1.0:
+        own = changes.get("train.learning_rate", run.train.learning_rate)
+        changes["train.learning_rate"] = float(f"{own * scale.rate_factor:.9g}")  # a rate that a person may write
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
     stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # a period is fixed, whatever the batch (D2)

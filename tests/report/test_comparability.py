@@ -106,6 +106,7 @@ def test_the_reference_has_to_learn_and_not_at_the_first_check(value, selected, 
 def test_before_any_run_the_gain_is_not_known_and_refuses_nothing():
     found = comparability(result(study(a={"queue.size": 512})))
     assert kinds(found)["gain"].met is None and found.reasons == ()
+    assert comparability_frame([result(study(a={"queue.size": 512}))])["comparable"].item() == "not known"
 
 
 def test_the_frame_has_every_number():

@@ -1,0 +1,66 @@
+"""Verdicts at other learning rates: which runs they are of, and when a verdict is called robust or fragile."""
+
+import pytest
+from fake_store import SOURCES, FakeStore, edition
+from small_study import small
+
+from core.report.claims import claim_frame, measured
+from core.report.render import gathered
+from core.spec.claim import Claim, greater
+from core.spec.scale import DEMO, MINI, OTHER_RATES
+from core.spec.vary import vary
+from studies import find
+
+A, B = ("a",), ("b",)
+UP, DOWN, SAME = ((50.0, 60.0), (60.0, 50.0), (50.0, 50.1))  # means of a and b
+STUDY = small(claims=(Claim(key="K1", text="b is better than a.", predicate=greater(B, A), decided_by="b against a"),))
+
+
+def judged(**means) -> tuple:
+    """The verdict on K1, and its row, after five seeds with these means by rate."""
+    store = FakeStore()
+    for factor, of in {1.0: means["own"], OTHER_RATES[0]: means.get("third"), OTHER_RATES[1]: means.get("three")}.items():
+        for place, (cell, mean) in enumerate(zip(STUDY.cells, of or (), strict=False)):
+            for seed in range(5):
+                store.add(edition(5).at_rate(factor).config(STUDY, cell, seed), mean + 0.1 * (seed * (2 + place) % 5))
+    (section,) = gathered([STUDY], edition(5), store)
+    return section.result.verdicts[0], claim_frame([section.result]).iloc[0]
+
+
+@pytest.mark.parametrize(
+    "means, survives",
+    [
+        ({"own": UP, "third": UP, "three": UP}, "robust"), ({"own": DOWN, "third": DOWN, "three": DOWN}, "robust"),
+        ({"own": UP, "third": UP, "three": DOWN}, "fragile"), ({"own": UP, "third": SAME, "three": UP}, "fragile"),
+        ({"own": UP, "third": UP}, ""), ({"own": UP, "third": DOWN}, "fragile"), ({"own": UP}, ""),
+    ],
+)  # fmt: skip
+def test_a_verdict_is_robust_if_it_is_the_same_at_every_rate_and_fragile_if_it_is_another_at_one(means, survives):
+    verdict, row = judged(**means)
+    assert verdict.survives == row["survives"] == survives
+    assert verdict.outcome == ("supported" if means["own"] is UP else "contradicted")
+    assert len(verdict.at_rates) == (0 if set(means) == {"own"} else 2)
+
+
+def test_what_is_open_is_neither_and_says_what_the_other_rates_say():
+    verdict, row = judged(own=SAME, third=UP, three=UP)
+    assert verdict.outcome == "equivalent" and verdict.survives == "fragile"
+    open_one, row = judged(own=UP, three=DOWN)
+    assert row["at_other_rates"] == "not run at a third of the learning rate, contradicted (n = 5) at three times the learning rate"
+    assert measured(open_one).endswith(f"; fragile: {row['at_other_rates']}")
+    alone, row = judged(own=UP)
+    assert row["at_other_rates"] == "" and "rate" not in measured(alone)
+
+
+def test_runs_at_other_rates_differ_in_the_rate_alone():
+    table1 = find("mocose-table1")
+    for scale, rates in ((DEMO, {1e-3}), (MINI, {3e-4, 3e-5})):
+        own = edition(1, scale=scale, sources=SOURCES)
+        for cell, (config,) in own.asked(table1):
+            for factor, spoken in zip(
+                OTHER_RATES, ({1e-3: 3.33333333e-4, 3e-4: 1e-4, 3e-5: 1e-5}, {1e-3: 3e-3, 3e-4: 9e-4, 3e-5: 9e-5}), strict=True
+            ):
+                other = own.at_rate(factor).config(table1, cell, 0)
+                rate = next(rate for rate in rates if abs(rate - config.train.learning_rate) < 1e-12)
+                assert other == vary(config, {"train.learning_rate": spoken[rate]})
+    assert own.at_rate(1.0) == own
