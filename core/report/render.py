@@ -21,8 +21,8 @@ from core.report.comparability import comparability_frame, judged
 from core.report.figures import figure, finding
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import title
+from core.report.other_rates import with_rates
 from core.report.page import Section, gathered_page, page_files
-from core.report.rates import with_rates
 from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
