@@ -184,11 +184,8 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
     if scale.precision is not None:
         changes["train.precision"] = scale.precision
     rate = scale.rate(run.method)
-    if rate is not None:
-        changes["train.learning_rate"] = run.train.learning_rate * (rate / PAPER_RATE)
-    if scale.rate_factor != 1.0:
-        own = changes.get("train.learning_rate", run.train.learning_rate)
-        changes["train.learning_rate"] = float(f"{own * scale.rate_factor:.9g}")  # a rate that a person may write
+    own = run.train.learning_rate if rate is None else run.train.learning_rate * (rate / PAPER_RATE)
+    changes["train.learning_rate"] = own if scale.rate_factor == 1.0 else float(f"{own * scale.rate_factor:.9g}")  # one that can be written
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
     stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # a period is fixed, whatever the batch (D2)
