@@ -222,8 +222,7 @@ class Command:
         return found
 
     def on_data(self, scale: Scale, studies: list[Study], found: finding.Found) -> tuple[Scale, list[Study]]:
-        """Scale and studies on a text or pairs of one's own, or with another encoder than the first of one's own runs in this folder:
-        under other names. Published runs take no names from one's own, which are about other data as a rule."""
+        """Scale and studies; on text or pairs of one's own, or with another encoder than one's own first run here, under other names."""
         if own := found.own_data():
             return on_own(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
         local = found.places.encoder is not None and self.options.mode != "verify"
