@@ -76,7 +76,7 @@ STUDY = Study(
             place="Section 4.3",
             decided_by="+word repetition minus unsup-SimCSE from 0.59 to 1.77, and +momentum contrast minus it from 0.65 to 1.93 points",
             margin=None,
-            note="As printed is read as nearer to the printed gain than to none: within half of it, which is our margin.",
+            note="The gains are those of Table 7. As printed is read as nearer to the printed gain than to none: within half of it, which is our margin.",
         ),
     ),
     footnotes=(

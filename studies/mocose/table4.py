@@ -70,10 +70,10 @@ STUDY = Study(
             key="T4.3",
             text="More than one projection layer hurts.",
             predicate=all_of(*(greater(("1", depth), (more, depth)) for more in ("2", "3") for depth in PREDICTOR)),
-            quote="the best results are obtained when the projection is 1 layer",
+            quote="the best results are obtained when the projection is 1 layer and the prediction has 2 layers.",
             place="Section 5.2",
             decided_by="one projection layer against two and against three, at each of the three depths of the predictor, all six needed",
-            note="Implied by the choice of one layer.",
+            note="The paper says that 1/2 is best; that one layer is better at every depth of the predictor is our reading of it.",
         ),
     ),
     footnotes=(

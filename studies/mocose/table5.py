@@ -133,11 +133,11 @@ STUDY = Study(
         ),
         Claim(
             key="T5.7",
-            text="FGSM makes the two views differ more.",
+            text="FGSM makes the two views differ more, by a cosine of 0.001.",
             printed="not printed",
             margin=None,
             predicate=above(FGSM, 0.001, APART),
-            quote="the adversarial attack slightly enhances the difference between the two samples",
+            quote="which may due to the adversarial attack slightly enhances the difference between the two samples",
             place="Section 5.3",
             decided_by="the mean cosine of the two views without FGSM minus that with it, dropout off, above 0.001",
             note="A cosine of 0.001 is our margin, a hundredth of what leaves two views at a cosine of 0.9; FGSM's size is D19.",

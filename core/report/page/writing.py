@@ -22,7 +22,7 @@ from core.report.naming import contrast_here, label_here, text_here
 from core.report.next_runs import Next
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
 from core.report.page import charts
-from core.report.page.content import Card, Page, Shown, Standing, answer, slug, title
+from core.report.page.content import Card, Page, Shown, Standing, answer, seconds, slug, title
 from core.report.quantities import curve
 from core.report.tables import grid, marks, number
 from core.spec.printable import shown
@@ -53,6 +53,7 @@ def page_files(
         "outcomes": claims.OUTCOMES,
         "link": link,
         "csv_files": CSV_FILES,
+        "distinct": distinct(page),
         "next_of_all": next_of_all(page),
         "figures": linked(figures, folder),
         "deviations": deviations,
@@ -215,15 +216,21 @@ def seed_table(page: Page) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["claim", "scale", "profile", "seed", "above_the_claim"])
 
 
+def distinct(page: Page) -> tuple[int, float]:
+    """How many distinct runs there are, and their hours: profiles share runs, so the editions' own add up to more."""
+    runs = {identity: run for edition in page.begun for identity, run in edition.runs.items()}
+    return len(runs), sum(map(seconds, runs.values())) / 3600
+
+
 def curve_table(page: Page) -> pd.DataFrame:
-    """One row a run and step: the development score along training, of every run behind a claim."""
-    rows, seen = [], set()
-    for one in (one for cards in page.cards.values() for card in cards for one in card.standings.values()):
-        for run in (run for cell in charts.cells_of(one) for run in cell.runs):
-            if run.rows is None or run.run_id in seen:
-                continue
-            seen.add(run.run_id)
-            rows += [(run.run_id, int(step), float(value)) for step, value in curve(run.rows, one.result.aggregate).items()]
+    """One row a run and step: the development score along training."""
+    found = {run.run_id: (run.rows, one.result.aggregate) for edition in page.begun for one in edition.sections for run in one.result.runs}
+    rows = [
+        (run, int(step), float(value))
+        for run, (numbers, aggregate) in found.items()
+        if numbers is not None
+        for step, value in curve(numbers, aggregate).items()
+    ]
     return pd.DataFrame(rows, columns=["run_id", "step", "development_score"])
 
 
