@@ -131,7 +131,10 @@ class Command:
             return verification.go(studies, edition, found)
         if self.options.resolve:
             return self.resolve(studies, edition, found)
-        plan = self.planned(studies, edition)
+        options, factors = self.options, OTHER_RATES if self.options.other_rates else ()
+        plan = planning.at_rates(
+            studies, edition, factors, self.store, use_published=options.use_published, force=options.force, labels=options.cells
+        )
         if self.options.keep_models:
             plan = with_models(plan, self.store)
         match self.options.mode:
@@ -147,15 +150,6 @@ class Command:
             self.publishing().publish([run.run_id for run in plan.runs], studies, edition)
         self.drawing.draw(studies, edition)
         return status
-
-    def planned(self, studies: list[Study], edition: Edition) -> Plan:
-        """What is to be trained, with --other-rates at these, too."""
-        options = self.options
-        editions = [edition, *map(edition.at_rate, OTHER_RATES)] if options.other_rates else [edition]
-        return planning.joined([
-            planning.plan(studies, one, self.store, use_published=options.use_published, force=options.force, labels=options.cells)
-            for one in editions
-        ])  # fmt: skip
 
     def resolve(self, studies: list[Study], edition: Edition, found: finding.Found) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
@@ -268,7 +262,9 @@ class Command:
         seconds = [known.seconds(run.config) for run in plan.missing]
         left = max(max(seconds, default=0.0), sum(seconds) / min(resources.jobs, max(1, len(plan.missing))))
         rests_on = f"from {known.runs} finished ones on this machine" if known.runs else "a rough guess before the first run"
-        print(f"{plan.entries} cells x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared.")
+        print(
+            f"{counted(plan.entries, 'cell')} x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared."
+        )
         print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
         print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} ({rests_on}).")
         return 0

@@ -74,17 +74,23 @@ def development(config: RunConfig, found: Found, until: int, cache: Path) -> lis
     return scores
 
 
+def _new(out: Path) -> bool:
+    """Whether nothing is written there yet."""
+    return not out.exists() or (out.is_file() and out.stat().st_size == 0)
+
+
 def held(out: Path) -> set[tuple[str, float, float]]:
-    """The trials of a file by method, encoder's rate and rate of new layers; none if there is no file. Raises UserError."""
-    if not out.exists():
+    """The trials of a file by method, encoder's rate and rate of new layers; none if it is new. Raises UserError."""
+    if _new(out):
         return set()
     try:
         with out.open(newline="") as file:
             rows = csv.DictReader(file, strict=True)
             found = {(row["method"], float(row["rate"]), float(row["new_layer_rate"])) for row in rows}
+            columns = tuple(rows.fieldnames or ())
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise UserError(f"{out} is no file of trials ({type(error).__name__}); give another --out, or move it away.") from error
-    if tuple(rows.fieldnames or ()) != COLUMNS:
+    if columns != COLUMNS:
         raise UserError(f"{out} has other columns than {','.join(COLUMNS)}; give another --out, or move it away.")
     return found
 
@@ -124,6 +130,9 @@ def main(argv: Sequence[str]) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"Stopped; the trials that ended are in {given.out}, and the same command goes on.", file=sys.stderr)
+        return 130
     except OSError as error:
         print(f"{error.filename or given.out}: {error.strerror or error}; mend that and give the same command again.", file=sys.stderr)
         return 2
@@ -134,9 +143,9 @@ def tried(given: argparse.Namespace) -> None:
     """Run each trial and append its rows."""
     done, cache = held(given.out), cache_folder()
     found = local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
-    if not given.out.exists():
+    if _new(given.out):
         given.out.write_text(",".join(COLUMNS) + "\n")
-    for one in itertools.product(given.methods, given.rates, given.new):
+    for one in dict.fromkeys(itertools.product(given.methods, given.rates, given.new)):
         if one in done:
             continue
         scores = development(trial(*one, found.sources), found, given.until, cache)

@@ -107,7 +107,8 @@ class Results:
         cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
         noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))  # it steadies the chances, as in claims.csv
-        return judging.judged(cells.gather(find(study), edition, self.store, noise=noise))
+        found_here = judging.judged(cells.gather(find(study), edition, self.store, noise=noise))
+        return importlib.import_module("core.report.other_rates").with_rates(found_here, self.store, {})
 
     def _each(self) -> Iterator[StoredRun]:
         """Every run that can be believed; damaged ones, those of another version of the code, and those that went meanwhile, are passed over."""

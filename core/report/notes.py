@@ -11,7 +11,7 @@ from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.deviations import explained
-from core.spec.printable import shown
+from core.spec.printable import counted, shown
 from core.spec.table import Metric
 
 # What a different value of can move a number without being part of the run's identity.
@@ -40,7 +40,7 @@ def _rounds(result: StudyResult) -> str:
     """How often its runs read the text, where one reads it more than once."""
     runs = [result.edition.config(result.study, cell.cell, 0) for cell in result.cells if not cell.unavailable]
     times = sorted(run.train.steps * run.train.batch_size / run.data.rows for run in runs if run.train.steps)
-    if not times or times[-1] <= 1:
+    if not times or f"{times[-1]:.2f}" <= "1.00":
         return ""
     often = " to ".join(dict.fromkeys(f"{number:.2f}" for number in (times[0], times[-1])))
     return f" ({result.sources.corpus_rows:,} sentences, read {often} times, each time in a new order)"
@@ -135,7 +135,7 @@ def _about_runs(result: StudyResult) -> Iterator[str]:
         if where:
             count = len({run.run_id for cell in result.cells for run in cell.runs if run.status == status})
             listed = "; ".join(where[:8]) + ("; …" if len(where) > 8 else "")
-            yield f"{count} of {total} runs {sentence} ({listed})."
+            yield f"{count} of {counted(total, 'run')} {sentence} ({listed})."
     for run in result.runs:
         if run.trouble:
             yield f"Not counted: {run.trouble}"
@@ -170,7 +170,7 @@ def _about_origin(result: StudyResult) -> Iterator[str]:
     if result.published:
         own = len(found) - result.published
         rest = f", {own} from this machine." if own else "."
-        yield f"{result.published} of the runs shown come from the project's published results{rest}"
+        yield f"From the project's published results: {counted(result.published, 'run')} of those shown{rest}"
     flat = [flattened(run.provenance) for run in found]
     for name in ENVIRONMENT:
         versions = Counter(shown(str(one[name])) for one in flat if name in one)

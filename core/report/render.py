@@ -29,6 +29,7 @@ from core.report.tables import latex, markdown
 from core.report.verdicts import settled_once
 from core.spec.deviations import explanations
 from core.spec.edition import Edition
+from core.spec.printable import counted
 from core.spec.study import Study
 
 PACK = "runs.parquet"  # of the published runs of a scale
@@ -73,7 +74,7 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
             result = _found(study, edition, store, loaded, noise)
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
-            head = f"{study.name}: {len(result.runs) - result.missing} of {len(result.runs)} runs"
+            head = f"{study.name}: {len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}"
             head += f", {result.published} of them published" if result.published else ""
             head += f", {result.missing} missing" if result.missing else ""
             if all(run.rows is None for run in result.runs):

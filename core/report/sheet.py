@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from core.report.cells import StudyResult
 from core.report.notes import seeds_of
 from core.report.style import GREY, PALE, blank
+from core.spec.printable import are, counted
 
 WIDTH = 7.2  # inches
 LEFT, RIGHT, BETWEEN = 0.66, 0.14, 0.2
@@ -107,10 +108,10 @@ def notes_of(result: StudyResult, *more: str) -> list[str]:
     """The lines under a figure: what is missing, what failed, where runs come from."""
     text = []
     if result.missing:
-        text.append(f"{result.missing} of {len(result.runs)} runs are missing.")
+        text.append(f"Missing: {result.missing} of {counted(len(result.runs), 'run')}.")
     diverged = sum(run.status == "diverged" for run in result.runs)
     if diverged:
-        text.append(f"{diverged} runs diverged and count as the worst.")
+        text.append(f"{counted(diverged, 'run')} diverged, counted as the worst.")
     if result.published:
-        text.append(f"{result.published} runs come from the published results.")
+        text.append(f"{are(result.published, 'run')} from the published results.")
     return [" ".join([*(one for one in more if one), *text])]

@@ -108,7 +108,17 @@ class Drawing:
                 lines = report.render_index(studies, sections, editions, self.store, self.tables, self.figures)
             except OSError as error:
                 raise self.trouble(error) from error
-        say(*lines)
+        say(*lines, *self.left_out(known))
+
+    def left_out(self, known: dict[str, finding.Found]) -> list[str]:
+        """A sentence for each scale whose published runs are on other data than one's own, which the page is about."""
+        if self.store.published is None:
+            return []
+        published = finding.recorded(Store(self.store.published / "none", self.store.published))
+        return [
+            f"Published runs of scale {scale} are with another encoder or on other data than yours and are left out; {self.store.published} shows them."
+            for scale, found in published.items() if scale in known and finding.another(known[scale], found)
+        ]  # fmt: skip
 
     def trouble(self, error: OSError) -> UserError:
         """The sentence for a file that could not be drawn."""

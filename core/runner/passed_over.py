@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.data.sources import SHIPPED_ENCODERS
 from core.runner.cli import MODE_NAMES, Options
 from core.spec.study import Study
 
@@ -16,10 +17,13 @@ def passed_over(options: Options, studies: Sequence[Study]) -> list[str]:
             f"{study.name} takes at least {study.least_seeds} seeds, so --seeds {options.seeds} is passed over for it."
             for study in studies if study.least_seeds > options.seeds
         ]  # fmt: skip
+    if options.other_rates:
+        found += [f"{study.name} has no claims, so --other-rates is passed over for it." for study in studies if not study.claims]
     if options.mode in ("status", "render") and (idle := _training_options(options)):
         mode = MODE_NAMES.get(options.mode, options.mode)
         found.append(f"--{mode} trains nothing, so {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed over.")
-    if options.mode in ("status", "render") and (options.data_dir is None) != (options.encoder is None):
+    shipped = options.encoder is None and options.scale in SHIPPED_ENCODERS
+    if options.mode in ("status", "render") and not shipped and (options.data_dir is None) != (options.encoder is None):
         given, wanting = ("--data-dir", "--encoder") if options.data_dir else ("--encoder", "--data-dir")
         found.append(
             f"{given} alone does not say which runs are meant, so it is passed over; the stored runs decide, or give {wanting}, too."

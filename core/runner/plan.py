@@ -81,14 +81,13 @@ def plan(
     found: dict[str, tuple[RunConfig, int]] = {}
     by_study: dict[str, set[str]] = {study.name: set() for study in studies}
     entries = 0
-    rate = "" if edition.scale.rate_factor == 1.0 else f" at {edition.scale.rate_factor:.3g} x the rate"
     for study in studies:
         for cell, configs in edition.asked(study):
             if labels and not set(labels).intersection(_names(cell)):
                 continue
             for seed, config in enumerate(configs):
                 identity = run_id(config)
-                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}{rate}")
+                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}{edition.scale.said_rate}")
                 found.setdefault(identity, (config, seed))
                 by_study[study.name].add(identity)
                 entries += 1
@@ -100,6 +99,26 @@ def plan(
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
     asked = {name: frozenset(ids) for name, ids in by_study.items()}
     return Plan(runs=runs, missing=tuple(absent), entries=entries, by_study=asked)
+
+
+def at_rates(
+    studies: Sequence[Study],
+    edition: Edition,
+    factors: Sequence[float],
+    store: Store,
+    *,
+    use_published: bool = False,
+    force: bool = False,
+    labels: Sequence[str] = (),
+) -> Plan:
+    """What `plan` asks for, and the same at so many times the learning rate, of studies that have claims: others ask nothing there."""
+    plans = [plan(studies, edition, store, use_published=use_published, force=force, labels=labels)]
+    claiming = [study for study in studies if study.claims]
+    known = {name for study in claiming for cell in study.at(edition.scale).cells for name in _names(cell)}
+    there = [label for label in labels if label in known]
+    if claiming and (there or not labels):
+        plans += [plan(claiming, edition.at_rate(one), store, use_published=use_published, force=force, labels=there) for one in factors]
+    return joined(plans)
 
 
 def joined(plans: Sequence[Plan]) -> Plan:

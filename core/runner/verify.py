@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from collections import Counter
@@ -18,6 +19,8 @@ from core.runner.train import Training
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.printable import are, counted
+from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
 from core.store.stored import OtherVersion, StoredRun
@@ -43,7 +46,7 @@ class Verification:
         try:
             store = Store(scratch, None)
             training = Training(self.options, self.argv, store, scratch, self.folder, self.job, self.warm)
-            print(f"{len(wanted)} published runs are trained anew in {scratch}, which is removed afterwards.")
+            print(f"{are(len(wanted), 'published run')} trained anew in {scratch}, which is removed afterwards.")
             status = training.train(batch(wanted), edition.scale, found)
             return status if status > 128 else max(status, self._compared(wanted, there, store))
         finally:
@@ -73,7 +76,7 @@ class Verification:
             else:
                 there[identity] = run
         for why, count in passed.items():
-            print(f"{count} published runs {why}, and are passed over.")
+            print(f"Passed over: {counted(count, 'published run')} that {why}.")
         return there
 
     def _compared(self, wanted: Sequence[PlannedRun], there: dict[str, StoredRun], store: Store) -> int:
@@ -88,7 +91,7 @@ class Verification:
         if not found:
             return 1
         largest = max(one.largest for one in found.values())
-        print(f"{len(found)} published runs were trained anew; the largest difference is {largest:.6f} points.")
+        print(f"{counted(len(found), 'published run')} trained anew; the largest difference is {largest:.6f} points.")
         empty = [identity for identity, one in found.items() if not one.scores]
         if empty:
             print(f"{empty[0]} has no score in common with its published run; nothing can be compared.")
@@ -98,15 +101,16 @@ class Verification:
 
 
 def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]) -> list[PlannedRun]:
-    """The published runs that cells of these studies ask for under whatever seed, with one of the cells."""
+    """The published runs that cells of these studies ask for under whatever seed, at the scale's learning rate or another, with one of
+    the cells."""
     edition = replace(edition, seeds=1 + max((run.config.seed.model for run in there.values()), default=-1))
     asked: dict[str, PlannedRun] = {}
-    for study in studies:
-        for cell, configs in edition.asked(study):
+    for at_rate, study in itertools.product([edition, *map(edition.at_rate, OTHER_RATES)], studies):
+        for cell, configs in at_rate.asked(study):
             for seed, config in enumerate(configs):
                 identity = run_id(config)
                 if identity in there:
-                    name = f"{study.name} {'/'.join(cell.labels)}"
+                    name = f"{study.name} {'/'.join(cell.labels)}{at_rate.scale.said_rate}"
                     asked.setdefault(identity, PlannedRun(run_id=identity, config=config, cells=(name,), seed=seed))
     return list(asked.values())
 

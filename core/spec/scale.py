@@ -92,6 +92,11 @@ class Scale:
     method_rates: tuple[tuple[str, float], ...] = ()
     rate_factor: float = 1.0
 
+    @property
+    def said_rate(self) -> str:
+        """How labels of runs name another rate than the scale's own."""
+        return "" if self.rate_factor == 1.0 else f" at {self.rate_factor:.3g} x the rate"
+
     def rate(self, method: str) -> float | None:
         """What replaces the papers' 3e-5 in a run of this method; None keeps it."""
         return dict(self.method_rates).get(method, self.learning_rate)

@@ -51,3 +51,5 @@ def test_a_mistake_is_a_sentence_and_status_2(options, sentence, tmp_path, monke
 def test_a_file_of_trials_is_read_as_it_was_written(tmp_path):
     (tmp_path / "out.csv").write_text("method,rate,new_layer_rate,step,development\nsimcse,0.0001,3e-4,0,61.2\n")
     assert rates.held(tmp_path / "out.csv") == {("simcse", 1e-4, 3e-4)} and rates.held(tmp_path / "none.csv") == set()
+    (tmp_path / "empty.csv").touch()  # what a kill leaves
+    assert rates.held(tmp_path / "empty.csv") == set()

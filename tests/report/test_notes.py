@@ -45,7 +45,7 @@ def test_mixed_environments_and_origins_are_footnoted():
         nested = {"versions": {"torch": torch, "numpy": "2.4"}, "device": "cpu", "seconds": 3.0 + seed}
         store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
     notes = footnotes(result(study, store))
-    assert "1 of the runs shown come from the project's published results, 2 from this machine." in notes
+    assert "From the project's published results: 1 run of those shown, 2 from this machine." in notes
     assert "The runs differ in torch: 2.10.0 (1), 2.9.0 (2)." in notes
     assert not any("numpy" in note or "seconds" in note or "device" in note for note in notes)
     assert cell_frame(result(study, store))["source"].tolist() == ["own+published", ""]

@@ -46,7 +46,7 @@ def test_what_is_open_is_neither_and_says_what_the_other_rates_say():
     verdict, row = judged(own=SAME, third=UP, three=UP)
     assert verdict.outcome == "equivalent" and verdict.survives == "fragile"
     open_one, row = judged(own=UP, three=DOWN)
-    assert row["at_other_rates"] == "not run at a third of the learning rate, contradicted (n = 5) at three times the learning rate"
+    assert row["at_other_rates"] == "not run at a third of the learning rate, contradicted (n = 3) at three times the learning rate"
     assert measured(open_one).endswith(f"; fragile: {row['at_other_rates']}")
     alone, row = judged(own=UP)
     assert row["at_other_rates"] == "" and "rate" not in measured(alone)
@@ -64,3 +64,19 @@ def test_runs_at_other_rates_differ_in_the_rate_alone():
                 rate = next(rate for rate in rates if abs(rate - config.train.learning_rate) < 1e-12)
                 assert other == vary(config, {"train.learning_rate": spoken[rate]})
     assert own.at_rate(1.0) == own
+
+
+def test_what_is_begun_is_a_claims_every_cell_and_n_is_the_verdicts_own():
+    store = FakeStore()
+    for place, cell in enumerate(STUDY.cells):
+        for seed in range(5):
+            store.add(edition(5).config(STUDY, cell, seed), 50 + 10 * place + 0.1 * (seed * (2 + place) % 5))
+    third = edition(5).at_rate(OTHER_RATES[0])
+    store.add(third.config(STUDY, STUDY.cells[0], 0), 50.0)  # another study's run, say: b has none
+    (section,) = gathered([STUDY], edition(5), store)
+    assert section.result.verdicts[0].at_rates == ()
+    for place, cell in enumerate(STUDY.cells):
+        for seed in range(6):
+            store.add(third.config(STUDY, cell, seed), 50 + 10 * place + 0.1 * (seed * (2 + place) % 5))
+    (section,) = gathered([STUDY], edition(5), store)
+    assert [(one.outcome, one.n) for one in section.result.verdicts[0].at_rates] == [("supported", 3), ("not run", 0)]  # settled with three of six

@@ -99,7 +99,7 @@ def test_spectra_are_shares_of_the_largest_singular_value():
 def test_a_half_run_study_is_drawn(kind):
     _, figure = drawn(kind, filled(TABLE3, skip={(("0.9",), s) for s in range(3)}))
     assert png_bytes(pixels(figure))[:8] == b"\x89PNG\r\n\x1a\n"
-    assert "3 of 18 runs are missing" in " ".join(text.get_text() for text in figure.texts)
+    assert "Missing: 3 of 18 runs." in " ".join(text.get_text() for text in figure.texts)
 
 
 def test_untrained_bert_has_a_line_of_its_own_among_the_spectra():

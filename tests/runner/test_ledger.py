@@ -54,6 +54,7 @@ def test_a_published_ledger_counts_for_its_own_runs_only(tmp_path):
     published.write(ledger())
     assert here.read(ONE.name, registered(), {"a": "0" * 16}) == ledger()
     assert here.read(ONE.name, registered(), {"a": "3" * 16}) is None  # another encoder or text: registered anew
+    assert here.read(ONE.name, registered(()), {"a": "3" * 16}) is None  # and whatever its claims are
     here.write(ledger())
     with pytest.raises(UserError, match="registered for other runs"):
         here.read(ONE.name, registered(), {"a": "3" * 16})

@@ -56,7 +56,7 @@ def test_runs_that_come_out_as_they_were_are_said_to(published):
     started = len(published.started())
     done = verify(published, "5")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "5 published runs were trained anew; the largest difference is 0.000000 points." in done.stdout
+    assert "5 published runs trained anew; the largest difference is 0.000000 points." in done.stdout
     chosen = published.started()[started:]
     assert len(set(chosen)) == 5 == done.stdout.count("at most 0.000000 points apart over")
     ids = sorted(published.store.runs())
@@ -86,8 +86,8 @@ def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(pu
     monkeypatch.undo()
     done = verify(desk, "3")
     assert done.returncode == 0 and not desk.started()
-    assert "11 published runs were made with another text, encoder or evaluation data than are here" in done.stdout
-    assert "1 published runs cannot be read" in done.stdout and "so nothing is verified" in done.stdout
+    assert "11 published runs that were made with another text, encoder or evaluation data than are here" in done.stdout
+    assert "1 published run that cannot be read" in done.stdout and "so nothing is verified" in done.stdout
 
 
 def test_another_numerics_is_told_even_where_its_configuration_has_other_fields(published, tmp_path):

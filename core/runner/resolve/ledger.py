@@ -116,11 +116,12 @@ class Ledgers:
             return None
         if ledger.study != study:
             raise UserError(f"{path} is the ledger of {ledger.study[:80]!r}, not of {study}; give it its name back, or {MOVE}.")
+        others = any(cells.get(cell, run) != run for cell, run in ledger.cells.items())
+        if others and not own:
+            return None  # the project's experiment is another one, with another encoder or text
         if ledger.registered != registered:
             raise UserError(f"{path} was registered for other claims, margins or looks than {study} has now; put those back, or {MOVE}.")
-        if any(cells.get(cell, run) != run for cell, run in ledger.cells.items()):
-            if not own:
-                return None  # the project's experiment is another one, with another encoder or text
+        if others:
             raise UserError(
                 f"{path} was registered for other runs than {study} has now (another encoder, text or version of the code); {MOVE}."
             )
