@@ -5,7 +5,7 @@ from fake_store import SOURCES, FakeStore, edition
 from small_study import small
 
 from core.report.claims import claim_frame, measured
-from core.report.render import gathered
+from core.report.render import gathered, render_index
 from core.spec.claim import Claim, greater
 from core.spec.scale import DEMO, MINI, OTHER_RATES
 from core.spec.vary import vary
@@ -52,6 +52,19 @@ def test_what_is_open_is_neither_and_says_what_the_other_rates_say():
     assert row["at_other_rates"] == "" and "rate" not in measured(alone)
 
 
+def test_cards_and_readme_say_so_beside_the_verdict(tmp_path):
+    store = FakeStore()
+    for factor in (1.0, *OTHER_RATES):
+        for place, cell in enumerate(STUDY.cells):
+            for seed in range(5):
+                store.add(edition(5).at_rate(factor).config(STUDY, cell, seed), 50 + 10 * place + 0.1 * (seed * (2 + place) % 5))
+    store.root, store.published = tmp_path, None
+    page = {("demo", "paper"): gathered([STUDY], edition(5), store)}
+    render_index([STUDY], page, [edition(5)], store, tmp_path, tmp_path / "figures")
+    for name in ("index.html", "README.md"):
+        assert "✔ supported, robust" in (tmp_path / name).read_text()
+
+
 def test_runs_at_other_rates_differ_in_the_rate_alone():
     table1 = find("mocose-table1")
     for scale, rates in ((DEMO, {1e-3}), (MINI, {3e-4, 3e-5})):
@@ -79,4 +92,7 @@ def test_what_is_begun_is_a_claims_every_cell_and_n_is_the_verdicts_own():
         for seed in range(6):
             store.add(third.config(STUDY, cell, seed), 50 + 10 * place + 0.1 * (seed * (2 + place) % 5))
     (section,) = gathered([STUDY], edition(5), store)
-    assert [(one.outcome, one.n) for one in section.result.verdicts[0].at_rates] == [("supported", 3), ("not run", 0)]  # settled with three of six
+    assert [(one.outcome, one.n) for one in section.result.verdicts[0].at_rates] == [
+        ("supported", 3),
+        ("not run", 0),
+    ]  # settled with three of six

@@ -136,7 +136,9 @@ def test_other_rates_are_trained_beside_the_usual_one_and_shown_with_the_verdict
     assert "6 runs: 6 done" in desk.do(*three, "--status").stdout
     assert "2 runs: 2 done" in desk.do(*three[:-1], "--status").stdout
     both = desk.do("table3", "noise", "--seeds", "1", "--cell", "0.85", "--cell", "standard", "--other-rates", "--plan").stdout
-    assert "noise has no claims, so --other-rates is passed over for it." in both and "26 distinct runs, 1 shared" in both  # 3, and 24 of noise
+    assert (
+        "noise has no claims, so --other-rates is passed over for it." in both and "26 distinct runs, 1 shared" in both
+    )  # 3, and 24 of noise
 
 
 def test_runs_are_read_at_their_last_checkpoint_without_being_trained_again(desk):
