@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,9 +24,11 @@ from core.engine.batches import training_batches
 from core.engine.evaluation.rows import check
 from core.engine.job import load_encoder, scorer_for, training_text_of
 from core.engine.trainer import train
+from core.runner.arguments import Parser
 from core.runner.train import cache_folder
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.numbers import decimal, whole
 from core.spec.profiles import base
 from core.spec.run import RunConfig
 from core.spec.scale import MINI, Sources, at_scale
@@ -95,47 +96,48 @@ def held(out: Path) -> set[tuple[str, float, float]]:
     return found
 
 
-def rate(text: str) -> float:
-    """A rate of the command line."""
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise ValueError
+def _rate(text: str) -> float:
+    value = decimal(text)
+    if value is None or value <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no rate above 0, such as 3e-4")
     return value
 
 
-def whole(text: str) -> int:
-    """A step of the command line."""
-    if (value := int(text)) < 1:
-        raise ValueError
+def _step(text: str) -> int:
+    value = whole(text)
+    if value is None or not 1 <= value <= (MINI.steps or 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is no step from 1 to {MINI.steps}")
     return value
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """The options. A mistake is a sentence on standard error and exit status 2."""
-    parser = argparse.ArgumentParser(description="Try rates at scale mini.")
+    """The options. Raises UserError for anything that cannot be meant."""
+    parser = Parser(prog="python -m benchmarks.rates", description="Try rates at scale mini.")
     parser.add_argument("--data-dir", type=Path, required=True, help="the folder with senteval/ and wiki_sentences.txt")
     parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
     parser.add_argument("--methods", nargs="+", choices=methods.names(), default=methods.names())
-    parser.add_argument("--rates", nargs="+", type=rate, default=RATES, help="of the encoder")
-    parser.add_argument("--new", nargs="+", type=rate, default=NEW_LAYERS, help="of layers that start at random")
-    parser.add_argument("--until", type=whole, default=384, help="the step at which a trial stops")
+    parser.add_argument("--rates", nargs="+", type=_rate, default=RATES, help="of the encoder")
+    parser.add_argument("--new", nargs="+", type=_rate, default=NEW_LAYERS, help="of layers that start at random")
+    parser.add_argument("--until", type=_step, default=384, help="the step at which a trial stops")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the trials that are not in the file yet; 0, or 2 with a sentence on standard error."""
-    given = parsed(argv)
+    """Run the trials that are not in the file yet; 0, 2 with a sentence on standard error, or 130 if stopped."""
+    out = "--out"
     try:
+        given = parsed(argv)
+        out = str(given.out)
         tried(given)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"Stopped; the trials that ended are in {given.out}, and the same command goes on.", file=sys.stderr)
-        return 130
     except OSError as error:
-        print(f"{error.filename or given.out}: {error.strerror or error}; mend that and give the same command again.", file=sys.stderr)
+        print(f"{error.filename or out}: {error.strerror or error}; mend that and give the same command again.", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"Stopped; the trials that ended are in {out}, and the same command goes on.", file=sys.stderr)
+        return 130
     return 0
 
 

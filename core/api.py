@@ -103,12 +103,11 @@ class Results:
         found = finding.recorded_sources(at, self.store)
         if found is None:
             raise UserError(f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read.")
-        find, judging = importlib.import_module("studies").find, importlib.import_module("core.report.comparability")
+        find = importlib.import_module("studies").find
         cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
         noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))  # it steadies the chances, as in claims.csv
-        found_here = judging.judged(cells.gather(find(study), edition, self.store, noise=noise))
-        return importlib.import_module("core.report.other_rates").with_rates(found_here, self.store, {})
+        return importlib.import_module("core.report.other_rates").found(find(study), edition, self.store, {}, noise)
 
     def _each(self) -> Iterator[StoredRun]:
         """Every run that can be believed; damaged ones, those of another version of the code, and those that went meanwhile, are passed over."""

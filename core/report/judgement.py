@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from core.report.sequential import Chance, PValues
+from core.report.sequential import SETTLED, Chance, PValues
 from core.spec.claim import Claim, Contrast
 
 Kind = Literal["turnover", "initial weights", "updates", "gain", "selected"]
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "not comparable"]
-GIVEN: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent")  # verdicts that stay
+GIVEN = SETTLED[1:]  # verdicts that stay: all but undecided
 
 
 @dataclass(frozen=True, slots=True)

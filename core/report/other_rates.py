@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.report.cells import CellResult, RunResult, StudyResult, gather
 from core.report.comparability import judged
 from core.report.contrasts import weights
 from core.report.judgement import GIVEN, AtRate, Verdict
-from core.report.verdicts import verdicts
-from core.spec.claim import Claim, Labels
+from core.report.verdicts import settled_once, verdicts
+from core.spec.claim import Labels
 from core.spec.edition import Edition
 from core.spec.identity import run_id
 from core.spec.scale import OTHER_RATES
+from core.spec.study import Study
+from core.spec.table import Cell
+
+
+def found(study: Study, edition: Edition, store, loaded: dict[str, RunResult], noise: float | None) -> StudyResult:
+    """A study as it stands in the store: judged, with its verdicts at the edition's learning rate and, as far as they are run, at others."""
+    return with_rates(settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise))), store, loaded)
 
 
 def with_rates(result: StudyResult, store, loaded: dict[str, RunResult]) -> StudyResult:
     """The result whose verdicts know the outcomes at other learning rates. A claim none of whose rates has a run of every cell that it
     speaks of is left as it is, and so is one that speaks of cells without training alone."""
-    needed = {claim.key: _cells(claim, result) for claim in result.study.claims}
+    usual: dict[Labels, CellResult] = {cell.cell.labels: cell for cell in result.cells if not cell.unavailable}
     editions = {factor: result.edition.at_rate(factor) for factor in OTHER_RATES}
-    begun = {key for key, cells in needed.items() if any(_begun(result, cells, edition, store) for edition in editions.values())}
+    begun = set()
+    for claim in result.study.claims:
+        cells = {labels for contrast in claim.predicate.contrasts() for labels in weights(contrast, result)}
+        if usual.keys() >= cells and any(
+            _begun(result.study, [usual[one].cell for one in cells], there, store) for there in editions.values()
+        ):
+            begun.add(claim.key)
     if not begun:
         return result
-    found = {factor: _verdicts(result, edition, store, loaded) for factor, edition in editions.items()}
+    others = {factor: _verdicts(result, edition, store, loaded) for factor, edition in editions.items()}
 
     def known(one: Verdict) -> Verdict:
         if one.claim.key not in begun:
             return one
-        return replace(one, at_rates=tuple(_at_rate(factor, found[factor][one.claim.key]) for factor in OTHER_RATES))
+        return replace(one, at_rates=tuple(_at_rate(factor, others[factor][one.claim.key]) for factor in OTHER_RATES))
 
     return replace(result, verdicts=tuple(known(one) for one in verdicts(result)))
 
@@ -39,23 +52,10 @@ def _at_rate(factor: float, there: Verdict) -> AtRate:
     return AtRate(factor, there.outcome, there.n if there.outcome in GIVEN else there.n_now)
 
 
-def _cells(claim: Claim, result: StudyResult) -> set[Labels]:
-    """The cells that a claim speaks of."""
-    return {labels for contrast in claim.predicate.contrasts() for labels in weights(contrast, result)}
-
-
-def _begun(result: StudyResult, cells: Iterable[Labels], edition: Edition, store) -> bool:
+def _begun(study: Study, cells: Sequence[Cell], edition: Edition, store) -> bool:
     """Whether the first seed of every one of these cells is stored at an edition's rate, and one of them is trained."""
-    usual: dict[Labels, CellResult] = {cell.cell.labels: cell for cell in result.cells if not cell.unavailable}
-    if not all(labels in usual for labels in cells):
-        return False
-    configs = (edition.config(result.study, usual[labels].cell, 0) for labels in cells)
-    steps = []
-    for config in configs:  # most are not there, and then none of the others is asked for
-        if not store.has(run_id(config), use_published=True):
-            return False
-        steps.append(config.train.steps)
-    return any(steps)
+    configs = [edition.config(study, cell, 0) for cell in cells]
+    return any(config.train.steps for config in configs) and all(store.has(run_id(config), use_published=True) for config in configs)
 
 
 def _verdicts(result: StudyResult, edition: Edition, store, loaded: dict[str, RunResult]) -> dict[str, Verdict]:

@@ -17,16 +17,15 @@ from typing import NamedTuple
 
 from core.report.cells import RunResult, StudyResult, gather
 from core.report.claims import claim_frame
-from core.report.comparability import comparability_frame, judged
+from core.report.comparability import comparability_frame
 from core.report.figures import figure, finding
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import title
-from core.report.other_rates import with_rates
+from core.report.other_rates import found
 from core.report.page import Section, gathered_page, page_files
 from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
-from core.report.verdicts import settled_once
 from core.spec.deviations import explanations
 from core.spec.edition import Edition
 from core.spec.printable import counted
@@ -71,7 +70,7 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
     noise = _noise(studies, edition, store, loaded)
     with _abandoned_on_error(elsewhere):
         for study in studies:
-            result = _found(study, edition, store, loaded, noise)
+            result = found(study, edition, store, loaded, noise)
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}"
@@ -128,12 +127,7 @@ def gathered(studies: Sequence[Study], edition: Edition, store) -> list[Section]
     """Studies as they stand in the store, without a picture and without writing anything."""
     loaded: dict = {}
     noise = _noise(studies, edition, store, loaded)
-    return [Section(result=_found(study, edition, store, loaded, noise), picture=None) for study in studies]
-
-
-def _found(study: Study, edition: Edition, store, loaded: dict[str, RunResult], noise: float | None) -> StudyResult:
-    """A study as it stands in the store, judged, with its verdicts."""
-    return with_rates(settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise))), store, loaded)
+    return [Section(result=found(study, edition, store, loaded, noise), picture=None) for study in studies]
 
 
 def _noise(studies: Sequence[Study], edition: Edition, store, loaded: dict) -> float | None:

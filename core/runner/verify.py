@@ -63,20 +63,20 @@ class Verification:
             try:
                 run = self.published.load(identity)
             except OtherVersion:
-                passed["were made by another version of the code (NUMERICS)"] += 1
+                passed["made by another version of the code (NUMERICS)"] += 1
                 continue
             except UserError:
-                passed["cannot be read"] += 1
+                passed["that cannot be read"] += 1
                 continue
             config = run.config
             if config.scale != edition.scale.name:
                 continue
             if config.data.digest != sources.corpus_digest or config.encoder.digest not in known or config.eval.digest not in evaluations:
-                passed["were made with another text, encoder or evaluation data than are here"] += 1
+                passed["made with another text, encoder or evaluation data than are here"] += 1
             else:
                 there[identity] = run
         for why, count in passed.items():
-            print(f"Passed over: {counted(count, 'published run')} that {why}.")
+            print(f"Passed over: {counted(count, 'published run')} {why}.")
         return there
 
     def _compared(self, wanted: Sequence[PlannedRun], there: dict[str, StoredRun], store: Store) -> int:

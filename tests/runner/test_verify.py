@@ -86,7 +86,7 @@ def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(pu
     monkeypatch.undo()
     done = verify(desk, "3")
     assert done.returncode == 0 and not desk.started()
-    assert "11 published runs that were made with another text, encoder or evaluation data than are here" in done.stdout
+    assert "11 published runs made with another text, encoder or evaluation data than are here" in done.stdout
     assert "1 published run that cannot be read" in done.stdout and "so nothing is verified" in done.stdout
 
 
