@@ -1,9 +1,11 @@
 """Try rates at scale mini: each method from the same grid, on development scores alone.
 
     python -m benchmarks.rates --data-dir DATA --out rates.csv [--methods simcse mocose …] [--rates 3e-4 …] [--new 3e-4 …] [--until 384]
+                               [--profile repaired] [--set heads.predictor_layers=0 …]
 
-One trial a method, encoder's rate and rate of new layers: profile paper, seed 0, the scale's own length and schedule, stopped after
---until steps. One row a development check is appended to --out; trials that it holds already are left out.
+One trial a method, encoder's rate and rate of new layers: seed 0, the scale's own length and schedule, stopped after --until steps,
+under a profile (paper) and with these settings (none). One row a development check is appended to --out; trials that it holds already
+are left out.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -29,12 +32,11 @@ from core.runner.train import cache_folder
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.numbers import decimal, whole
-from core.spec.profiles import base
+from core.spec.profiles import PROFILES, base
 from core.spec.run import RunConfig
 from core.spec.scale import MINI, Sources, at_scale
-from core.spec.vary import vary
+from core.spec.vary import parse_setting, vary
 
-COLUMNS = ("method", "rate", "new_layer_rate", "step", "development")
 RATES = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
 NEW_LAYERS = (3e-4, 1e-3)  # the paper's travel of 3e-5 x 15,625 is 3.7e-4 x 1,280
 
@@ -43,10 +45,23 @@ class Enough(Exception):
     """A trial has come as far as it was asked to."""
 
 
-def trial(method: str, rate: float, new_layer_rate: float, sources: Sources) -> RunConfig:
-    """The run of a trial."""
-    scale = replace(MINI, learning_rate=rate, method_rates=(), new_layer_rate=new_layer_rate)
-    return at_scale(vary(base(method, "paper"), {"seed.model": 0, "seed.data": 0}), scale, sources)
+class Trial(NamedTuple):
+    """What one trial trains; `settings` are FIELD=VALUE, one after the other with a blank between."""
+
+    method: str
+    profile: str
+    settings: str
+    rate: float
+    new_layer_rate: float
+
+    def run(self, sources: Sources) -> RunConfig:
+        """Its run. Raises UserError for settings that its method does not have."""
+        scale = replace(MINI, learning_rate=self.rate, method_rates=(), new_layer_rate=self.new_layer_rate)
+        run = at_scale(vary(base(self.method, self.profile), {"seed.model": 0, "seed.data": 0}), scale, sources)
+        return vary(run, dict(parse_setting(run, text) for text in self.settings.split()))
+
+
+COLUMNS = (*Trial._fields, "step", "development")
 
 
 def development(config: RunConfig, found: Found, until: int, cache: Path) -> list[tuple[int, float]]:
@@ -80,20 +95,18 @@ def _new(out: Path) -> bool:
     return not out.exists() or (out.is_file() and out.stat().st_size == 0)
 
 
-def held(out: Path) -> set[tuple[str, float, float]]:
-    """The trials of a file by method, encoder's rate and rate of new layers; none if it is new. Raises UserError."""
+def held(out: Path) -> set[Trial]:
+    """The trials of a file; none if it is new. Raises UserError."""
     if _new(out):
         return set()
     try:
         with out.open(newline="") as file:
             rows = csv.DictReader(file, strict=True)
-            found = {(row["method"], float(row["rate"]), float(row["new_layer_rate"])) for row in rows}
-            columns = tuple(rows.fieldnames or ())
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+            if tuple(rows.fieldnames or ()) != COLUMNS:
+                raise UserError(f"{out} has other columns than {','.join(COLUMNS)}; give another --out, or move it away.")
+            return {Trial(row["method"], row["profile"], row["settings"], float(row["rate"]), float(row["new_layer_rate"])) for row in rows}
+    except (OSError, ValueError, TypeError, csv.Error) as error:
         raise UserError(f"{out} is no file of trials ({type(error).__name__}); give another --out, or move it away.") from error
-    if columns != COLUMNS:
-        raise UserError(f"{out} has other columns than {','.join(COLUMNS)}; give another --out, or move it away.")
-    return found
 
 
 def _rate(text: str) -> float:
@@ -118,6 +131,8 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", choices=methods.names(), default=methods.names())
     parser.add_argument("--rates", nargs="+", type=_rate, default=RATES, help="of the encoder")
     parser.add_argument("--new", nargs="+", type=_rate, default=NEW_LAYERS, help="of layers that start at random")
+    parser.add_argument("--profile", choices=PROFILES, default=PROFILES[0])
+    parser.add_argument("--set", nargs="+", default=(), metavar="FIELD=VALUE", help="fields of every trial")
     parser.add_argument("--until", type=_step, default=384, help="the step at which a trial stops")
     return parser.parse_args(argv)
 
@@ -145,12 +160,15 @@ def tried(given: argparse.Namespace) -> None:
     """Run each trial and append its rows."""
     done, cache = held(given.out), cache_folder()
     found = local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
+    settings = " ".join(sorted(given.set))
+    asked = [Trial(method, given.profile, settings, *rates) for method, *rates in itertools.product(given.methods, given.rates, given.new)]
+    runs = {
+        one: one.run(found.sources) for one in asked if one not in done
+    }  # a setting that does not fit is told before anything is written
     if _new(given.out):
         given.out.write_text(",".join(COLUMNS) + "\n")
-    for one in dict.fromkeys(itertools.product(given.methods, given.rates, given.new)):
-        if one in done:
-            continue
-        scores = development(trial(*one, found.sources), found, given.until, cache)
+    for one, run in runs.items():
+        scores = development(run, found, given.until, cache)
         with given.out.open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((*one, step, f"{score:.2f}") for step, score in scores)
         print(*one, *(f"{score:.1f}" for _, score in scores), flush=True)

@@ -13,16 +13,24 @@ from core.spec.vary import vary
 def test_a_trial_has_the_rates_that_it_is_named_after_and_nothing_else_of_its_own(tmp_path):
     sources = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path).sources
     for method in methods.names():
-        one, other = (rates.trial(method, rate, 3e-4, sources) for rate in (3e-5, 3e-4))
+        one, other = (rates.Trial(method, "paper", "", rate, 3e-4).run(sources) for rate in (3e-5, 3e-4))
         assert (one.train.learning_rate, one.train.learning_rate * one.train.new_layer_factor) == (3e-5, 3e-4)
         assert vary(one, {"train.learning_rate": 3e-4, "train.new_layer_factor": 1.0}) == other
         assert (one.scale, one.train.steps) == ("mini", MINI.steps)
 
 
+def test_a_trial_is_under_its_profile_and_with_its_settings(tmp_path):
+    sources = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path).sources
+    usual = rates.Trial("mocose", "paper", "", 3e-4, 3e-4)
+    bare = usual._replace(profile="repaired", settings="heads.predictor_layers=0 loss.temperature=0.1").run(sources)
+    assert (bare.loss.in_batch_negatives, usual.run(sources).loss.in_batch_negatives) == (True, False)
+    assert (bare.heads.predictor_layers, bare.loss.temperature) == (0, 0.1)
+
+
 @pytest.mark.long  # it tokenises the whole text
 def test_scores_are_those_of_the_development_set_until_the_step_that_is_asked(tmp_path):
     found = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path)
-    config = vary(rates.trial("simcse", 3e-4, 3e-4, found.sources), {"eval.every": 1})
+    config = vary(rates.Trial("simcse", "paper", "", 3e-4, 3e-4).run(found.sources), {"eval.every": 1})
     scores = rates.development(config, found, 2, tmp_path)
     assert [step for step, _ in scores] == [0, 1, 2]
     assert abs(scores[0][1] - 61.2) < 0.1  # README: the untrained [CLS]
@@ -34,7 +42,7 @@ def test_scores_are_those_of_the_development_set_until_the_step_that_is_asked(tm
         (["--rates", "abc"], "'abc' is no rate above 0"), (["--rates", "nan"], "'nan' is no rate"), (["--new", "0"], "'0' is no rate above 0"),
         (["--until", "0"], "no step from 1 to 1280"), (["--methods", "simsce"], "invalid choice: 'simsce'"), (["--data-dir", "nowhere"], "nowhere"),
         (["--until", "1281"], "no step from 1 to 1280"), (["--rats"], "Unrecognized arguments"), (["--out", ""], "--out is given empty"),
-        (["--out", "held"], "has other columns than"), (["--out", "."], "is no file of trials"), (["--out", "binary"], "is no file of trials"),
+        (["--profile", "clean"], "invalid choice: 'clean'"), (["--out", "held"], "has other columns than"), (["--out", "."], "is no file of trials"), (["--out", "binary"], "is no file of trials"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_a_sentence_and_status_2(options, sentence, tmp_path, monkeypatch, capsys):
@@ -46,8 +54,16 @@ def test_a_mistake_is_a_sentence_and_status_2(options, sentence, tmp_path, monke
     assert sentence in said and said.count("\n") == 1 and not (tmp_path / "new.csv").exists()
 
 
+@pytest.mark.parametrize("setting, sentence", [("heads.predictor=0", "There is no field heads.predictor"), ("temperature", "FIELD=VALUE")])
+def test_a_setting_that_does_not_fit_is_told_before_anything_is_written(setting, sentence, tmp_path, capsys):
+    data = str(real.data_dir())
+    out = tmp_path / "out.csv"
+    assert rates.main(["--data-dir", data, "--out", str(out), "--methods", "mocose", "--set", setting]) == 2
+    assert sentence in capsys.readouterr().err and not out.exists()
+
+
 def test_a_file_of_trials_is_read_as_it_was_written(tmp_path):
-    (tmp_path / "out.csv").write_text("method,rate,new_layer_rate,step,development\nsimcse,0.0001,3e-4,0,61.2\n")
-    assert rates.held(tmp_path / "out.csv") == {("simcse", 1e-4, 3e-4)} and rates.held(tmp_path / "none.csv") == set()
+    (tmp_path / "out.csv").write_text(f"{','.join(rates.COLUMNS)}\nsimcse,paper,,0.0001,3e-4,0,61.2\n")
+    assert rates.held(tmp_path / "out.csv") == {("simcse", "paper", "", 1e-4, 3e-4)} and rates.held(tmp_path / "none.csv") == set()
     (tmp_path / "empty.csv").touch()  # what a kill leaves
     assert rates.held(tmp_path / "empty.csv") == set()
