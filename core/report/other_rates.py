@@ -25,12 +25,15 @@ def found(study: Study, edition: Edition, store, loaded: dict[str, RunResult], n
 
 def with_rates(result: StudyResult, store, loaded: dict[str, RunResult]) -> StudyResult:
     """The result whose verdicts know the outcomes at other learning rates. A claim none of whose rates has a run of every cell that it
-    speaks of is left as it is, and so is one that speaks of cells without training alone."""
+    speaks of is left as it is, and so is one on cells without training alone or on time, which hangs on no rate."""
     usual: dict[Labels, CellResult] = {cell.cell.labels: cell for cell in result.cells if not cell.unavailable}
     editions = {factor: result.edition.at_rate(factor) for factor in OTHER_RATES}
     begun = set()
     for claim in result.study.claims:
-        cells = {labels for contrast in claim.predicate.contrasts() for labels in weights(contrast, result)}
+        contrasts = claim.predicate.contrasts()
+        if any((contrast.metric or result.study.metric).quantity == "step_seconds" for contrast in contrasts):
+            continue
+        cells = {labels for contrast in contrasts for labels in weights(contrast, result)}
         if usual.keys() >= cells and any(
             _begun(result.study, [usual[one].cell for one in cells], there, store) for there in editions.values()
         ):

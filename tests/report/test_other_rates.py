@@ -6,10 +6,11 @@ from small_study import small
 
 from core.report.claims import claim_frame, measured
 from core.report.render import gathered, render_index
-from core.spec.claim import Claim, greater
+from core.spec.claim import Claim, Contrast, Term, greater
 from core.spec.scale import DEMO, MINI, OTHER_RATES
 from core.spec.vary import vary
 from studies import find
+from studies.esimcse.table6 import STEP
 
 A, B = ("a",), ("b",)
 UP, DOWN, SAME = ((50.0, 60.0), (60.0, 50.0), (50.0, 50.1))  # means of a and b
@@ -96,3 +97,22 @@ def test_what_is_begun_is_a_claims_every_cell_and_n_is_the_verdicts_own():
         ("supported", 3),
         ("not run", 0),
     ]  # settled with three of six
+
+
+def test_a_claim_on_time_is_not_asked_at_other_rates():
+    timed = Contrast((Term(1.0, B), Term(-1.0, A)), metric=STEP)
+    study = small(
+        claims=(*STUDY.claims, Claim(key="K2", text="b takes longer than a.", predicate=timed, decided_by="seconds of b against a"))
+    )
+    store = FakeStore()
+    for factor in (1.0, *OTHER_RATES):
+        for place, cell in enumerate(study.cells):
+            for seed in range(5):
+                config = edition(5).at_rate(factor).config(study, cell, seed)
+                store.add(
+                    config, 50 + 10 * place + 0.1 * (seed * (2 + place) % 5), provenance={"step_seconds": 1 + place + 0.01 * (seed % 3)}
+                )
+    (section,) = gathered([study], edition(5), store)
+    on_score, on_time = section.result.verdicts
+    assert (on_score.outcome, on_score.survives) == ("supported", "robust")
+    assert (on_time.outcome, on_time.survives, on_time.at_rates) == ("supported", "", ())
