@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from core.report.cells import CellResult, StudyResult, gather
+from core.report.cells import CellResult, StudyResult, gather, read_runs
 from core.report.judgement import Check, Comparability, Kind
 from core.report.quantities import curve
 from core.report.rows import Rows
@@ -48,17 +48,38 @@ def judged(result: StudyResult) -> StudyResult:
     return replace(result, not_comparable="; ".join(found.reasons), checks=found)
 
 
-class _NoRuns:
-    """A store that holds nothing."""
+class _Only:
+    """A store as if it held these runs and nothing else, and no pairs."""
+
+    def __init__(self, store, runs: Collection[str]):
+        self.store, self.runs = store, runs
 
     def has(self, run: str, use_published: bool = False) -> bool:
-        """Whether a run is stored."""
-        return False
+        """Whether a run is stored and one of these."""
+        return run in self.runs and self.store.has(run, use_published)
+
+    def load(self, run: str):
+        """One of these runs."""
+        return self.store.load(run)
+
+    def load_pairs(self, run: str) -> None:
+        """Pairs have no part in what the runs are read for."""
 
 
 def by_configuration(study: Study, edition: Edition) -> StudyResult:
     """A study without a run, judged by its configuration alone: whether this scale can carry the experiment."""
-    return judged(gather(study, replace(edition, seeds=1), _NoRuns()))
+    return judged(gather(study, replace(edition, seeds=1), _Only(None, ())))
+
+
+def not_begun(study: Study, edition: Edition, store) -> StudyResult:
+    """A study that is not begun: without a run, unless its reference, which other studies share, has run and does not learn enough."""
+    bare = by_configuration(study, edition)
+    reference = next((cell.cell for cell in bare.cells if cell.is_reference and not cell.unavailable), None)
+    if bare.not_comparable or reference is None:
+        return bare
+    runs = [identity for identity, _ in read_runs(bare.study, reference, edition, store) if store.has(identity, use_published=True)]
+    found = judged(gather(study, edition, _Only(store, runs))) if runs else bare
+    return found if found.not_comparable else bare
 
 
 def turnover(run: RunConfig) -> float:
@@ -135,10 +156,10 @@ def _trained(result: StudyResult) -> list[Check]:
         return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
     gain = float(np.mean(gains))
     first = sum(step <= first for step, first in selected) / len(selected)
-    where = "/".join(cell.cell.labels)
+    where, signed = "/".join(cell.cell.labels), f"{gain:+.1f}".replace("-", "−")
     return [
         Check("gain", gain, LEAST_GAIN, gain >= LEAST_GAIN,
-              f"the trained reference ({where}) is {gain:+.1f} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f})".replace("-", "−")),
+              f"the trained reference ({where}) is {signed} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f}; n = {len(gains)})"),
         Check("selected", first, 0.5, first <= 0.5, f"its first checkpoint is the selected one in {_percent(first)} of its seeds (at most 50 %)"),
     ]  # fmt: skip
 

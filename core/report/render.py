@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from core.report.cells import RunResult, StudyResult, gather
 from core.report.claims import claim_frame
-from core.report.comparability import comparability_frame
+from core.report.comparability import comparability_frame, not_begun
 from core.report.figures import figure, finding
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import title
@@ -152,7 +152,7 @@ def render_index(
     `studies` are all there are, `sections` those that are begun by scale and profile, `editions` those of which the sources are known.
     What was written, one line each.
     """
-    page = gathered_page(studies, sections, editions)
+    page = gathered_page(studies, sections, editions, functools.partial(not_begun, store=store))
     if not page.begun:
         return []
     texts = page_files(page, Path(results_dir), Path(figures_dir), functools.partial(_run_file, store), explanations())

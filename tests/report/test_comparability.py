@@ -8,7 +8,7 @@ import pytest
 from fake_store import SOURCES, FakeStore, edition
 
 from core.report.cells import gather
-from core.report.comparability import comparability, comparability_frame, initial_share, travel, turnover
+from core.report.comparability import comparability, comparability_frame, initial_share, not_begun, travel, turnover
 from core.spec.profiles import base
 from core.spec.scale import DEMO, PAPER, at_scale
 from core.spec.study import Study
@@ -101,6 +101,23 @@ def test_the_reference_has_to_learn_and_not_at_the_first_check(value, selected, 
     found = comparability(result(one, store))
     assert [check.kind for check in found.checks if check.met is False] == failed
     assert kinds(found)["gain"].value == pytest.approx(value - 50.0)
+
+
+@pytest.mark.parametrize(
+    "value, words", [(54.0, "the trained reference (a) is +4.0 points from the untrained [CLS] (at least +5; n = 2)"), (56.0, "")]
+)
+def test_a_study_that_is_not_begun_is_ruled_out_by_a_reference_that_has_run_for_another_and_by_nothing_else(value, words):
+    one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
+    here = edition(3, "repaired", LONG)
+    assert comparability(not_begun(one, here, store)).reasons == ()
+    for seed, before in enumerate((50.0, 50.0)):
+        baseline(store, here.config(one, one.cells[0], seed), value, before, 80)
+        store.add(here.config(one, one.cells[1], seed), 20.0)  # other cells say nothing
+    found = not_begun(one, here, store)
+    assert found.not_comparable == words
+    assert [len([run for run in cell.runs if run.rows is not None]) for cell in found.cells] == ([2, 0] if words else [0, 0])
+    unnamed = dataclasses.replace(one, reference=None)
+    assert not_begun(unnamed, here, store).not_comparable == ""
 
 
 def test_before_any_run_the_gain_is_not_known_and_refuses_nothing():

@@ -3,6 +3,7 @@
 import csv
 from dataclasses import replace
 
+import pandas as pd
 from fake_store import FakeStore, edition, filled
 
 from core.report.cells import gather
@@ -62,6 +63,21 @@ def test_the_reason_stands_in_every_file_of_the_page(tmp_path):
     assert "∅ not comparable" in line
     page = (tmp_path / "index.html").read_text()
     assert f"<p>{reason}.</p>" in page and f'title="not comparable: {reason}"' in page
+
+
+def test_a_reference_that_has_run_for_another_study_rules_a_study_out_on_every_page(tmp_path):
+    store = FakeStoreOnDisk(tmp_path)
+    reference = next(cell for cell in TABLE9.cells if cell.labels == TABLE9.reference)
+    run = store.add(edition().config(TABLE9, reference, 0), 52.0)
+    untrained = pd.DataFrame([("untrained", "avg", "spearman_all", 0, 50.0)], columns=run.rows.columns)
+    run.rows = pd.concat([run.rows, untrained], ignore_index=True)
+    render_index(STUDIES, BEGUN, [edition()], store, tmp_path, tmp_path / "figures")
+    reason = "the trained reference (5e-9) is +2.0 points from the untrained [CLS] (at least +5; n = 1)"
+    rows = {row["claim"]: row for row in csv.DictReader((tmp_path / "claims.csv").open()) if row["scale"] == "demo"}
+    assert {(rows[one.key]["verdict"], rows[one.key]["reason"]) for one in TABLE9.claims} == {("not comparable", reason)}
+    checks = {row["study"]: row for row in csv.DictReader((tmp_path / "demo/paper/comparability.csv").open())}
+    assert (checks["mocose-table9"]["comparable"], checks["mocose-table9"]["gain"]) == ("no", "2")
+    assert f"Not comparable (demo · paper): {reason}." in (tmp_path / "README.md").read_text()
 
 
 class FakeStoreOnDisk(FakeStore):

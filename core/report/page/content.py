@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.report import claims
@@ -154,12 +154,13 @@ class Page:
 
 
 def gathered_page(
-    studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], editions: Sequence[Edition] = ()
-) -> Page:
+    studies: Sequence[Study], sections: Mapping[tuple[str, str], Sequence[Section]], editions: Sequence[Edition] = (),
+    judge: Callable[[Study, Edition], StudyResult] = by_configuration,
+) -> Page:  # fmt: skip
     """The page over these sections, by scale and profile. Scales that nobody has begun stand under the default profile.
 
-    `editions` are those of which the sources are known: a study that is not begun there is not comparable if its configuration says so.
-    Every other claim without a run is not run.
+    `editions` are those of which the sources are known: a study that is not begun there stands as `judge` says. Every other claim
+    without a run is not run.
     """
     known = {(edition.scale.name, edition.profile): edition for edition in editions}
     shown = []
@@ -167,7 +168,11 @@ def gathered_page(
         profiles = [profile for name, profile in sections if name == scale and sections[name, profile]] or [DEFAULT_PROFILE]
         for profile in profiles:
             found = sections.get((scale, profile), ())
-            shown.append(_shown(scale, profile, studies, found, known.get((scale, profile))))
+            rest = [study for study in studies if study.claims and study.name not in {one.result.study.name for one in found}]
+            edition = known.get((scale, profile))
+            waiting = [] if edition is None else [settled_once(judge(study, edition)) for study in rest]
+            noise = tuple(sentences([one.result for one in found]))
+            shown.append(Shown(scale=scale, profile=profile, sections=found, waiting=waiting, noise=noise))
     standings = {
         (edition.name, result.study.name): (_standings if begun else _waiting)(result)
         for edition in shown
@@ -176,18 +181,6 @@ def gathered_page(
     }
     cards = {study.name: [_card(claim, study, shown, standings) for claim in study.claims] for study in studies}
     return Page(editions=[_counted(edition, studies, standings) for edition in shown], studies=studies, cards=cards)
-
-
-def _shown(scale: str, profile: str, studies: Sequence[Study], sections: Sequence[Section], edition: Edition | None) -> Shown:
-    begun = {one.result.study.name for one in sections}
-    rest = [study for study in studies if study.claims and study.name not in begun]
-    return Shown(
-        scale=scale,
-        profile=profile,
-        sections=sections,
-        waiting=[] if edition is None else [settled_once(by_configuration(study, edition)) for study in rest],
-        noise=tuple(sentences([one.result for one in sections])),
-    )
 
 
 def _counted(edition: Shown, studies: Sequence[Study], standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> Shown:
