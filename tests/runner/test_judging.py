@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from fake_store import FakeStore, config_of, edition
 from known_jobs import ONE, TWO
@@ -64,14 +65,34 @@ def test_choices_put_first_looks_first_and_then_the_largest_chance_by_the_second
     two.look({}, None)
     open_claims = {("mocose-one", key) for key in one.standings} | {("mocose-two", "L1")}
     found = choices([one, two], open_claims, History(), set())
-    assert (found[0].wish.study, found[0].wish.leaning) == ("mocose-two", "first look")
-    rates = [choice.wish.chance / choice.seconds for choice in found[1:]]
+    assert [(choice.wish.study, choice.wish.leaning) for choice in found[:2]] == [("mocose-two", "reference"), ("mocose-two", "first look")]
+    rates = [choice.wish.chance / choice.seconds for choice in found[2:]]
     assert rates == sorted(rates, reverse=True) and len(rates) > 2
     assert not [choice for choice in choices([one, two], {("mocose-one", "K3")}, History(), set()) if choice.wish.claim != "K3"]
-    failed = {found[0].runs[0].run_id}
+    failed = {choice.runs[0].run_id for choice in found[:2]}
     assert "mocose-two" not in {choice.wish.study for choice in choices([one, two], open_claims, History(), failed)}
-    seconds = [History().seconds(run.config) for run in found[0].runs]
-    assert wall(found[0].runs, History(), 2) == pytest.approx(sum(seconds) / 2) and wall(found[0].runs, History(), 99) == max(seconds)
+    seconds = [History().seconds(run.config) for run in found[1].runs]
+    assert wall(found[1].runs, History(), 2) == pytest.approx(sum(seconds) / 2) and wall(found[1].runs, History(), 99) == max(seconds)
+
+
+def test_a_reference_runs_once_before_any_first_look_and_rules_its_study_out_if_it_does_not_learn():
+    named = replace(ONE, reference=("d",))
+    store = filled({"a": 2, "b": 3}, LEVELS)
+    judge = judged(store, named)
+    for standing in judge.standings.values():
+        reference, first = standing.wishes
+        assert (reference.leaning, labels(reference), reference.n, first.leaning) == ("reference", "d", 1, "first look")
+    (run,) = missing(judge, reference, 1)
+    made = store.add(run.config, 53.0)
+    untrained = pd.DataFrame([("untrained", "avg", "spearman_all", 0, 50.0)], columns=made.rows.columns)
+    made.rows = pd.concat([made.rows, untrained], ignore_index=True)
+    assert judge.look({}, None)
+    assert {standing.reason for standing in judge.standings.values()} == {
+        "not comparable: the trained reference (d) is +3.0 points from the untrained [CLS] (at least +5; n = 1)"
+    }
+    made.rows.loc[made.rows["checkpoint"] == "untrained", "value"] = 40.0
+    learnt = judged(store, named)
+    assert {tuple(wish.leaning for wish in standing.wishes) for standing in learnt.standings.values()} == {("first look",)}
 
 
 def test_a_study_that_cannot_carry_the_experiment_is_passed_over_with_its_reason(monkeypatch):

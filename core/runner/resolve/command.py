@@ -104,7 +104,7 @@ class Resolving:
     def runs(self) -> list[str]:
         """Every stored run of the cells that the studies' claims speak of."""
         return list(
-            dict.fromkeys(judge.run(cell, seed)[0] for judge in self.judges for cell in judge.cells for seed in range(judge.stored(cell)))
+            dict.fromkeys(judge.run(cell, seed)[0] for judge in self.judges for cell in judge.asked for seed in range(judge.stored(cell)))
         )
 
     def _read(self) -> None:
@@ -183,7 +183,7 @@ class Resolving:
             chance=None,
             aim=ledger.batch.n,
             n=ledger.batch.n,
-            cells=judge.cells,
+            cells=judge.asked,
         )
         runs = tuple(run for run in missing(judge, wish, wish.n) if run.run_id in ledger.batch.runs)
         seconds = sum(self.history.seconds(run.config) for run in runs)

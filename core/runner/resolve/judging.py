@@ -17,7 +17,7 @@ from core.spec.table import Cell
 from core.store.store import Store
 
 DIGITS = 6  # of a stored p
-Leaning = Literal["first look", "begun", "supported", "contradicted", "equivalent"]
+Leaning = Literal["reference", "first look", "begun", "supported", "contradicted", "equivalent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Wish:
     study: str
     claim: str
     leaning: Leaning
-    chance: float | None  # None before the first look: nothing is known
+    chance: float | None  # None up to the first look: nothing is known
     aim: int
     n: int
     cells: tuple[Cell, ...]
@@ -60,6 +60,8 @@ class Judge:
         self.reasons = {cell.labels: edition.unavailable(self.study, cell) for cell in speaking.values()}
         self.cells = tuple(cell for cell in speaking.values() if self.reasons[cell.labels] is None)
         self.first = {"/".join(cell.labels): self.run(cell, 0)[0] for cell in self.cells}
+        named = (cell for cell in self.study.cells if cell.labels == self.study.reference)
+        self.reference = next((cell for cell in named if edition.unavailable(self.study, cell) is None), None)
         self._seen: tuple | None = None
 
     def run(self, cell: Cell, seed: int) -> tuple[str, RunConfig]:
@@ -68,6 +70,11 @@ class Judge:
             config = self.edition.config(self.study, cell, seed)
             self._runs[cell.labels, seed] = run_id(config), config
         return self._runs[cell.labels, seed]
+
+    @property
+    def asked(self) -> tuple[Cell, ...]:
+        """The cells whose runs may come next: those that the claims speak of, and the reference."""
+        return self.cells if self.reference is None or self.reference in self.cells else (*self.cells, self.reference)
 
     def stored(self, cell: Cell) -> int:
         """How many seeds of a cell, from 0 on, are stored."""
@@ -92,7 +99,7 @@ class Judge:
     def look(self, loaded: dict, noise: float | None) -> bool:
         """Read the stored runs again if they have changed since the last call; returns whether they have. `loaded` keeps runs by id;
         `noise` is the SD of one run by the noise study."""
-        seen = tuple(self.stored(cell) for cell in self.cells)
+        seen = tuple(self.stored(cell) for cell in self.asked)
         if seen == self._seen:
             return False
         for gone in [identity for identity, run in loaded.items() if run.rows is None]:
@@ -129,12 +136,18 @@ class Judge:
             first = Wish(
                 study=self.study.name, claim=claim.key, leaning="first look", chance=None, aim=n, n=n, cells=self.cells_of(contrasts)
             )
-            return Standing(entry=entry, wishes=(first,))
+            return Standing(entry=entry, wishes=(*self._reference_first(claim), first))
         later = self._chances(claim)
         best = max((one.best for one in later if one.best is not None), default=None)
         if self.rules.futile(later):
             return Standing(entry=entry, chance=best, futile=True)
         return Standing(entry=entry, chance=best, wishes=tuple(wish for one in later for wish in self._wishes(claim, one)))
+
+    def _reference_first(self, claim: Claim) -> tuple[Wish, ...]:
+        """One run of the reference, as long as it has none: if it does not learn, no look of the study's claims is worth its runs."""
+        if self.reference is None or self.stored(self.reference):
+            return ()
+        return (Wish(study=self.study.name, claim=claim.key, leaning="reference", chance=None, aim=1, n=1, cells=(self.reference,)),)
 
     def _chances(self, claim: Claim) -> tuple:
         prior = self.readings.prior(self.result.noise)

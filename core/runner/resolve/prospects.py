@@ -14,10 +14,13 @@ from core.spec.printable import counted
 def next_words(choice: Choice, seconds: float) -> str:
     """What comes next, for which claim, why, and what it takes by the clock."""
     wish = choice.wish
-    why = {"first look": "whose first look is due", "begun": "whose runs are begun"}.get(
-        wish.leaning, f"whose chance to be {wish.leaning} with {wish.aim} seeds is {(wish.chance or 0.0):.0%}"
-    )
-    return f"{wish.study} {wish.claim}, {why}: {counted(len(choice.runs), 'run')} to {wish.n} seeds, about {spoken(seconds)}"
+    named = {
+        "reference": "whose study's reference has not run",
+        "first look": "whose first look is due",
+        "begun": "whose runs are begun",
+    }
+    why = named.get(wish.leaning, f"whose chance to be {wish.leaning} with {wish.aim} seeds is {(wish.chance or 0.0):.0%}")
+    return f"{wish.study} {wish.claim}, {why}: {counted(len(choice.runs), 'run')} to {counted(wish.n, 'seed')}, about {spoken(seconds)}"
 
 
 def table(judges: Sequence[Judge], known: Mapping[str, Ledger]) -> list[str]:
