@@ -58,7 +58,10 @@ class Trial(NamedTuple):
         """Its run. Raises UserError for settings that its method does not have."""
         scale = replace(MINI, learning_rate=self.rate, method_rates=(), new_layer_rate=self.new_layer_rate)
         run = at_scale(vary(base(self.method, self.profile), {"seed.model": 0, "seed.data": 0}), scale, sources)
-        return vary(run, dict(parse_setting(run, text) for text in self.settings.split()))
+        pairs = [parse_setting(run, text) for text in self.settings.split()]
+        if len(dict(pairs)) < len(pairs):
+            raise UserError(f"--set {self.settings} gives a field twice; give it once.")
+        return vary(run, dict(pairs))
 
 
 COLUMNS = (*Trial._fields, "step", "development")

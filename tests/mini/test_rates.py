@@ -54,11 +54,17 @@ def test_a_mistake_is_a_sentence_and_status_2(options, sentence, tmp_path, monke
     assert sentence in said and said.count("\n") == 1 and not (tmp_path / "new.csv").exists()
 
 
-@pytest.mark.parametrize("setting, sentence", [("heads.predictor=0", "There is no field heads.predictor"), ("temperature", "FIELD=VALUE")])
-def test_a_setting_that_does_not_fit_is_told_before_anything_is_written(setting, sentence, tmp_path, capsys):
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        (["heads.predictor=0"], "There is no field heads.predictor"), (["temperature"], "FIELD=VALUE"),
+        (["loss.temperature=0.1", "loss.temperature=0.2"], "gives a field twice"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_does_not_fit_is_told_before_anything_is_written(settings, sentence, tmp_path, capsys):
     data = str(real.data_dir())
     out = tmp_path / "out.csv"
-    assert rates.main(["--data-dir", data, "--out", str(out), "--methods", "mocose", "--set", setting]) == 2
+    assert rates.main(["--data-dir", data, "--out", str(out), "--methods", "mocose", "--set", *settings]) == 2
     assert sentence in capsys.readouterr().err and not out.exists()
 
 
