@@ -67,13 +67,14 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
 def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
 
-    A run that several cells read stands once, under the first of these cells. A run without a result keeps one row with an empty value.
+    A run that several cells read stands once, under the first of these cells that reads it after training, if any does (the untrained
+    encoder's row of Table 1 reads MoCoSE's runs before it). A run without a result keeps one row with an empty value.
     """
     names = [axis.name for axis in result.study.axes if axis.name != "task"]  # the rows have a task of their own
     columns = [*names, "seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value"]
     rows: list[tuple] = []
     seen = set()
-    for cell in result.cells:
+    for cell in sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in CHECKPOINTS):
         labels = {axis.name: label for axis, label in zip(result.study.axes, cell.cell.labels, strict=False)}
         for run in cell.runs:
             if run.run_id not in seen:

@@ -18,7 +18,7 @@ from core.report.statistics import spearman
 from core.report.tables import Entry, grid, markdown, number
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
-from core.spec.table import Metric
+from core.spec.table import Cell, Metric
 from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
@@ -183,6 +183,15 @@ def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_
         (back["run_id"] == run.run_id) & (back["checkpoint"] == "last") & (back["task"] == "avg") & (back["metric"] == "spearman_mean")
     ]
     assert row["value"].iloc[0] == pytest.approx(kept, rel=1e-7)
+
+
+def test_a_run_that_is_read_before_and_after_training_stands_under_the_cell_that_reads_it_after():
+    before = Cell(labels=("a",), changes={"queue.size": 256}, metric=Metric(task="avg", title="Untrained", checkpoint="untrained"))
+    study = small(cells=(before, Cell(labels=("b",), changes={"queue.size": 256})), reference=None)
+    frame = run_frame(result(study, stored(study, b=(60.0, 61.0, 62.0))))
+    assert frame["run_id"].nunique() == 3 and set(frame["size"]) == {"b"}
+    alone = small(cells=(before, Cell(labels=("b",), changes={"queue.size": 512})), reference=None)
+    assert set(run_frame(result(alone, stored(alone, a=(60.0, 61.0, 62.0), b=(60.0, 61.0, 62.0))))["size"]) == {"a", "b"}
 
 
 def texts(table):
