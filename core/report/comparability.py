@@ -72,14 +72,15 @@ def by_configuration(study: Study, edition: Edition) -> StudyResult:
 
 
 def not_begun(study: Study, edition: Edition, store) -> StudyResult:
-    """A study that is not begun: without a run, unless its reference, which other studies share, has run and does not learn enough."""
+    """A study that is not begun: without a run, but with the checks of its reference where that has run, say for another study; with
+    its runs, too, if they rule the study out."""
     bare = by_configuration(study, edition)
     reference = next((cell.cell for cell in bare.cells if cell.is_reference and not cell.unavailable), None)
     if bare.not_comparable or reference is None:
         return bare
     runs = [identity for identity, _ in read_runs(bare.study, reference, edition, store) if store.has(identity, use_published=True)]
     found = judged(gather(study, edition, _Only(store, runs))) if runs else bare
-    return found if found.not_comparable else bare
+    return found if found.not_comparable else replace(bare, checks=found.checks)
 
 
 def turnover(run: RunConfig) -> float:

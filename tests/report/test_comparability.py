@@ -116,6 +116,8 @@ def test_a_study_that_is_not_begun_is_ruled_out_by_a_reference_that_has_run_for_
     found = not_begun(one, here, store)
     assert found.not_comparable == words
     assert [len([run for run in cell.runs if run.rows is not None]) for cell in found.cells] == ([2, 0] if words else [0, 0])
+    assert kinds(comparability(found))["gain"].value == pytest.approx(value - 50.0)
+    assert comparability_frame([found])["comparable"].item() == ("no" if words else "yes")
     unnamed = dataclasses.replace(one, reference=None)
     assert not_begun(unnamed, here, store).not_comparable == ""
 
