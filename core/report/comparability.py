@@ -157,7 +157,7 @@ def _trained(result: StudyResult) -> list[Check]:
         return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
     gain = float(np.mean(gains))
     first = sum(step <= first for step, first in selected) / len(selected)
-    where, signed = "/".join(cell.cell.labels), f"{gain:+.1f}".replace("-", "−")
+    where, signed = "/".join(cell.cell.labels), f"{gain:+.2f}".replace("-", "−")
     return [
         Check("gain", gain, LEAST_GAIN, gain >= LEAST_GAIN,
               f"the trained reference ({where}) is {signed} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f}; n = {len(gains)})"),

@@ -104,7 +104,7 @@ def test_the_reference_has_to_learn_and_not_at_the_first_check(value, selected, 
 
 
 @pytest.mark.parametrize(
-    "value, words", [(54.0, "the trained reference (a) is +4.0 points from the untrained [CLS] (at least +5; n = 2)"), (56.0, "")]
+    "value, words", [(54.0, "the trained reference (a) is +4.00 points from the untrained [CLS] (at least +5; n = 2)"), (56.0, "")]
 )
 def test_a_study_that_is_not_begun_is_ruled_out_by_a_reference_that_has_run_for_another_and_by_nothing_else(value, words):
     one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()

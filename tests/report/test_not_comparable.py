@@ -72,7 +72,7 @@ def test_a_reference_that_has_run_for_another_study_rules_a_study_out_on_every_p
     untrained = pd.DataFrame([("untrained", "avg", "spearman_all", 0, 50.0)], columns=run.rows.columns)
     run.rows = pd.concat([run.rows, untrained], ignore_index=True)
     render_index(STUDIES, BEGUN, [edition()], store, tmp_path, tmp_path / "figures")
-    reason = "the trained reference (5e-9) is +2.0 points from the untrained [CLS] (at least +5; n = 1)"
+    reason = "the trained reference (5e-9) is +2.00 points from the untrained [CLS] (at least +5; n = 1)"
     rows = {row["claim"]: row for row in csv.DictReader((tmp_path / "claims.csv").open()) if row["scale"] == "demo"}
     assert {(rows[one.key]["verdict"], rows[one.key]["reason"]) for one in TABLE9.claims} == {("not comparable", reason)}
     checks = {row["study"]: row for row in csv.DictReader((tmp_path / "demo/paper/comparability.csv").open())}

@@ -88,7 +88,7 @@ def test_a_reference_runs_once_before_any_first_look_and_rules_its_study_out_if_
     made.rows = pd.concat([made.rows, untrained], ignore_index=True)
     assert judge.look({}, None)
     assert {standing.reason for standing in judge.standings.values()} == {
-        "not comparable: the trained reference (d) is +3.0 points from the untrained [CLS] (at least +5; n = 1)"
+        "not comparable: the trained reference (d) is +3.00 points from the untrained [CLS] (at least +5; n = 1)"
     }
     made.rows.loc[made.rows["checkpoint"] == "untrained", "value"] = 40.0
     learnt = judged(store, named)
