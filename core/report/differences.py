@@ -173,14 +173,17 @@ def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[Cel
     series, axes = result.figure.series, [axis.name for axis in result.study.axes]
     if series is None:
         return (Panel(title="", unit=unit(bases[0].metric), rows=tuple(rows.values())),)
-    panels = []
+    shown = {}
     for name in result.study.axis(series).labels:
         mine = [labels for labels in rows if labels[axes.index(series)] == name]
         if any(rows[labels].mean is not None or rows[labels].word.startswith("reference") for labels in mine):
-            title = f"{result.study.axis(series).title}: {label_here(name, result)}"
-            title = title if len(title) <= LONGEST_TITLE else label_here(name, result)
-            panels.append(Panel(title=title, unit=unit(cells[mine[0]].metric), rows=tuple(rows[labels] for labels in mine)))
-    return tuple(panels)
+            shown[label_here(name, result)] = mine
+    axis = f"{result.study.axis(series).title}: "  # before every title, or before none
+    before = axis if all(len(axis + name) <= LONGEST_TITLE for name in shown) else ""
+    return tuple(
+        Panel(title=f"{before}{name}", unit=unit(cells[mine[0]].metric), rows=tuple(rows[labels] for labels in mine))
+        for name, mine in shown.items()
+    )
 
 
 def _band(base: CellResult, n: int, result: StudyResult) -> float | None:
