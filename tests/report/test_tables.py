@@ -190,8 +190,6 @@ def test_a_run_that_is_read_before_and_after_training_stands_under_the_cell_that
     study = small(cells=(before, Cell(labels=("b",), changes={"queue.size": 256})), reference=None)
     frame = run_frame(result(study, stored(study, b=(60.0, 61.0, 62.0))))
     assert frame["run_id"].nunique() == 3 and set(frame["size"]) == {"b"}
-    alone = small(cells=(before, Cell(labels=("b",), changes={"queue.size": 512})), reference=None)
-    assert set(run_frame(result(alone, stored(alone, a=(60.0, 61.0, 62.0), b=(60.0, 61.0, 62.0))))["size"]) == {"a", "b"}
 
 
 def texts(table):
