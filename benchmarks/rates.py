@@ -165,9 +165,8 @@ def tried(given: argparse.Namespace) -> None:
     found = local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
     settings = " ".join(sorted(given.set))
     asked = [Trial(method, given.profile, settings, *rates) for method, *rates in itertools.product(given.methods, given.rates, given.new)]
-    runs = {
-        one: one.run(found.sources) for one in asked if one not in done
-    }  # a setting that does not fit is told before anything is written
+    # Made before anything is written, so that a setting which does not fit leaves no file.
+    runs = {one: one.run(found.sources) for one in asked if one not in done}
     if _new(given.out):
         given.out.write_text(",".join(COLUMNS) + "\n")
     for one, run in runs.items():

@@ -50,8 +50,9 @@ def _name(title: str, row: Row) -> str:
 def of_levels(ours: Sequence[float], papers: Sequence[float | None], unit: str) -> str:
     """How many levels lie above the paper's, for a figure without a reference."""
     pairs = [(a, b) for a, b in zip(ours, papers, strict=False) if b is not None]
-    if len(ours) == 1 and not pairs:
-        return f"One row: {ours[0]:.2f} ({unit})".replace("-", "−")
+    if len(ours) == 1:
+        printed = "".join(f"; the paper prints {theirs:.2f}" for _, theirs in pairs)
+        return f"One row: {ours[0]:.2f} ({unit}){printed}".replace("-", "−")
     if len(pairs) < 2:
         return f"{len(ours)} rows from {min(ours):.2f} to {max(ours):.2f} ({unit})".replace("-", "−")
     above, order = sum(a > b for a, b in pairs), _agreement(pairs)

@@ -119,4 +119,5 @@ def test_the_papers_own_curves_stand_beside_ours_at_their_share_of_the_run():
 
 def test_the_title_of_a_single_level_names_it():
     assert of_levels([-5.0], [None], "cosine") == "One row: −5.00 (cosine)"
+    assert of_levels([52.57], [77.04], "Spearman × 100") == "One row: 52.57 (Spearman × 100); the paper prints 77.04"
     assert of_levels([1.0, 2.5], [None, None], "cosine") == "2 rows from 1.00 to 2.50 (cosine)"
