@@ -51,17 +51,22 @@ def reading(result: StudyResult) -> str:
     metric = result.study.metric
     seeds = (
         f"mean over {seeds_of(result)} ± half of the 95 % t-interval of that mean"
-        if result.seeds > 1
+        if max(_had(result)) > 1
         else "one seed; its 95 % interval, if any, is a bootstrap over test pairs"
     )
     return f"{what(result, metric)}; {seeds}."
 
 
 def seeds_of(result: StudyResult) -> str:
-    """How many seeds the cells are asked for, or have beyond that: runs go where they decide, so cells may differ."""
-    counts = [len(cell.runs) for cell in result.cells if cell.runs] or [result.seeds]
-    least, most = min(counts), max(counts)
+    """How many seeds the cells with a run have: runs go where they decide, so cells may differ. How many are asked for, if none has one."""
+    least, most = min(_had(result)), max(_had(result))
     return f"{least} to {most} seeds" if least < most else f"{most} seed{'s' if most > 1 else ''}"
+
+
+def _had(result: StudyResult) -> list[int]:
+    """The number of seeds of each cell with a run; of each that is asked for, if none has one."""
+    counts = [sum(run.rows is not None for run in cell.runs) for cell in result.cells]
+    return [n for n in counts if n] or [result.seeds]
 
 
 def what(result: StudyResult, metric: Metric) -> str:

@@ -7,7 +7,7 @@ from fake_store import FakeStore, config_of, filled
 from small_study import result, small, stored
 
 from core.report.frames import cell_frame
-from core.report.notes import footnotes, setting
+from core.report.notes import footnotes, reading, seeds_of, setting
 from core.report.tables import markdown
 from core.spec.deviations import explain
 from core.spec.scale import MINI
@@ -37,6 +37,14 @@ def test_a_run_that_reads_its_text_again_says_how_often():
     assert "text demo text · " in setting(result(shorter, FakeStore(), scale=MINI))
     batches = find("updates")
     assert "read 1.02 to 8.19 times" in setting(result(batches, FakeStore(), scale=MINI))
+
+
+def test_the_seeds_that_are_named_are_those_that_have_run():
+    assert seeds_of(result(small(), FakeStore())) == "3 seeds"  # asked for
+    assert seeds_of(result(small(), stored(small(), a=[50.0, 51.0, 52.0]))) == "3 seeds"
+    assert seeds_of(result(small(), stored(small(), a=[50.0, 51.0, 52.0], b=[50.0]))) == "1 to 3 seeds"
+    one = result(small(), stored(small(), a=[50.0]))
+    assert seeds_of(one) == "1 seed" and "; one seed; its 95 % interval" in reading(one)
 
 
 def test_mixed_environments_and_origins_are_footnoted():

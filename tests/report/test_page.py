@@ -101,6 +101,14 @@ def test_the_next_look_counts_the_runs_that_are_missing():
     assert next_runs(replace(first, outcome="supported"), Readings(one)) is None
 
 
+def test_the_next_command_counts_published_runs_as_the_page_did():
+    store = filled(TABLE)
+    next(iter(store.runs.values())).source = "published"
+    one = result(store=store)
+    found = next_runs(verdicts(one)[0], Readings(one))
+    assert found.runs == 4 and found.command.endswith("--seeds 5 --use-published --cell 0.5 --cell 0.8")
+
+
 def test_the_band_of_a_card_is_what_the_noise_study_gives_the_claims_contrast():
     quiet, noisy = replace(result(), noise=None), replace(result(), noise=2.0)
     card = gathered_page((TABLE,), {("demo", "paper"): [Section(result=noisy, picture=None)]}).cards
