@@ -15,7 +15,7 @@ from core.report.differences import Differences, Panel, Row, differences, frame
 from core.report.findings import of_differences
 from core.report.quantities import SCORE, unit
 from core.report.sheet import WIDTH, notes_of, place, room, sheet, wrapped
-from core.report.style import BAND, DASHED, GREY, OURS, PALE, TOLD, without_ligatures
+from core.report.style import BAND, DASHED, GREY, OURS, PALE, TOLD
 
 PER_ROW, PER_WRAP = 0.235, 0.1  # inches a row, and for each further line of its name
 MOST_COLUMNS = 4
@@ -29,7 +29,7 @@ def figure(result: StudyResult) -> Figure:
     """The study's figure. To be called inside `style.drawing()`, on a study with at least one number of our own."""
     kind = result.figure.kind
     found = differences(result) if kind not in ("curve", "spectrum") else None
-    return without_ligatures(of_rows(result, found) if found is not None else pictures.of_levels(result))
+    return of_rows(result, found) if found is not None else pictures.of_levels(result)
 
 
 def finding(drawn: Figure) -> str:

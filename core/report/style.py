@@ -1,4 +1,4 @@
-"""One look for every figure: legible in print, in greyscale and with any colour vision. No global state is touched."""
+"""One look for every figure: legible in print, in greyscale and with any colour vision. Of matplotlib's state only the list of fonts grows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from PIL import Image
+
+from core.report.letters import families
 
 
 class Look(NamedTuple):
@@ -40,7 +41,6 @@ OURS, TOLD = LOOKS[0].colour, LOOKS[4].colour
 DASHED = (0, (4, 2))
 
 RC = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters everywhere
     "font.size": 8,
     "axes.titlesize": 8.5,
     "axes.labelsize": 8,
@@ -71,16 +71,9 @@ def blank(width: float, height: float) -> Figure:
     return figure
 
 
-def without_ligatures(figure: Figure) -> Figure:
-    """The figure with every letter by itself: a ligature stands in a second font of the PDF, which costs a third of drawing it."""
-    for text in figure.findobj(Text):
-        text.set_fontfeatures(("-liga",))
-    return figure
-
-
 def drawing():
     """The context in which figures are made: this style, and matplotlib's defaults for all else, whatever the user's matplotlibrc."""
-    return matplotlib.rc_context({**matplotlib.rcParamsDefault, **RC, "backend": "agg"})
+    return matplotlib.rc_context({**matplotlib.rcParamsDefault, **RC, "font.family": families(), "backend": "agg"})
 
 
 def pixels(figure: Figure) -> Image.Image:

@@ -291,9 +291,3 @@ def test_on_a_page_a_figure_has_the_pages_colours_its_own_ids_and_letters():
     assert len(ids) == len(set(ids)) and all(name.startswith("one-two-") for name in ids)
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) == set(ids)
     assert "0.85" in re.findall(r"<text[^>]*>([^<]*)</text>", text) and "<style" not in text and "xlink" not in text.split(">", 1)[1]
-
-
-def test_letters_are_not_joined():
-    with drawing():
-        pdf = pdf_bytes(drawn(TABLE7, filled(TABLE7)))  # "initial fill" in bold would need a font more
-    assert len(re.findall(rb"/FontFile2", pdf)) <= 5

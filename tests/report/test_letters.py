@@ -1,0 +1,31 @@
+"""The fonts of figures: cut, never joined, and whole where a letter is rare."""
+
+import re
+
+from core.report.letters import CUT, WHOLE, families
+from core.report.style import blank, drawing, pdf_bytes
+
+
+def embedded(*texts: str) -> list[str]:
+    """The fonts that a figure's PDF brings, by name."""
+    with drawing():
+        figure = blank(2, 1)
+        for place, text in enumerate(texts):
+            figure.text(0, 0.1 + 0.4 * place, text)
+        return [name.decode() for name in re.findall(rb"/FontName /[A-Z]+\+(\S+)", pdf_bytes(figure))]
+
+
+def test_letters_are_not_joined():
+    assert embedded("initial fill") == ["FigureSans"]  # joined ones would stand in a second font
+
+
+def test_what_figures_say_is_in_the_cut_fonts_and_rare_letters_come_from_the_whole():
+    assert set(embedded("η → 0.85 ± 1, −2 ● ○ ▲ × ≥ Å ß “x” … †")) == {"FigureSans"}
+    assert set(embedded("a", "Д")) == {"FigureSans", "DejaVuSans"}
+    assert families() == [CUT, WHOLE] and families() is families()
+
+
+def test_cutting_says_nothing(capfd):
+    families.cache_clear()
+    families()
+    assert capfd.readouterr() == ("", "")
