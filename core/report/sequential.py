@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
 from core.spec.claim import Claim, Contrast, Predicate
 
@@ -27,6 +27,7 @@ ALPHA = 0.05  # of studies that may have a wrong verdict
 SETTLED: tuple[Settled, ...] = ("undecided", "supported", "contradicted", "equivalent")  # by code
 PRIOR_SEEDS = 4  # that the noise study's SD counts for
 FUTILE = 0.1  # a smaller chance at every look left is not worth a run
+SHARES_OF_SIGMA = (np.arange(64) + 0.5) / 64  # quantiles at which an unknown SD is read
 ROUNDING = 1e-9  # of sums of stored numbers: less is no difference
 
 Settled = Literal["undecided", "supported", "contradicted", "equivalent"]
@@ -191,10 +192,11 @@ def chances(
     `seeds` is how many seeds, from 0 on, a contrast has; `prior` the SD that its values should have by the noise study (None: not
     known). With n of them, mean x and SD s, a part reaches the level a at n_m seeds with the chance
 
-        Phi((x sqrt(n_m) / sigma - q) / sqrt(n_m / n - 1)),   q = t.isf(a, n_m - 1),   sigma^2 = (4 prior^2 + (n - 1) s^2) / (n + 3)
+        mean over sigma of Phi((x sqrt(n_m) - q s_m) / (sigma sqrt(n_m / n - 1))),   q = t.isf(a, n_m - 1)
 
-    (the mean over n_m seeds, given x and no other knowledge of the effect); a part that has reached the look does or does not. Of
-    parts the u-th largest chance of support counts and the (m - u + 1)-th largest of contradiction: as though they moved together.
+    (the mean over n_m seeds, given x and no other knowledge of the effect). sigma is not known either: it is drawn as
+    v / sigma^2 ~ chi^2_f / f, v = (4 prior^2 + (n - 1) s^2) / (n + 3) with f = n + 3 (without a prior v = s^2 and f = n - 1), and the SD at the look is
+    s_m^2 = ((n - 1) s^2 + (n_m - n) sigma^2) / (n_m - 1). A part that has reached the look does or does not. Of parts the u-th largest chance of support counts and the (m - u + 1)-th largest of contradiction: as though they moved together.
     Equivalence takes both sides: max(0, one + other - 1), which is exact for a single contrast.
     """
     contrasts = tuple(dict.fromkeys(claim.predicate.contrasts()))
@@ -258,8 +260,11 @@ def _reach(
     distance = sign * (float(np.mean(values)) + shift)
     if spread <= ROUNDING:
         return float(distance > ROUNDING)
+    freedom = there - 1 + (PRIOR_SEEDS if prior(contrast) is not None else 0)
+    sigma = spread * np.sqrt(freedom / chdtri(freedom, SHARES_OF_SIGMA))  # (64,), equally likely
+    then = np.sqrt(((there - 1) * np.var(values, ddof=min(1, there - 1)) + (n - there) * sigma**2) / (n - 1))
     quantile = -stdtrit(n - 1, level)
-    return float(ndtr((distance * np.sqrt(n) / spread - quantile) / np.sqrt(n / there - 1)))
+    return float(ndtr((distance * np.sqrt(n) - quantile * then) / (sigma * np.sqrt(n / there - 1))).mean())
 
 
 def shrunk(values: np.ndarray, prior: float | None) -> float | None:

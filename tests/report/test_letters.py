@@ -2,7 +2,10 @@
 
 import re
 
-from core.report.letters import CUT, WHOLE, families
+import pytest
+
+from core.report.fonts.cut import LOOKS, cut
+from core.report.letters import CUT, FONTS, WHOLE, families
 from core.report.style import blank, drawing, pdf_bytes
 
 
@@ -25,7 +28,7 @@ def test_what_figures_say_is_in_the_cut_fonts_and_rare_letters_come_from_the_who
     assert families() == [CUT, WHOLE] and families() is families()
 
 
-def test_cutting_says_nothing(capfd):
-    families.cache_clear()
-    families()
-    assert capfd.readouterr() == ("", "")
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_shipped_cuts_are_those_that_are_made(tmp_path, look):
+    cut(look, tmp_path / "made.ttf")
+    assert (tmp_path / "made.ttf").read_bytes() == (FONTS / f"{look}.ttf").read_bytes()

@@ -140,15 +140,39 @@ def chance_of(predicate, cells, claims=1, margin=None, prior=None):
     return chances(claim(predicate, margin), made(**cells), claims, count(**cells), lambda contrast: prior)
 
 
+def expected_chance(values, n, level, freedom, variance, sign=1):
+    """The formula in a loop over 64 equally likely SDs."""
+    k, parts = len(values), []
+    for place in range(64):
+        sigma = math.sqrt(variance * freedom / stats.chi2.isf((place + 0.5) / 64, freedom))
+        then = math.sqrt(((k - 1) * np.var(values, ddof=1) + (n - k) * sigma**2) / (n - 1))
+        reached = sign * np.mean(values) * math.sqrt(n) - stats.t.isf(level, n - 1) * then
+        parts.append(stats.norm.cdf(reached / (sigma * math.sqrt(n / k - 1))))
+    return np.mean(parts)
+
+
 def test_the_chance_is_that_of_the_formula():
     a = [1.0, 0.2, 0.9, 0.4, 0.5]
     found = {one.n: one for one in chance_of(above(A, 0.0), {"a": a}, claims=3, prior=0.8)}
     assert list(found) == [8, 12, 18, 27, 40, 60]
-    sigma = math.sqrt((4 * 0.64 + 4 * np.var(a, ddof=1)) / 8)
-    expected = stats.norm.cdf((0.6 * math.sqrt(12) / sigma - stats.t.isf(alpha_at(3, 3), 11)) / math.sqrt(12 / 5 - 1))
+    variance = (4 * 0.64 + 4 * np.var(a, ddof=1)) / 8
+    expected = expected_chance(a, 12, alpha_at(3, 3), 8, variance)
     assert found[12].support == pytest.approx(expected) and found[12].equivalence is None
-    against = stats.norm.cdf((-0.6 * math.sqrt(12) / sigma - stats.t.isf(alpha_at(3, 3), 11)) / math.sqrt(12 / 5 - 1))
+    against = expected_chance(a, 12, alpha_at(3, 3), 8, variance, sign=-1)
     assert found[12].contradiction == pytest.approx(against) and found[12].best == pytest.approx(expected)
+    bare = {one.n: one for one in chance_of(above(A, 0.0), {"a": a}, claims=3)}
+    assert bare[12].support == pytest.approx(expected_chance(a, 12, alpha_at(3, 3), 4, np.var(a, ddof=1)))
+
+
+def test_without_a_noise_study_the_chance_knows_that_three_seeds_do_not_tell_the_scatter():
+    values, level, rng = np.array([0.2, 0.9, 1.2]), alpha_at(3, 1), np.random.default_rng(3)
+    said = {one.n: one for one in chance_of(above(A, 0.0), {"a": list(values)})}[12].support
+    sigma = np.sqrt(2 * values.var(ddof=1) / rng.chisquare(2, 100_000))
+    effect = rng.normal(values.mean(), sigma / np.sqrt(3))
+    new = rng.normal(effect[:, None], sigma[:, None], (100_000, 9))
+    seeds = np.concatenate([np.repeat(values[None], 100_000, 0), new], 1)
+    t = seeds.mean(1) * np.sqrt(12) / seeds.std(1, ddof=1)
+    assert said == pytest.approx((stats.t.sf(t, 11) <= level).mean(), abs=0.03) and said < 0.9
 
 
 def test_the_chance_comes_true_as_often_as_it_says():
