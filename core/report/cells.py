@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -103,7 +103,7 @@ class StudyResult:
     """A study as far as it has been run, with what its title line needs.
 
     `noise` is the SD of one run in the noise study, None if that has not been run; `not_comparable` says why this scale cannot carry
-    the experiment, "" if it can. `checks` and `verdicts` are kept once they are found (`core.report.verdicts.settled_once`), since
+    the experiment, "" if it can, and `withheld` why it cannot answer single claims, by key. `checks` and `verdicts` are kept once they are found (`core.report.verdicts.settled_once`), since
     tables, figures and the page all ask for them.
     """
 
@@ -113,6 +113,7 @@ class StudyResult:
     cells: tuple[CellResult, ...]
     noise: float | None = None
     not_comparable: str = ""
+    withheld: Mapping[str, str] = field(default_factory=dict)
     checks: Comparability | None = None
     verdicts: tuple[Verdict, ...] | None = None
 

@@ -1,7 +1,8 @@
 """Whether the runs of a study can carry the paper's experiment: computed from each configuration, and from the runs once they exist.
 
 A run that is too short is another experiment: its queue still holds its first entries, its momentum branch its first weights. A
-study that fails one check has no verdicts at its scale; its tables are drawn all the same.
+study that fails one check has no verdicts at its scale; its tables are drawn all the same. A claim is withheld by itself where a method that it
+compares has not learnt, or where it asks for a range over fewer checks than show one.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from core.report.cells import CellResult, StudyResult, gather, read_runs
+from core.report.contrasts import weights
 from core.report.judgement import Check, Comparability, Kind
-from core.report.quantities import curve
+from core.report.quantities import LATE, curve
 from core.report.rows import Rows
+from core.spec.claim import Labels, matches
 from core.spec.edition import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
@@ -26,6 +30,7 @@ from core.spec.table import Cell
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
 MOST_INITIAL = 0.05  # share of the initial weights left in the momentum branch at half of the run
 LEAST_GAIN = 5.0  # points of the trained reference over the untrained encoder's [CLS]
+LEAST_LATE = 4  # checks in the last third of a run, for a range over them
 INITIAL_SPREAD = 0.02  # standard deviation of new weights
 
 
@@ -42,10 +47,43 @@ def comparability(result: StudyResult) -> Comparability:
 
 
 def judged(result: StudyResult) -> StudyResult:
-    """The result with the reasons why its scale cannot carry the experiment; reasons withhold its verdicts. Without a reason it is
-    unchanged."""
+    """The result with the reasons why its scale cannot carry the experiment, or single claims; reasons withhold verdicts. Without a reason
+    it is unchanged."""
     found = comparability(result)
-    return replace(result, not_comparable="; ".join(found.reasons), checks=found)
+    return replace(result, not_comparable="; ".join(found.reasons), withheld=withheld(result), checks=found)
+
+
+def withheld(result: StudyResult) -> dict[str, str]:
+    """Why claims cannot be answered although their study can be carried, by key: a method of `must_learn` that they compare has run
+    and has not learnt, or they ask for a range over too few checks."""
+    unlearnt = {labels: reason for labels in result.study.must_learn if (reason := _unlearnt(result, labels))}
+    found = {}
+    for claim in result.study.claims:
+        contrasts = claim.predicate.contrasts()
+        speaks = {labels for contrast in contrasts for labels in weights(contrast, result)}
+        reasons = [reason for labels, reason in unlearnt.items() if any(matches(labels, one) for one in speaks)]
+        if reason := "; ".join([*reasons, *_too_coarse(result, speaks)]):
+            found[claim.key] = reason
+    return found
+
+
+def _unlearnt(result: StudyResult, labels: Labels) -> str:
+    """Why a cell that must learn has not; "" if it has, or has not run."""
+    cell = next((one for one in result.cells if matches(labels, one.cell.labels) and one.runs), None)
+    failed = [] if cell is None else [check for check in _learning(cell, result, f"{cell.cell.labels[0]}") if check.met is False]
+    return failed[0].words if failed else ""
+
+
+def _too_coarse(result: StudyResult, speaks: Collection[Labels]) -> list[str]:
+    """A reason if the late range of one of these cells would be taken over fewer checks than LEAST_LATE."""
+    for cell in result.cells:
+        if cell.cell.labels in speaks and cell.metric.quantity == "curve_late_range" and not cell.unavailable:
+            run = result.edition.config(result.study, cell.cell, 0)
+            steps = {*range(run.eval.every, run.train.steps, run.eval.every), run.train.steps}
+            late = sum(step >= LATE * run.train.steps for step in steps)
+            if late < LEAST_LATE:
+                return [f"the last third of the run has {late} development checks, too few for a range (at least {LEAST_LATE})"]
+    return []
 
 
 class _Only:
@@ -72,15 +110,22 @@ def by_configuration(study: Study, edition: Edition) -> StudyResult:
 
 
 def not_begun(study: Study, edition: Edition, store) -> StudyResult:
-    """A study that is not begun: without a run, but with the checks of its reference where that has run, say for another study; with
-    its runs, too, if they rule the study out."""
+    """A study that is not begun: without a run, but with the checks of its reference, and of what must learn, where that has run, say for
+    another study; with its runs, too, if they rule the study out."""
     bare = by_configuration(study, edition)
-    reference = next((cell.cell for cell in bare.cells if cell.is_reference and not cell.unavailable), None)
-    if bare.not_comparable or reference is None:
+    asked = [cell.cell for cell in bare.cells if not cell.unavailable and (cell.is_reference or _must_learn(bare.study, cell.cell))]
+    if bare.not_comparable or not asked:
         return bare
-    runs = [identity for identity, _ in read_runs(bare.study, reference, edition, store) if store.has(identity, use_published=True)]
+    ids = {identity for cell in asked for identity, _ in read_runs(bare.study, cell, edition, store)}
+    runs = [identity for identity in ids if store.has(identity, use_published=True)]
     found = judged(gather(study, edition, _Only(store, runs))) if runs else bare
-    return found if found.not_comparable else replace(bare, checks=found.checks)
+    if study.reference is None:  # the study's own check is of its best cell, which may have to run yet
+        return replace(bare, withheld=found.withheld)
+    return found if found.not_comparable else replace(bare, checks=found.checks, withheld=found.withheld)
+
+
+def _must_learn(study: Study, cell: Cell) -> bool:
+    return any(matches(labels, cell.labels) for labels in study.must_learn)
 
 
 def turnover(run: RunConfig) -> float:
@@ -141,8 +186,11 @@ def _updates(runs: Sequence[tuple[Cell, RunConfig]], result: StudyResult) -> lis
 def _trained(result: StudyResult) -> list[Check]:
     """The trained reference against the untrained encoder's [CLS], and where its checkpoint was selected."""
     cell = _reference(result)
-    if cell is None:
-        return []
+    return [] if cell is None else _learning(cell, result, f"the trained reference ({'/'.join(cell.cell.labels)})")
+
+
+def _learning(cell: CellResult, result: StudyResult, name: str) -> list[Check]:
+    """A cell's gain over the untrained encoder's [CLS], and where its checkpoint was selected; `name` is what the words call it."""
     task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
     gains, selected = [], []
     for run in cell.runs:
@@ -157,10 +205,12 @@ def _trained(result: StudyResult) -> list[Check]:
         return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
     gain = float(np.mean(gains))
     first = sum(step <= first for step, first in selected) / len(selected)
-    where, signed = "/".join(cell.cell.labels), f"{gain:+.2f}".replace("-", "−")
+    signed = f"{gain:+.2f}".replace("-", "−")
+    if len(gains) > 1:
+        signed += f" ± {-stdtrit(len(gains) - 1, 0.025) * float(np.std(gains, ddof=1)) / math.sqrt(len(gains)):.2f}"
     return [
         Check("gain", gain, LEAST_GAIN, gain >= LEAST_GAIN,
-              f"the trained reference ({where}) is {signed} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f}; n = {len(gains)})"),
+              f"{name} is {signed} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f}; n = {len(gains)})"),
         Check("selected", first, 0.5, first <= 0.5, f"its first checkpoint is the selected one in {_percent(first)} of its seeds (at most 50 %)"),
     ]  # fmt: skip
 

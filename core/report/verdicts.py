@@ -62,6 +62,7 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
     decision = decide(claim, readings.samples, number)
     seeds = {contrast: readings.seeds(contrast) for contrast in claim.predicate.contrasts()}
     waiting = decision.outcome == "undecided" and any(n == 0 for n in seeds.values())
+    reason = reason or result.withheld.get(claim.key, "")
     outcome = "not comparable" if reason else "not run" if waiting else decision.outcome
     turn = turning(claim.predicate, _strengths(seeds, decision.n, readings), decision.outcome == "contradicted")
     shown = interval(turn, decision.n, decision.look, number, readings)

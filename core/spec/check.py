@@ -60,6 +60,9 @@ def check_shape(study: Study) -> None:
         raise StudyError(
             f"{study.name} has no cell {_spoken(study.reference)} for its reference; name one of its cells, or None.", "reference"
         )
+    for labels in study.must_learn:
+        if not study.matching(labels):
+            raise StudyError(f"{study.name} has no cell {_spoken(labels)} that could learn; name cells of it in must_learn.", "must_learn")
     _check_claims(study)
 
 

@@ -32,7 +32,8 @@ class Study:
 
     `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks (probes): `at` puts in those of
     the scale. `least_seeds` is how many seeds the study takes whatever the scale has. With `equal_updates` batches of every size have
-    as many steps.
+    as many steps. `must_learn` are cells (None: any label) of methods that a claim which speaks of them compares: where one has not learnt, the
+    claim is withheld. In a study with a reference that has to have learnt, whatever the claim.
     """
 
     name: str  # unique, e.g. mocose-table7
@@ -49,6 +50,7 @@ class Study:
     metric: Metric
     figure: FigureSpec | None
     reference: tuple[str, ...] | None  # labels of the cell that the others are compared with (the paper's best)
+    must_learn: tuple[Labels, ...] = ()
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
     least_seeds: int = 1
@@ -221,7 +223,7 @@ class Study:
         used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
         axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used, strict=True))
         reference = self.reference if self.reference in [cell.labels for cell in cells] else None
-        return replace(self, axes=axes, cells=cells, claims=(), reference=reference)
+        return replace(self, axes=axes, cells=cells, claims=(), must_learn=(), reference=reference)
 
 
 def _short(suffix: str) -> str:

@@ -58,6 +58,7 @@ STUDY = Study(
         kind="grouped", x="task", series="length_difference", caption="Score by difference in length", base=("more than 3", None)
     ),
     reference=None,
+    must_learn=(("at most 3", None), *((f"{method}, at most 3", None) for method in BESIDE)),
     tasks="tests",
     claims=(
         Claim(

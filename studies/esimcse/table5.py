@@ -59,6 +59,7 @@ STUDY = Study(
         kind="grouped", x="task", series="model", caption="Score by test set and model", base=("unsup-SimCSE-BERT-base", None)
     ),
     reference=None,
+    must_learn=tuple((f"{method}-{backbone}", None) for method, backbone in PRINTED),
     tasks="tests",
     claims=(
         Claim(

@@ -43,6 +43,7 @@ STUDY = Study(
     metric=Metric(task="avg", title="Test sets"),
     figure=FigureSpec(kind="grouped", x="task", series="components", caption="Score by test set and component", base=(BASELINE, None)),
     reference=None,
+    must_learn=((BASELINE, None), ("ESimCSE", None)),
     tasks="tests",
     claims=(
         Claim(

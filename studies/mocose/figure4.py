@@ -45,6 +45,7 @@ STUDY = Study(
     metric=Metric(task="STS-B", title="Alignment and uniformity", quantity="alignment_global"),
     figure=FigureSpec(kind="line", x="mtd", series="measure", caption="Alignment and uniformity against the MTD", base=(None, "14.67")),
     reference=None,
+    must_learn=((None, "14.67"),),
     claims=(
         Claim(
             key="F4.1",

@@ -64,6 +64,7 @@ STUDY = Study(
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
     figure=FigureSpec(kind="curve", series="setting", caption="Figures 5 and 6: development score along training", curves=CURVES),
     reference=None,
+    must_learn=((HEALTHY, None),),
     claims=(
         Claim(
             key="F5.1",

@@ -58,6 +58,7 @@ STUDY = Study(
     metric=Metric(task="dev", title="Index 50 / largest", quantity="spectrum_50"),
     figure=FigureSpec(kind="spectrum", series="model", caption="Figure 7: singular values by index", curves=CURVES),
     reference=None,
+    must_learn=(("MoCoSE", None), ("SimCSE", None)),
     claims=(
         Claim(
             key="F7.1",

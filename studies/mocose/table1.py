@@ -74,6 +74,7 @@ STUDY = Study(
     metric=Metric(task="avg", title="Avg."),
     figure=FigureSpec(kind="bars", caption="Average of the STS tasks by model", base=(SIMCSE, None)),
     reference=None,
+    must_learn=((MOCOSE, None), (SIMCSE, None), (LARGE, None), (SIMCSE_LARGE, None)),
     tasks="tests",
     claims=(
         Claim(

@@ -8,7 +8,10 @@ import pytest
 from fake_store import SOURCES, FakeStore, edition
 
 from core.report.cells import gather
-from core.report.comparability import comparability, comparability_frame, initial_share, not_begun, travel, turnover
+from core.report.comparability import comparability, comparability_frame, initial_share, judged, not_begun, travel, turnover
+from core.report.verdicts import verdicts
+from core.spec.claim import Claim, greater
+from core.spec.errors import StudyError
 from core.spec.profiles import base
 from core.spec.scale import DEMO, PAPER, at_scale
 from core.spec.study import Study
@@ -104,7 +107,7 @@ def test_the_reference_has_to_learn_and_not_at_the_first_check(value, selected, 
 
 
 @pytest.mark.parametrize(
-    "value, words", [(54.0, "the trained reference (a) is +4.00 points from the untrained [CLS] (at least +5; n = 2)"), (56.0, "")]
+    "value, words", [(54.0, "the trained reference (a) is +4.00 ± 0.00 points from the untrained [CLS] (at least +5; n = 2)"), (56.0, "")]
 )
 def test_a_study_that_is_not_begun_is_ruled_out_by_a_reference_that_has_run_for_another_and_by_nothing_else(value, words):
     one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
@@ -120,6 +123,58 @@ def test_a_study_that_is_not_begun_is_ruled_out_by_a_reference_that_has_run_for_
     assert comparability_frame([found])["comparable"].item() == ("no" if words else "yes")
     unnamed = dataclasses.replace(one, reference=None)
     assert not_begun(unnamed, here, store).not_comparable == ""
+
+
+def claiming(**fields):
+    """A study of methods without a reference, with a claim on a and b and one on b and c; a and b have to learn."""
+    made = [
+        Claim(key=key, text="t", quote="q", place="p", decided_by="d", predicate=greater((one,), (other,)))
+        for key, one, other in (("AB", "a", "b"), ("BC", "b", "c"))
+    ]
+    cells = {"a": {"queue.size": 512}, "b": {"queue.size": 256}, "c": {"queue.size": 128}}
+    return dataclasses.replace(study(**cells), **{"reference": None, "claims": tuple(made), "must_learn": (("a",), ("b",))} | fields)
+
+
+def filled(one, **gains):
+    """A store with two seeds of each of these cells, so many points above the untrained encoder: 50, and 1 less and more."""
+    store, here = FakeStore(), edition(3, "repaired", LONG)
+    for cell in one.cells:
+        for seed, aside in enumerate((-1.0, 1.0) if cell.labels[0] in gains else ()):
+            baseline(store, here.config(one, cell, seed), 50.0 + gains[cell.labels[0]] + aside, 50.0, 80)
+    return store
+
+
+def test_a_claim_is_withheld_where_a_method_that_it_compares_has_not_learnt():
+    one = claiming()
+    words = "a is +2.00 ± 12.71 points from the untrained [CLS] (at least +5; n = 2)"  # t of one degree of freedom, an error of 1
+    found = judged(result(one, filled(one, a=2.0, b=9.0, c=9.0)))
+    assert found.not_comparable == "" and found.withheld == {"AB": words}
+    assert [(one.outcome, one.reason) for one in verdicts(found)] == [("not comparable", words), ("undecided", "")]
+    assert judged(result(one, filled(one, a=9.0, b=9.0, c=0.0))).withheld == {}  # c need not
+    assert judged(result(one, filled(one, b=9.0))).withheld == {}  # a has not run
+    assert set(judged(result(one, filled(one, a=9.0, b=1.0, c=9.0))).withheld) == {"AB", "BC"}
+
+
+def test_claims_of_a_study_that_is_not_begun_are_withheld_by_what_must_learn():
+    one, here = claiming(), edition(3, "repaired", LONG)
+    found = not_begun(one, here, filled(one, a=2.0, c=1.0))
+    assert found.not_comparable == "" and set(found.withheld) == {"AB"} and all(run.rows is None for run in found.runs)
+    named = not_begun(claiming(reference=("a",)), here, filled(one, a=2.0))
+    assert named.not_comparable.startswith("the trained reference (a) is +2.00") and set(named.withheld) == {"AB"}
+
+
+@pytest.mark.parametrize(
+    ("checks", "words"), [(5, "the last third of the run has 2 development checks, too few for a range (at least 4)"), (12, "")]
+)
+def test_a_range_late_in_training_takes_checks(checks, words):
+    one = claiming(metric=Metric(task="dev", title="Range", quantity="curve_late_range", checkpoint="curve"), must_learn=())
+    found = judged(result(one, scale=dataclasses.replace(LONG, checks=checks)))
+    assert found.withheld == ({"AB": words, "BC": words} if words else {})
+
+
+def test_a_cell_that_must_learn_has_to_be_there():
+    with pytest.raises(StudyError, match="no cell d that could learn"):
+        claiming(must_learn=(("d",),))
 
 
 def test_before_any_run_the_gain_is_not_known_and_refuses_nothing():

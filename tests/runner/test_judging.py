@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -15,6 +16,8 @@ from core.report.cells import gather, read_runs
 from core.runner.estimate import History
 from core.runner.resolve.choosing import choices, missing, wall
 from core.runner.resolve.judging import Judge
+from core.runner.resolve.ledger import Entry
+from core.runner.resolve.prospects import table
 
 
 def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gaps: tuple = ()) -> FakeStore:
@@ -101,6 +104,18 @@ def test_a_study_that_cannot_carry_the_experiment_is_passed_over_with_its_reason
     for standing in judge.standings.values():
         assert standing.entry.outcome == "undecided" and not standing.wishes
         assert standing.reason == "not comparable: the queue turns over once; two epochs"
+
+
+def test_a_claim_that_is_withheld_is_passed_over_alone_whatever_its_ledger_says(monkeypatch):
+    monkeypatch.setattr(comparability, "judged", lambda result: replace(result, withheld={"K1": "two checks"}))
+    judge = judged(filled(dict.fromkeys("abcd", 12), LEVELS))
+    assert judge.standings["K1"].reason == "not comparable: two checks" and not judge.standings["K1"].wishes
+    assert all(not standing.reason for key, standing in judge.standings.items() if key != "K1")
+    entry = Entry(outcome="contradicted", look=4, n=12, p=(1.0, 0.001, 1.0))
+    entries = {key: entry if key == "K1" else standing.entry for key, standing in judge.standings.items()}
+    *lines, last = table([judge], {"mocose-one": SimpleNamespace(claims=entries, spent={"seconds": 0.0})})
+    assert next(line for line in lines if "K1 " in line).endswith("not comparable: two checks")
+    assert last.startswith(f"{sum(one.settled for key, one in entries.items() if key != 'K1')} of {len(entries)} claims are settled")
 
 
 def test_a_look_counts_seeds_without_a_gap():

@@ -160,7 +160,7 @@ class Resolving:
             if then is None or not (then.settled or (then.n > now.n and not now.settled)):
                 claims[key] = now
                 continue
-            if (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):
+            if not standing.reason and (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):
                 self._once(
                     f"{judge.study.name} {key}: the ledger says {then.outcome} with {then.n} seeds, and the runs that count here say "
                     f"{now.outcome} with {now.n}; the ledger stands. Train them again with --seeds {then.n}, or count published ones with --use-published."

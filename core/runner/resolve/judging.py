@@ -107,11 +107,13 @@ class Judge:
         self._seen = seen
         self.result = self._gathered(loaded, noise)
         self.readings = importlib.import_module("core.report.contrasts").Readings(self.result)
-        reason = self.result.not_comparable
+        reasons = {claim.key: self.result.not_comparable or self.result.withheld.get(claim.key, "") for claim in self.study.claims}
         self.standings = {
-            claim.key: Standing(entry=NOTHING, reason=f"not comparable: {reason}") if reason else self._standing(claim)
+            claim.key: Standing(entry=NOTHING, reason=f"not comparable: {reason}")
+            if (reason := reasons[claim.key])
+            else self._standing(claim)
             for claim in self.study.claims
-        }  # fmt: skip
+        }
         return True
 
     def spent(self) -> dict[str, float]:

@@ -32,12 +32,12 @@ def table(judges: Sequence[Judge], known: Mapping[str, Ledger]) -> list[str]:
     ]
     width = max((len(name) for name, _, _ in rows), default=0)
     lines = [
-        f"{name:{width}}  {entry.outcome:12}  n = {entry.n:<3}  {'' if entry.settled else prospect(standing)}".rstrip()
+        f"{name:{width}}  {entry.outcome:12}  n = {entry.n:<3}  {prospect(standing) if standing.reason or not entry.settled else ''}".rstrip()
         for name, entry, standing in rows
     ]
     lines += [f"{judge.study.name} has no claims at this scale." for judge in judges if not judge.study.claims]
     hours = sum(ledger.spent["seconds"] for ledger in known.values()) / 3600
-    settled = sum(entry.settled for _, entry, _ in rows)
+    settled = sum(entry.settled and not standing.reason for _, entry, standing in rows)
     return [*lines, f"{settled} of {len(rows)} claims are settled; the studies rest on {hours:.2f} hours of training."]
 
 
