@@ -101,7 +101,7 @@ STUDY = Study(
     footnotes=(
         (
             "Each number of the paper is of one run: SimCSE's are of its published checkpoints, ESimCSE's equal its released "
-            "logs, of seed 42; for SimCSE on BERT-base public reruns report 73.5 to 76.0 where 76.25 is printed (D81)."
+            "logs, of seed 42; for SimCSE on BERT-base public reruns range from 73.2 to 76.7 where 76.25 is printed (D81)."
         ),
         (
             "ESimCSE's learning rates and dropout differ by backbone as in the paper; under repaired and released repetition rates "

@@ -70,7 +70,10 @@ STUDY = Study(
             decided_by="the seconds of a step of +momentum contrast against 1.1 times those of unsup-SimCSE",
             printed="not printed",
             margin=None,
-            note="No additional calculation is read as less than a tenth more time. The momentum encoder's own pass is in it.",
+            note=(
+                "No additional calculation is read as less than a tenth more time. The momentum encoder's own pass is in it, and so is whatever "
+                "else a machine did: runs are not timed side by side."
+            ),
         ),
     ),
     footnotes=(

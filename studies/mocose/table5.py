@@ -140,7 +140,10 @@ STUDY = Study(
             quote="which may due to the adversarial attack slightly enhances the difference between the two samples",
             place="Section 5.3",
             decided_by="the mean cosine of the two views without FGSM minus that with it, dropout off, above 0.001",
-            note="A cosine of 0.001 is our margin, a hundredth of what leaves two views at a cosine of 0.9; FGSM's size is D19.",
+            note=(
+                "A cosine of 0.001 is our margin, a hundredth of what leaves two views at a cosine of 0.9; the paper says slightly, without a "
+                "size. FGSM's size is D19. Under repaired and released both views are perturbed alike (D18)."
+            ),
         ),
     ),
     footnotes=(
