@@ -15,8 +15,9 @@ from core.report import comparability
 from core.report.cells import gather, read_runs
 from core.runner.estimate import History
 from core.runner.resolve.choosing import choices, missing, wall
+from core.runner.resolve.command import Resolving
 from core.runner.resolve.judging import Judge
-from core.runner.resolve.ledger import Entry
+from core.runner.resolve.ledger import Batch, Entry, Ledger
 from core.runner.resolve.prospects import table
 
 
@@ -115,7 +116,17 @@ def test_a_claim_that_is_withheld_is_passed_over_alone_whatever_its_ledger_says(
     entries = {key: entry if key == "K1" else standing.entry for key, standing in judge.standings.items()}
     *lines, last = table([judge], {"mocose-one": SimpleNamespace(claims=entries, spent={"seconds": 0.0})})
     assert next(line for line in lines if "K1 " in line).endswith("not comparable: two checks")
+    held = SimpleNamespace(known={"mocose-one": ledger(entries, "K1")}, store=judge.store, _once=pytest.fail)
+    assert Resolving._entered(held, judge).batch is None and Resolving._entered(held, judge).claims["K1"] == entry
+    held.known["mocose-one"] = ledger(entries, "K2")
+    assert Resolving._entered(held, judge).batch is not None  # runs that were begun for an open claim are finished
     assert last.startswith(f"{sum(one.settled for key, one in entries.items() if key != 'K1')} of {len(entries)} claims are settled")
+
+
+def ledger(entries, claim):
+    """A ledger with these entries and a run begun for a claim."""
+    batch = Batch(claim=claim, n=18, runs=("0" * 16,))
+    return Ledger(study="mocose-one", registered={}, cells={}, claims=entries, batch=batch, spent={"runs": 0, "seconds": 0.0})
 
 
 def test_a_look_counts_seeds_without_a_gap():

@@ -167,8 +167,11 @@ class Resolving:
                 )
             claims[key] = then
         pending = ledger.batch
-        if pending is not None and all(self.store.has(run, use_published=True) for run in pending.runs):
-            pending = None  # not before, even if its claim is settled: an interrupted command must end as an undisturbed one
+        if pending is not None and (
+            all(self.store.has(run, use_published=True) for run in pending.runs)
+            or any(key == pending.claim and standing.reason for key, standing in judge.standings.items())
+        ):
+            pending = None  # not for a claim that is settled: an interrupted command must end as an undisturbed one
         return replace(ledger, cells={**ledger.cells, **judge.first}, claims=claims, batch=pending, spent=judge.spent())
 
     def _begun(self, judge: Judge) -> Choice | None:
