@@ -20,7 +20,7 @@ DROPPED = ["GDEF", "GPOS", "GSUB", "kern", "FFTM"]  # ligatures, kerning, and th
 
 def cut(look: str, path: Path) -> None:
     """Write DejaVu Sans in a look without the glyphs and tables that figures do not use, under another name, as its licence asks."""
-    options = subset.Options(name_IDs=["*"], notdef_outline=True, hinting=False)
+    options = subset.Options(name_IDs=["*"], notdef_outline=True)
     options.drop_tables += DROPPED
     weight, style = LOOKS[look]
     whole = font_manager.findfont(font_manager.FontProperties(family=WHOLE, weight=weight, style=style))
