@@ -70,8 +70,8 @@ def withheld(result: StudyResult) -> dict[str, str]:
 def _unlearnt(result: StudyResult, labels: Labels) -> str:
     """Why a cell that must learn has not; "" if it has, or has not run."""
     cell = next((one for one in result.cells if matches(labels, one.cell.labels) and one.runs), None)
-    failed = [] if cell is None else [check for check in _learning(cell, result, f"{cell.cell.labels[0]}") if check.met is False]
-    return failed[0].words if failed else ""
+    checks = [] if cell is None else _learning(cell, result, cell.cell.labels[0])
+    return next((check.words for check in checks if check.met is False), "")
 
 
 def _too_coarse(result: StudyResult, speaks: Collection[Labels]) -> list[str]:
@@ -211,7 +211,7 @@ def _learning(cell: CellResult, result: StudyResult, name: str) -> list[Check]:
     return [
         Check("gain", gain, LEAST_GAIN, gain >= LEAST_GAIN,
               f"{name} is {signed} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f}; n = {len(gains)})"),
-        Check("selected", first, 0.5, first <= 0.5, f"its first checkpoint is the selected one in {_percent(first)} of its seeds (at most 50 %)"),
+        Check("selected", first, 0.5, first <= 0.5, f"the first checkpoint of {name} is the selected one in {_percent(first)} of its seeds (at most 50 %)"),
     ]  # fmt: skip
 
 
