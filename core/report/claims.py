@@ -71,8 +71,8 @@ def measured(verdict: Verdict) -> str:
         text += f" (now {signed(verdict.effect_now)}, n = {verdict.n_now})"
     extras = [verdict.against_printed, "" if verdict.p_best is None else f"best of redrawn seeds: {verdict.p_best:.0%}".replace("%", " %")]
     margin, theirs = verdict.claim.margin, verdict.printed_effect
-    if verdict.outcome == "equivalent" and margin is not None and theirs is not None and abs(theirs) < margin:
-        extras.append(f"the printed effect, {signed(theirs)}, is below the margin of {margin:g} itself")
+    if verdict.outcome == "equivalent" and margin is not None and theirs is not None and abs(theirs) <= margin:
+        extras.append(f"the printed effect, {signed(theirs)}, is not above the margin of {margin:g} either")
     if verdict.outcome == "undecided":
         extras.append(expected(verdict))
     if verdict.at_rates:
