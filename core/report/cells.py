@@ -103,8 +103,8 @@ class StudyResult:
     """A study as far as it has been run, with what its title line needs.
 
     `noise` is the SD of one run in the noise study, None if that has not been run; `not_comparable` says why this scale cannot carry
-    the experiment, "" if it can, and `withheld` why it cannot answer single claims, by key. `checks` and `verdicts` are kept once they are found (`core.report.verdicts.settled_once`), since
-    tables, figures and the page all ask for them.
+    the experiment, "" if it can, and `withheld` why it cannot answer single claims, by key. `checks` and `verdicts` are kept once they
+    are found (`core.report.verdicts.settled_once`), since tables, figures and the page all ask for them.
     """
 
     study: Study
@@ -116,6 +116,10 @@ class StudyResult:
     withheld: Mapping[str, str] = field(default_factory=dict)
     checks: Comparability | None = None
     verdicts: tuple[Verdict, ...] | None = None
+
+    def reason(self, claim: str) -> str:
+        """Why a claim, by key, is not comparable; "" if it is."""
+        return self.not_comparable or self.withheld.get(claim, "")
 
     @property
     def profile(self) -> str:

@@ -47,8 +47,8 @@ def comparability(result: StudyResult) -> Comparability:
 
 
 def judged(result: StudyResult) -> StudyResult:
-    """The result with the reasons why its scale cannot carry the experiment, or single claims; reasons withhold verdicts. Without a reason
-    it is unchanged."""
+    """The result with its checks, and with the reasons why its scale cannot carry the experiment, or answer single claims; reasons
+    withhold verdicts."""
     found = comparability(result)
     return replace(result, not_comparable="; ".join(found.reasons), withheld=withheld(result), checks=found)
 
@@ -84,6 +84,18 @@ def _too_coarse(result: StudyResult, speaks: Collection[Labels]) -> list[str]:
             if late < LEAST_LATE:
                 return [f"the last third of the run has {late} development checks, too few for a range (at least {LEAST_LATE})"]
     return []
+
+
+def reasons(result: StudyResult) -> list[str]:
+    """Why claims of a judged study are not comparable: a sentence for all of them, or one for those, named first, that share a reason."""
+    if not result.study.claims:
+        return []
+    if result.not_comparable:
+        return [result.not_comparable]
+    keys: dict[str, list[str]] = {}
+    for key, why in result.withheld.items():
+        keys.setdefault(why, []).append(key)
+    return [f"{', '.join(names)}: {why}" for why, names in keys.items()]
 
 
 class _Only:

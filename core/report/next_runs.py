@@ -63,8 +63,8 @@ def _command(cells: Sequence[CellResult], look: int, readings: Readings) -> str:
     place = next((n for n, axis in enumerate(study.axes) if axis.name == "task"), None) if study.tasks else None
     labels = list(dict.fromkeys(cell.cell.labels[0] if place is not None else "/".join(cell.cell.labels) for cell in cells))
     chosen = [part for label in labels for part in ("--cell", label)] if len(labels) <= MOST_NAMED else []
-    published = (
-        ["--use-published"] if any(run.source == "published" for cell in cells for run in cell.runs) else []
-    )  # else they are trained again
+    counted = any(run.source == "published" for cell in cells for run in cell.runs)
+    published = ["--use-published"] if counted else []  # else they are trained again
     parts = ["python", "run_study.py", study.name, "--scale", result.scale.name, "--profile", result.profile, "--seeds", str(look)]
-    return shlex.join([*parts, *published, *chosen])
+    data = ["--data-dir", "DATA"] if result.scale.name == "mini" else []  # without it the text is the hub's million sentences
+    return shlex.join([*parts, *data, *published, *chosen])

@@ -195,8 +195,9 @@ def chances(
         mean over sigma of Phi((x sqrt(n_m) - q s_m) / (sigma sqrt(n_m / n - 1))),   q = t.isf(a, n_m - 1)
 
     (the mean over n_m seeds, given x and no other knowledge of the effect). sigma is not known either: it is drawn as
-    v / sigma^2 ~ chi^2_f / f, v = (4 prior^2 + (n - 1) s^2) / (n + 3) with f = n + 3 (without a prior v = s^2 and f = n - 1), and the SD at the look is
-    s_m^2 = ((n - 1) s^2 + (n_m - n) sigma^2) / (n_m - 1). A part that has reached the look does or does not. Of parts the u-th largest chance of support counts and the (m - u + 1)-th largest of contradiction: as though they moved together.
+    v / sigma^2 ~ chi^2_f / f, v = (4 prior^2 + (n - 1) s^2) / (n + 3) with f = n + 3 (without a prior v = s^2 and f = n - 1), and the
+    SD at the look is s_m^2 = ((n - 1) s^2 + (n_m - n) sigma^2) / (n_m - 1). A part that has reached the look does or does not. Of parts
+    the u-th largest chance of support counts and the (m - u + 1)-th largest of contradiction: as though they moved together.
     Equivalence takes both sides: max(0, one + other - 1), which is exact for a single contrast.
     """
     contrasts = tuple(dict.fromkeys(claim.predicate.contrasts()))

@@ -48,8 +48,7 @@ def verdicts(result: StudyResult, *, noise: float | None = None, not_comparable:
     if result.verdicts is not None and noise is None and not not_comparable:
         return result.verdicts
     readings, noise = Readings(result), result.noise if noise is None else noise
-    reason = not_comparable or result.not_comparable
-    return tuple(_verdict(claim, readings, noise, reason) for claim in result.study.claims)
+    return tuple(_verdict(claim, readings, noise, not_comparable or result.reason(claim.key)) for claim in result.study.claims)
 
 
 def settled_once(result: StudyResult) -> StudyResult:
@@ -62,7 +61,6 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
     decision = decide(claim, readings.samples, number)
     seeds = {contrast: readings.seeds(contrast) for contrast in claim.predicate.contrasts()}
     waiting = decision.outcome == "undecided" and any(n == 0 for n in seeds.values())
-    reason = reason or result.withheld.get(claim.key, "")
     outcome = "not comparable" if reason else "not run" if waiting else decision.outcome
     turn = turning(claim.predicate, _strengths(seeds, decision.n, readings), decision.outcome == "contradicted")
     shown = interval(turn, decision.n, decision.look, number, readings)

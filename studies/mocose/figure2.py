@@ -75,7 +75,10 @@ STUDY = Study(
             quote="the historical information used should be not too old and not too new",
             place="Section 5.7",
             decided_by="the mean of the MTDs from 8 to 14.67 against 5 and against 21, mean over the three batch sizes, both needed",
-            note="The range is our reading: the paper names 14.67 and 5 to 21 is what it tried. As printed 0.01 above 5, less than the points are read to, and 0.59 above 21.",
+            note=(
+                "The range is our reading: the paper names 14.67 and 5 to 21 is what it tried. As printed 0.01 above 5, less than the points are "
+                "read to, and 0.59 above 21."
+            ),
         ),
         Claim(
             key="F2.3",

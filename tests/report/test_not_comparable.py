@@ -14,6 +14,7 @@ from core.spec.scale import DEMO, MINI
 from studies import find
 
 TABLE3, TABLE4, TABLE9 = find("mocose-table3"), find("mocose-table4"), find("mocose-table9")  # of which the demo cannot carry the first
+FIGURE5 = find("mocose-figure5")
 STUDIES = (TABLE3, TABLE4, TABLE9)
 BEGUN = {("demo", "paper"): [Section(result=gather(TABLE4, edition(), filled(TABLE4)), picture=None)]}
 
@@ -63,6 +64,15 @@ def test_the_reason_stands_in_every_file_of_the_page(tmp_path):
     assert "∅ not comparable" in line
     page = (tmp_path / "index.html").read_text()
     assert f"<p>{reason}.</p>" in page and f'title="not comparable: {reason}"' in page
+
+
+def test_a_withheld_claim_has_its_reason_wherever_a_study_has_one(tmp_path):
+    render_index([*STUDIES, FIGURE5], BEGUN, [edition()], FakeStoreOnDisk(tmp_path), tmp_path, tmp_path / "figures")
+    reason = "F6.2, F6.2 (schedule): the last third of the run has 2 development checks, too few for a range (at least 4)"
+    rows = [(row["what"], row["why"]) for row in csv.DictReader((tmp_path / "not_tested.csv").open()) if row["study"] == FIGURE5.name]
+    assert rows == [("not comparable", reason), ("not begun", "no run of its own is stored")]
+    text = (tmp_path / "README.md").read_text().replace("\\", "")
+    assert f"Not comparable (demo · paper): {reason}." in text
 
 
 def test_a_reference_that_has_run_for_another_study_rules_a_study_out_on_every_page(tmp_path):

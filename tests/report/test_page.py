@@ -21,6 +21,7 @@ from core.report.page.content import answer
 from core.report.render import render_index
 from core.report.tables import markdown
 from core.report.verdicts import verdicts
+from core.spec.scale import SCALES
 from studies import find
 
 
@@ -107,6 +108,14 @@ def test_the_next_command_counts_published_runs_as_the_page_did():
     one = result(store=store)
     found = next_runs(verdicts(one)[0], Readings(one))
     assert found.runs == 4 and found.command.endswith("--seeds 5 --use-published --cell 0.5 --cell 0.8")
+
+
+def test_the_next_command_asks_for_the_data_where_it_is_the_readers_own():
+    one = result(store=filled(TABLE))
+    verdict = verdicts(one)[0]
+    on = {scale.name: next_runs(verdict, Readings(replace(one, edition=replace(one.edition, scale=scale)))) for scale in SCALES.values()}
+    asking = {name: "--data-dir DATA" in found.command for name, found in on.items()}
+    assert asking == {"demo": False, "mini": True, "paper": False}
 
 
 def test_the_band_of_a_card_is_what_the_noise_study_gives_the_claims_contrast():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from core.report import claims
 from core.report.cells import RunResult, StudyResult
-from core.report.comparability import by_configuration
+from core.report.comparability import by_configuration, reasons
 from core.report.contrasts import Readings
 from core.report.judgement import Verdict
 from core.report.naming import text_here
@@ -144,12 +144,12 @@ class Page:
         return [(edition, one) for edition in self.begun for one in edition.sections if one.result.study.name == study]
 
     def reasons(self, study: str) -> list[tuple[str, str]]:
-        """Why a study cannot be compared: the editions in which this is so, and what is wrong there."""
+        """Why a study, or claims of it, cannot be compared: the editions in which this is so, and what is wrong there."""
         found: dict[str, list[str]] = {}
         for edition in self.editions:
             for one in edition.results:
-                if one.study.name == study and one.study.claims and one.not_comparable:
-                    found.setdefault(one.not_comparable, []).append(edition.name)
+                for why in reasons(one) if one.study.name == study else ():
+                    found.setdefault(why, []).append(edition.name)
         return [(", ".join(names), why) for why, names in found.items()]
 
 

@@ -16,6 +16,7 @@ from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import claims
 from core.report.cells import RunResult, StudyResult
+from core.report.comparability import reasons
 from core.report.dialects import md
 from core.report.frames import csv_text
 from core.report.naming import contrast_here, label_here, text_here
@@ -239,25 +240,22 @@ def not_tested(page: Page) -> pd.DataFrame:
     rows = []
     for edition in page.begun:
         begun = {one.result.study.name for one in edition.sections}
-        reasons = {one.study.name: one.not_comparable for one in edition.waiting if one.not_comparable}
-        rows += [
-            (edition.name, study.name, "not comparable", reasons[study.name])
-            if study.name in reasons
-            else (edition.name, study.name, "not begun", "no run of its own is stored")
-            for study in page.studies
-            if study.name not in begun and study.claims
-        ]
+        waiting = {one.study.name: one for one in edition.waiting}
+        for name in (study.name for study in page.studies if study.name not in begun and study.claims):
+            rows += [(edition.name, name, "not comparable", why) for why in (reasons(waiting[name]) if name in waiting else ())]
+            if name not in waiting or not waiting[name].not_comparable:
+                rows.append((edition.name, name, "not begun", "no run of its own is stored"))
         rows += [(edition.name, one.result.study.name, what, why) for one in edition.sections for what, why in _trouble(one.result)]
     return pd.DataFrame(rows, columns=["edition", "study", "what", "why"])
 
 
 def _trouble(result: StudyResult) -> list[tuple[str, str]]:
-    found = [("not comparable", result.not_comparable)] if result.not_comparable and result.study.claims else []
+    found = [("not comparable", why) for why in reasons(result)]
     for status in ("diverged", "collapsed"):
         count = sum(run.status == status for run in result.runs)
         found += [(status, f"{count} of {len(result.runs)} runs")] if count else []
-    reasons = Counter(cell.unavailable for cell in result.cells if cell.unavailable and not cell.cell.copied)
-    found += [("cannot be run", f"{count} cells: {reason}") for reason, count in reasons.items()]
+    causes = Counter(cell.unavailable for cell in result.cells if cell.unavailable and not cell.cell.copied)
+    found += [("cannot be run", f"{count} cells: {reason}") for reason, count in causes.items()]
     return found
 
 
