@@ -20,6 +20,7 @@ from core.spec.printable import are
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
+from core.spec.table import Cell
 from core.store import files, locks
 from core.store.console import say
 from core.store.store import Store
@@ -138,8 +139,9 @@ class Drawing:
                 locks.release(held)
 
     def begun(self, studies: list[Study], edition: Edition) -> list[Study]:
-        """The studies that are begun: one seed is stored for every cell, or a run is stored that no other study asks for. A run that
-        several studies share does not begin any of them. A study with `least_seeds` above 1 needs that many seeds in every cell."""
+        """The studies that are begun: one seed is stored for every cell, or every run of a claim's first look, or a run that no other study
+        asks for. Other runs that several studies share begin none of them. A study with `least_seeds` above 1 needs that many seeds in
+        every cell."""
         asked = {study.name: _asked(study, edition) for study in studies}
         sharing = Counter(identity for by_seed in asked.values() for identity in set().union(*by_seed))
 
@@ -148,9 +150,26 @@ class Drawing:
             there = {identity for seed in by_seed for identity in seed if self.store.has(identity, use_published=True)}
             if sum(there.issuperset(seed) for seed in by_seed) >= study.least_seeds:
                 return True
-            return study.least_seeds == 1 and any(sharing[identity] == 1 for identity in there)
+            return study.least_seeds == 1 and (any(sharing[identity] == 1 for identity in there) or self._answers(study, edition))
 
         return [study for study in studies if is_begun(study)]
+
+    def _answers(self, study: Study, edition: Edition) -> bool:
+        """Whether every run of a claim's first look is stored, for one of a study's claims at least."""
+        first = importlib.import_module("core.report.sequential").LOOKS[0]
+        study = study.at(edition.scale)
+
+        def stored(cell: Cell) -> bool:
+            if edition.unavailable(study, cell) is not None:
+                return False
+            return all(self.store.has(run_id(config), use_published=True) for config in edition.configs(study, cell, first))
+
+        for claim in study.claims:
+            named = {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}
+            cells = [cell for labels in named for cell in study.matching(labels)]
+            if cells and all(stored(cell) for cell in cells):
+                return True
+        return False
 
     def render(self, studies: list[Study], edition: Edition) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the page's sections."""

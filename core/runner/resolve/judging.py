@@ -107,13 +107,7 @@ class Judge:
         self._seen = seen
         self.result = self._gathered(loaded, noise)
         self.readings = importlib.import_module("core.report.contrasts").Readings(self.result)
-        reasons = {claim.key: self.result.not_comparable or self.result.withheld.get(claim.key, "") for claim in self.study.claims}
-        self.standings = {
-            claim.key: Standing(entry=NOTHING, reason=f"not comparable: {reason}")
-            if (reason := reasons[claim.key])
-            else self._standing(claim)
-            for claim in self.study.claims
-        }
+        self.standings = {claim.key: self._standing(claim) for claim in self.study.claims}
         return True
 
     def spent(self) -> dict[str, float]:
@@ -124,6 +118,8 @@ class Judge:
         return {"runs": len(there), "seconds": round(seconds, 1)}
 
     def _standing(self, claim: Claim) -> Standing:
+        if why := self.result.reason(claim.key):
+            return Standing(entry=NOTHING, reason=f"not comparable: {why}")
         number = self.registered["J"]
         found = self.rules.decide(claim, self.readings.samples, number)
         entry = Entry(outcome=found.outcome, look=found.look + 1, n=found.n, p=tuple(float(f"{p:.{DIGITS}g}") for p in found.p))
