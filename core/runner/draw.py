@@ -164,12 +164,8 @@ class Drawing:
                 return False
             return all(self.store.has(run_id(config), use_published=True) for config in edition.configs(study, cell, first))
 
-        for claim in study.claims:
-            named = {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}
-            cells = [cell for labels in named for cell in study.matching(labels)]
-            if cells and all(stored(cell) for cell in cells):
-                return True
-        return False
+        speaking = (study.cells_of(claim.predicate.contrasts()) for claim in study.claims)
+        return any(cells and all(stored(cell) for cell in cells) for cells in speaking)
 
     def render(self, studies: list[Study], edition: Edition) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the page's sections."""

@@ -7,14 +7,14 @@ profile's. Changes are written in the paper's terms; where the code had another 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core import methods
 from core.spec.availability import unavailable
 from core.spec.check import check_shape
-from core.spec.claim import Claim, Labels, matches
+from core.spec.claim import Claim, Contrast, Labels, matches
 from core.spec.errors import UserError
 from core.spec.paper import Paper
 from core.spec.profiles import profile_changes
@@ -76,6 +76,11 @@ class Study:
     def matching(self, labels: Labels) -> tuple[Cell, ...]:
         """The cells with these labels, None matching any; empty if there are none."""
         return tuple(cell for cell in self.cells if matches(labels, cell.labels))
+
+    def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
+        """The cells of these contrasts, in table order, available or not."""
+        wanted = {cell.labels for contrast in contrasts for term in contrast.terms for cell in self.matching(term.cell)}
+        return tuple(cell for cell in self.cells if cell.labels in wanted)
 
     def metric_of(self, cell: Cell) -> Metric:
         """What the entry of a cell is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -56,7 +55,7 @@ class Judge:
         self.rules = importlib.import_module("core.report.sequential")
         self.edition = replace(edition, seeds=self.rules.LOOKS[0])  # a judge reads all seeds that are stored, the first look's at least
         self.registered = registration(self.study, self.rules.ALPHA, self.rules.LOOKS, self.rules.SHARES)
-        speaking = {cell.labels: cell for claim in self.study.claims for cell in self.cells_of(claim.predicate.contrasts())}
+        speaking = {cell.labels: cell for claim in self.study.claims for cell in self.study.cells_of(claim.predicate.contrasts())}
         self.reasons = {cell.labels: edition.unavailable(self.study, cell) for cell in speaking.values()}
         self.cells = tuple(cell for cell in speaking.values() if self.reasons[cell.labels] is None)
         self.first = {"/".join(cell.labels): self.run(cell, 0)[0] for cell in self.cells}
@@ -82,11 +81,6 @@ class Judge:
         while self.store.has(self.run(cell, seed)[0], use_published=True):
             seed += 1
         return seed
-
-    def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
-        """The cells of these contrasts, in table order, available or not."""
-        wanted = {cell.labels for contrast in contrasts for term in contrast.terms for cell in self.study.matching(term.cell)}
-        return tuple(cell for cell in self.study.cells if cell.labels in wanted)
 
     def noise(self) -> float | None:
         """The SD of one run, if this is the noise study and it has been run."""
@@ -125,14 +119,14 @@ class Judge:
         entry = Entry(outcome=found.outcome, look=found.look + 1, n=found.n, p=tuple(float(f"{p:.{DIGITS}g}") for p in found.p))
         if entry.settled:
             return Standing(entry=entry)
-        for cell in self.cells_of(claim.predicate.contrasts()):
+        for cell in self.study.cells_of(claim.predicate.contrasts()):
             if (reason := self.reasons[cell.labels]) is not None:
                 return Standing(entry=entry, reason=reason)
         contrasts = claim.predicate.contrasts()
         if min(self.readings.seeds(contrast) for contrast in contrasts) < self.rules.LOOKS[0]:
             n = self.rules.LOOKS[0]
             first = Wish(
-                study=self.study.name, claim=claim.key, leaning="first look", chance=None, aim=n, n=n, cells=self.cells_of(contrasts)
+                study=self.study.name, claim=claim.key, leaning="first look", chance=None, aim=n, n=n, cells=self.study.cells_of(contrasts)
             )
             return Standing(entry=entry, wishes=(*self._reference_first(claim), first))
         later = self._chances(claim)
@@ -162,7 +156,7 @@ class Judge:
         return [
             Wish(study=self.study.name, claim=claim.key, leaning=leaning, chance=likely, aim=chance.n, n=self._next(contrasts), cells=cells)
             for leaning, likely, contrasts in ways
-            if (likely or 0.0) >= self.rules.FUTILE and (cells := self.cells_of(contrasts))
+            if (likely or 0.0) >= self.rules.FUTILE and (cells := self.study.cells_of(contrasts))
         ]
 
     def _against(self, claim: Claim, predicate: Predicate, n: int) -> tuple[float, tuple[Contrast, ...]]:
