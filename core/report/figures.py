@@ -21,6 +21,7 @@ PER_ROW, PER_WRAP = 0.235, 0.1  # inches a row, and for each further line of its
 MOST_COLUMNS = 4
 ROOM_FOR_N = 0.42  # inches at the right of a panel
 ABOVE, BELOW = -0.16, 0.2  # of a row: ours, with its runs above; the paper's
+OF_SEEDS = 0.23  # of a row: the runs above ours, clear of a number that stands at the edge
 FROM_NOISE = "band: 95 % of what seeds alone make of such a difference, by the noise study"
 FROM_REFERENCE = "band: the reference's own 95 % interval"
 
@@ -81,7 +82,7 @@ def _furnish(axes: Axes, panel: Panel, names: Sequence[str] | None, bounds: tupl
         if row.band is not None:
             axes.barh(place_, 2 * row.band, left=-row.band, height=1.0, color=BAND, linewidth=0, zorder=0)
     axes.set_xlim(bounds)
-    axes.axvline(0, color="black", linewidth=0.8, zorder=1)
+    axes.axvline(0, color="black", linewidth=0.8, zorder=3.5)  # above the white behind a word
     if panel.title:
         axes.set_title(panel.title, loc="left", pad=3, size=7.5)
 
@@ -111,15 +112,25 @@ def _ours(axes: Axes, place_: int, row: Row, bounds: tuple[float, float]) -> Non
         if row.word:
             x = 0 if bounds[0] < 0 < bounds[1] else bounds[0]
             side = "left" if x < sum(bounds) / 2 else "right"  # of the text; it stands where there is more room
-            axes.text(x, y, f" {row.word} ", size=6, color=GREY, va="center", ha=side, style="italic")
+            axes.text(
+                x,
+                y,
+                f" {row.word} ",
+                size=6,
+                color=GREY,
+                va="center",
+                ha=side,
+                style="italic",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0},
+            )
         return
     colour = TOLD if row.told else OURS
     inside = [value for value in row.seeds if bounds[0] <= value <= bounds[1]]
     axes.plot(
-        inside, [y - 0.19] * len(inside), linestyle="", marker="|", markersize=3.6, color=GREY, alpha=0.8, zorder=3, markeredgewidth=0.7
+        inside, [y - OF_SEEDS] * len(inside), linestyle="", marker="|", markersize=3.6, color=GREY, alpha=0.8, zorder=3, markeredgewidth=0.7
     )
     failed = [min(max(value, bounds[0]), bounds[1]) for value in row.failed]
-    axes.plot(failed, [y - 0.19] * len(failed), linestyle="", marker="x", markersize=3.4, color=TOLD, zorder=3, clip_on=False)
+    axes.plot(failed, [y - OF_SEEDS] * len(failed), linestyle="", marker="x", markersize=3.4, color=TOLD, zorder=3, clip_on=False)
     if not bounds[0] <= row.mean <= bounds[1]:
         _beyond(axes, y, row.mean, bounds, colour)
         return
