@@ -2,24 +2,17 @@
 
 import pytest
 from fake_store import SOURCES
+from made_scales import PAPER_SOURCES
 from printed import printed_rows
 
 from core.spec.claim import Contrast, Joined, Term, above, greater, holds_as_printed, truth
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
-from core.spec.scale import DEMO, MINI, PAPER, EncoderSource, Sources
+from core.spec.scale import DEMO, MINI, PAPER
 from studies import STUDIES
 
 BY_NAME = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
-ALL_ENCODERS = Sources(
-    corpus_digest="c", corpus_rows=1_000_000, corpus_name="text", encoder_digest="e", encoder_hidden=768, encoder_name="bert",
-    evaluation_digest="v", evaluation_name="sets",
-    others=tuple(
-        EncoderSource(stands_for=name, digest=name, hidden=768 if name.endswith("base") else 1024, name=name)
-        for name in ("bert-large", "roberta-base", "roberta-large")
-    ),
-)  # fmt: skip
-SCALES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, ALL_ENCODERS)]
+SCALES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
 KEYS = (
     "E1.1 E1.2 E2.1 E-F2.1 E4.1 E4.2 E4.3 E4.4 E4.5 E5.1 E5.3 E5.4 E5.5 E5.6 E6.1 E6.2 E6.3 E6.4 E7.1 E7.2 E7.3 E8.1 E8.2 E8.3 E8.4 "
     "E9.1 E9.2 E9.3 E10.1 E10.2 E10.3 E10.4 E10.5 E11.1 E11.2"
@@ -34,7 +27,7 @@ def printed(name):
     return {cell.labels: cell.published for cell in BY_NAME[name].cells if not cell.labels[0].startswith(("ESimCSE, ", "MoCoSE, "))}
 
 
-def run_of(name, *labels, profile="paper", scale=PAPER, sources=ALL_ENCODERS, seed=1):
+def run_of(name, *labels, profile="paper", scale=PAPER, sources=PAPER_SOURCES, seed=1):
     study = BY_NAME[name].at(scale)
     (cell,) = study.matching(labels)
     return study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
@@ -120,7 +113,7 @@ def test_what_needs_another_encoder_says_so_and_what_has_no_split_is_not_run():
         for cell in study.cells:
             reason = study.unavailable(cell, MINI, SOURCES)
             assert (reason is None) == any(label.endswith("BERT-base") and "Ro" not in label for label in cell.labels)
-            assert study.unavailable(cell, PAPER, ALL_ENCODERS) is None
+            assert study.unavailable(cell, PAPER, PAPER_SOURCES) is None
     assert [cell.labels[0] for cell in BY_NAME["table3"].cells if cell.copied] == ["train"] * 5 + ["dev"] * 5
     assert not any(cell.copied for name, study in BY_NAME.items() if name != "table3" for cell in study.cells)
 

@@ -4,30 +4,21 @@ import re
 
 import pytest
 from fake_store import SOURCES
+from made_scales import PAPER_SOURCES
 
 from core import methods
 from core.spec.deviations import explanations
 from core.spec.identity import run_id, to_plain
 from core.spec.profiles import PROFILES, deviating
-from core.spec.scale import DEMO, MINI, PAPER, Sources
+from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.vary import read, vary
 from studies import STUDIES, find
 
-LARGE = Sources(
-    corpus_digest="c",
-    corpus_rows=1_000_000,
-    corpus_name="text",
-    encoder_digest="e",
-    encoder_hidden=768,
-    encoder_name="bert",
-    evaluation_digest="v",
-    evaluation_name="sets",
-)
 OWN = [study for study in STUDIES if study.paper == "ours"]
 LISTS = [find("deviations"), find("deviations-esimcse")]
 
 
-def run_of(study, *labels, profile="paper", scale=PAPER, sources=LARGE, seed=1):
+def run_of(study, *labels, profile="paper", scale=PAPER, sources=PAPER_SOURCES, seed=1):
     (cell,) = study.matching(labels)
     return study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
 
@@ -50,7 +41,7 @@ def test_they_are_these():
 
 @pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, LARGE)], ids=["demo", "mini", "paper"])
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"])
 def test_every_cell_is_a_valid_run(study, profile, scale, sources):
     for cell in study.at(scale).cells:
         run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=5)
@@ -58,7 +49,7 @@ def test_every_cell_is_a_valid_run(study, profile, scale, sources):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (PAPER, LARGE)], ids=["demo", "paper"])
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "paper"])
 def test_noise_is_the_run_that_tables_3_and_7_share(profile, scale, sources):
     noise = run_of(find("noise"), "standard", profile=profile, scale=scale, sources=sources)
     for other in (("table3", "0.85"), ("table7", "quarter", "512")):

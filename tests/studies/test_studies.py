@@ -5,28 +5,18 @@ import re
 
 import pytest
 from fake_store import SOURCES, config_of
+from made_scales import PAPER_SOURCES
 from places import ROOT
 
 from core.data.sources import demo_sources
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
-from core.spec.scale import DEMO, MINI, PAPER, Sources
+from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.vary import read, vary
 from studies import STUDIES, find
 
 BY_NAME = {study.name: study for study in STUDIES}
-LARGE = Sources(
-    corpus_digest="c",
-    corpus_rows=1_000_000,
-    corpus_name="text",
-    encoder_digest="e",
-    encoder_hidden=768,
-    encoder_name="bert",
-    evaluation_digest="v",
-    evaluation_name="sets",
-    transfer_digest="t",
-)
 
 
 def available(study, scale, sources):
@@ -118,7 +108,7 @@ def test_single_runs_of_the_paper_average_to_what_it_prints(study):
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, LARGE)], ids=["demo", "mini", "paper"])
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"])
 def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale, sources):
     study = study.at(scale)
     cells = available(study, scale, sources)
@@ -129,8 +119,8 @@ def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
 def test_profiles_share_a_run_only_where_they_say_the_same_and_cells_keep_what_they_vary(study):
-    for cell in available(study, PAPER, LARGE):
-        paper, repaired, released = (study.config(cell, profile=p, scale=PAPER, sources=LARGE, seed=7) for p in PROFILES)
+    for cell in available(study, PAPER, PAPER_SOURCES):
+        paper, repaired, released = (study.config(cell, profile=p, scale=PAPER, sources=PAPER_SOURCES, seed=7) for p in PROFILES)
         assert run_id(released) not in (run_id(paper), run_id(repaired))
         same = paper.method == "simcse" or study.name.startswith("deviations") or cell.changes.get("dup", paper) is None
         assert (run_id(paper) == run_id(repaired)) == same  # SimCSE's paper is its code; a list of deviations is the same under each

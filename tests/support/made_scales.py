@@ -1,6 +1,9 @@
-"""Sources and two scales with round numbers, for tests of what a configuration becomes."""
+"""Sources and two scales with round numbers, for tests of what a configuration becomes, and sources such as the papers had."""
 
-from core.spec.scale import Scale, Sources
+from dataclasses import replace
+
+from core.spec.scale import EncoderSource, Scale, Sources
+from core.spec.table import ENCODERS
 
 SOURCES = Sources(
     corpus_digest="corpus",
@@ -12,6 +15,12 @@ SOURCES = Sources(
     evaluation_digest="pairs",
     evaluation_name="sets",
 )
+PAPER_SOURCES = replace(
+    SOURCES, corpus_rows=1_000_000, encoder_hidden=768, transfer_digest="transfer",
+    others=tuple(
+        EncoderSource(stands_for=name, digest=name, hidden=1024 if name.endswith("large") else 768, name=name) for name in ENCODERS[1:]
+    ),
+)  # fmt: skip
 SMALL = Scale(
     name="small",
     seeds=3,
