@@ -14,12 +14,11 @@ from core.report.cells import StudyResult
 from core.report.differences import Differences, Panel, Row, differences, frame
 from core.report.findings import of_differences
 from core.report.quantities import SCORE, unit
-from core.report.sheet import WIDTH, notes_of, place, room, sheet, wrapped
+from core.report.sheet import RIGHT, ROOM_FOR_N, WIDTH, notes_of, place, room, sheet, wrapped
 from core.report.style import BAND, DASHED, GREY, OURS, PALE, TOLD
 
 PER_ROW, PER_WRAP = 0.235, 0.1  # inches a row, and for each further line of its name
 MOST_COLUMNS = 4
-ROOM_FOR_N = 0.42  # inches at the right of a panel
 ABOVE, BELOW = -0.16, 0.2  # of a row: ours, with its runs above; the paper's
 OF_SEEDS = 0.23  # of a row: the runs above ours, clear of a number that stands at the edge
 FROM_NOISE = "band: 95 % of what seeds alone make of such a difference, by the noise study"
@@ -53,7 +52,7 @@ def of_rows(result: StudyResult, found: Differences) -> Figure:
         columns=columns,
         height=height,
         left=room(names),
-        right=ROOM_FOR_N if columns == 1 else 0.14,
+        right=ROOM_FOR_N if columns == 1 else RIGHT,
     )
     bounds = frame(found.panels)
     for number, (box, panel) in enumerate(zip(made.boxes, found.panels, strict=False)):

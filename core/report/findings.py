@@ -63,6 +63,8 @@ def _agreement(pairs: Sequence[tuple[float, float]]) -> str:
     """How many pairs of rows stand in the paper's order."""
     ours, papers = np.array(pairs).T
     same = [np.sign(ours[i] - ours[j]) == np.sign(papers[i] - papers[j]) for i in range(len(pairs)) for j in range(i)]
+    if len(same) == 1:
+        return "the two stand in its order" if same[0] else "the two do not stand in its order"
     return f"{sum(same)} of {len(same)} pairs of rows stand in the paper's order"
 
 

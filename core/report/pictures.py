@@ -14,7 +14,7 @@ from core.report.findings import of_curves, of_noise, of_spectra
 from core.report.findings import of_levels as said_of_levels
 from core.report.naming import label_here
 from core.report.quantities import curve, spectrum, unit
-from core.report.sheet import notes_of, place, room, sheet, wrapped
+from core.report.sheet import ROOM_FOR_N, notes_of, place, room, sheet, wrapped
 from core.report.style import DASHED, GREY, LOOKS, OURS, PALE
 
 PER_ROW = 0.235  # inches
@@ -37,7 +37,7 @@ def bars(result: StudyResult) -> Figure:
     names = ["/".join(label_here(label, result) for label in cell.cell.labels) for cell in cells]
     finding = said_of_levels([cell.estimate.mean for cell in cells], [cell.cell.published for cell in cells], unit(result.study.metric))
     line = f"{result.figure.caption}   ● ours, | one seed, line: 95 % interval of the mean   ○ as the paper prints it"
-    made = sheet(result, finding, line, notes_of(result), height=0.12 + PER_ROW * len(cells), left=room(names), right=0.36)
+    made = sheet(result, finding, line, notes_of(result), height=0.12 + PER_ROW * len(cells), left=room(names), right=ROOM_FOR_N)
     axes = place(made.figure, made.boxes[0])
     _rows(axes, names)
     for row, cell in enumerate(cells):

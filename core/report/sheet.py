@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 
 from core.report.cells import StudyResult
+from core.report.letters import families
 from core.report.notes import seeds_of
-from core.report.style import GREY, PALE, blank
+from core.report.style import DPI, GREY, PALE, blank
 from core.spec.printable import are, counted
 
 WIDTH = 7.2  # inches
 LEFT, RIGHT, BETWEEN = 0.66, 0.14, 0.2
+ROOM_FOR_N = 0.42  # inches at the right of a panel
 PER_TITLE_LINE, PER_LINE, PER_NOTE_LINE = 0.185, 0.15, 0.135
 BELOW = 0.42  # tick labels and the axis' name
 ABOVE_PANEL = 0.2  # a panel's own title, where there are several
-TITLE_WIDTH, LINE_WIDTH, NOTE_WIDTH = 96, 136, 150  # characters
+EDGE = 0.12  # inches around all text
+TITLE_SIZE, LINE_SIZE, NOTE_SIZE = 9, 7, 6.5  # points
 PER_LETTER, AROUND = 0.063, 0.14  # inches of a row's name, and beside it
 WIDEST_NAMES = 2.7  # inches: longer names are wrapped
 
@@ -45,30 +52,37 @@ def sheet(
     right: float = RIGHT,
 ) -> Sheet:
     """An empty figure with title, line, tag and notes; to be called inside `style.drawing()`. `height` is that of one panel."""
-    titles = textwrap.wrap(finding, TITLE_WIDTH) or [""]
-    lines, below = textwrap.wrap(line, LINE_WIDTH), [one for note in notes if note for one in textwrap.wrap(note, NOTE_WIDTH)]
+    widest = WIDTH - 2 * EDGE
+    titles = lines(finding, widest, TITLE_SIZE, "bold") or [""]
+    said, below = lines(line, widest, LINE_SIZE), [one for note in notes for one in lines(note, widest, NOTE_SIZE)]
     rows = -(-panels // columns)
-    above = 0.12 + 0.16 + PER_TITLE_LINE * len(titles) + PER_LINE * len(lines) + 0.08
+    above = EDGE + 0.16 + PER_TITLE_LINE * len(titles) + PER_LINE * len(said) + 0.08
     bottom = 0.08 + PER_NOTE_LINE * len(below)
     own_title = ABOVE_PANEL if panels > 1 else 0.04
     each = own_title + height + BELOW
     whole = above + rows * each + bottom
     drawn = blank(WIDTH, whole)
-    edge = 0.12 / WIDTH
+    edge = EDGE / WIDTH
     drawn.text(
         edge,
-        1 - 0.12 / whole,
+        1 - EDGE / whole,
         tag(result),
         size=6.5,
         va="top",
         color=GREY,
         bbox={"boxstyle": "round,pad=0.25", "facecolor": PALE, "edgecolor": "none"},
     )
-    drawn.text(edge, 1 - (0.12 + 0.18) / whole, "\n".join(titles), weight="bold", size=9, va="top", linespacing=1.2)
+    drawn.text(edge, 1 - (EDGE + 0.18) / whole, "\n".join(titles), weight="bold", size=TITLE_SIZE, va="top", linespacing=1.2)
     drawn.text(
-        edge, 1 - (0.12 + 0.2 + PER_TITLE_LINE * len(titles)) / whole, "\n".join(lines), size=7, color=GREY, va="top", linespacing=1.2
+        edge,
+        1 - (EDGE + 0.2 + PER_TITLE_LINE * len(titles)) / whole,
+        "\n".join(said),
+        size=LINE_SIZE,
+        color=GREY,
+        va="top",
+        linespacing=1.2,
     )
-    drawn.text(edge, (bottom - 0.02) / whole, "\n".join(below), size=6.5, color=GREY, va="top", linespacing=1.2)
+    drawn.text(edge, (bottom - 0.02) / whole, "\n".join(below), size=NOTE_SIZE, color=GREY, va="top", linespacing=1.2)
     width = (WIDTH - left - right - BETWEEN * (columns - 1)) / columns
     boxes = [
         (left + (n % columns) * (width + BETWEEN), whole - above - (n // columns) * each - own_title - height, width, height)
@@ -97,6 +111,35 @@ def room(names: Sequence[str]) -> float:
     """Inches that the names of rows need on the left, wrapped where they are long."""
     longest = max((len(line) for name in names for line in wrapped(name).split("\n")), default=0)
     return max(LEFT, AROUND + PER_LETTER * longest)
+
+
+def lines(text: str, inches: float, size: float, weight: str = "normal") -> list[str]:
+    """A text in lines that are no wider than so many inches in a size of points, broken at spaces, and within a word only where it is wider
+    than a line; to be called inside `style.drawing()`."""
+
+    def width(part: str) -> float:
+        return sum(_advance(letter, size, weight) for letter in part)
+
+    made: list[str] = []
+    left = 0.0  # inches, in the last line
+    for word in re.findall(r"\s*\S+", text):
+        if not made or width(word) > left:
+            made.append("")
+            word, left = word.lstrip(), inches
+        for part in [word] if width(word) <= left else word:
+            if width(part) > left:
+                made.append("")
+                left = inches
+            made[-1] += part
+            left -= width(part)
+    return made
+
+
+@functools.cache
+def _advance(letter: str, size: float, weight: str) -> float:
+    """Inches by which a letter moves the pen; a text's are the sum, since letters are not joined or kerned (`core.report.letters`)."""
+    font = FontProperties(family=families(), size=size, weight=weight)
+    return RendererAgg(1, 1, DPI).get_text_width_height_descent(letter, font, ismath=False)[0] / DPI
 
 
 def wrapped(name: str) -> str:

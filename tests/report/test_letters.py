@@ -6,6 +6,7 @@ import pytest
 
 from core.report.fonts.cut import LOOKS, cut
 from core.report.letters import CUT, FONTS, WHOLE, families
+from core.report.sheet import lines
 from core.report.style import blank, drawing, pdf_bytes
 
 
@@ -32,3 +33,20 @@ def test_what_figures_say_is_in_the_cut_fonts_and_rare_letters_come_from_the_who
 def test_the_shipped_cuts_are_those_that_are_made(tmp_path, look):
     cut(look, tmp_path / "made.ttf")
     assert (tmp_path / "made.ttf").read_bytes() == (FONTS / f"{look}.ttf").read_bytes()
+
+
+@pytest.mark.parametrize("weight", ["normal", "bold"])
+@pytest.mark.parametrize(
+    "text", ["WWW mmm " * 40, "iii ll. " * 80, "W" * 300, "a" * 90 + " b", "l" * 500, "ESimCSE-mini encoder/STS12 " * 12]
+)
+def test_lines_are_as_wide_as_the_sheet_allows_whatever_their_letters(text, weight):
+    with drawing():
+        found, figure = lines(text, 6.0, 9, weight), blank(7, 1)
+        wide = [figure.text(0, 0, line, size=9, weight=weight).get_window_extent().width / figure.dpi for line in found]
+    assert max(wide) <= 6.01 and min(wide[:-1]) >= 3  # inches; none is left short but the last
+    assert "".join(found).replace(" ", "") == text.replace(" ", "")
+
+
+def test_spaces_within_a_line_are_kept():
+    with drawing():
+        assert lines("a   b  c", 6.0, 9) == ["a   b  c"] and lines("", 6.0, 9) == lines("  ", 6.0, 9) == []
