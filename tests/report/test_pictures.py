@@ -46,6 +46,11 @@ def test_bars_show_each_cells_mean_and_the_papers_in_the_tables_order():
     assert finding(figure).startswith("0 of 6 rows lie above what the paper prints; ")
 
 
+@pytest.mark.parametrize("ours, said", [([60.0, 62.0], "stand in its order"), ([62.0, 60.0], "do not stand in its order")])
+def test_of_two_rows_the_title_says_whether_they_stand_in_the_papers_order(ours, said):
+    assert of_levels(ours, [82.0, 83.5], "points") == f"0 of 2 rows lie above what the paper prints; the two {said}"
+
+
 def test_a_strip_has_a_dot_for_every_run_around_its_mean_on_one_axis_with_the_papers():
     result, figure = drawn("strip")
     (axes,) = figure.axes
