@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from core.report.cells import StudyResult
-from core.report.judgement import Outcome, Verdict
+from core.report.judgement import AtRate, Outcome, Verdict
 from core.report.naming import contrast_here
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim
@@ -96,9 +96,14 @@ def chances(verdict: Verdict) -> str:
 
 
 def at_rates(verdict: Verdict) -> str:
-    """The outcomes at other learning rates, with their seeds; "" where nothing was run at any."""
-    found = [f"{one.outcome}{f' (n = {one.n})' if one.n else ''} at {RATES[one.factor]} the learning rate" for one in verdict.at_rates]
-    return ", ".join(found)
+    """The outcomes at other learning rates, with their effects and seeds; "" where nothing was run at any."""
+
+    def said(one: AtRate) -> str:
+        numbers = ["" if np.isnan(one.effect) else signed(one.effect), f"n = {one.n}" if one.n else ""]
+        inside = ", ".join(number for number in numbers if number)
+        return f"{one.outcome}{f' ({inside})' if inside else ''} at {RATES[one.factor]} the learning rate"
+
+    return ", ".join(said(one) for one in verdict.at_rates)
 
 
 def signed(value: float) -> str:

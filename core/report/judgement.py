@@ -46,11 +46,13 @@ class Comparability:
 
 @dataclass(frozen=True, slots=True)
 class AtRate:
-    """The outcome for a claim, with n seeds, at `factor` times the scale's learning rate."""
+    """The outcome for a claim, with n seeds, at `factor` times the scale's learning rate, and the effect (see Verdict) with these seeds, NaN
+    where nothing is said of it."""
 
     factor: float
     outcome: Outcome
     n: int
+    effect: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from core.report.cells import CellResult, RunResult, StudyResult, gather
 from core.report.comparability import judged
 from core.report.contrasts import weights
@@ -52,7 +54,9 @@ def with_rates(result: StudyResult, store, loaded: dict[str, RunResult]) -> Stud
 
 def _at_rate(factor: float, there: Verdict) -> AtRate:
     """What is said of a verdict at another rate: with the seeds that gave it, or, while it is open, with those that there are."""
-    return AtRate(factor, there.outcome, there.n if there.outcome in GIVEN else there.n_now)
+    given = there.outcome in GIVEN
+    effect = there.effect if given else there.effect_now if there.outcome == "undecided" else np.nan
+    return AtRate(factor, there.outcome, there.n if given else there.n_now, effect)
 
 
 def _begun(study: Study, cells: Sequence[Cell], edition: Edition, store) -> bool:

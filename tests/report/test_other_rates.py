@@ -1,5 +1,6 @@
 """Verdicts at other learning rates: which runs they are of, and when a verdict is called robust or fragile."""
 
+import numpy as np
 import pytest
 from fake_store import SOURCES, FakeStore, edition
 from small_study import small
@@ -47,7 +48,13 @@ def test_what_is_open_is_neither_and_says_what_the_other_rates_say():
     verdict, row = judged(own=SAME, third=UP, three=UP)
     assert verdict.outcome == "equivalent" and verdict.survives == "fragile"
     open_one, row = judged(own=UP, three=DOWN)
-    assert row["at_other_rates"] == "not run at a third of the learning rate, contradicted (n = 3) at three times the learning rate"
+    (_, three) = open_one.at_rates
+    effect = np.mean(
+        [DOWN[1] - DOWN[0] + 0.1 * (3 * seed % 5 - 2 * seed % 5) for seed in range(3)]
+    )  # b minus a, the seeds of the first look
+    assert three.effect == pytest.approx(effect)
+    said = f"contradicted ({effect:+.2f}, n = 3)".replace("-", "−")
+    assert row["at_other_rates"] == f"not run at a third of the learning rate, {said} at three times the learning rate"
     assert measured(open_one).endswith(f"; fragile: {row['at_other_rates']}")
     alone, row = judged(own=UP)
     assert row["at_other_rates"] == "" and "rate" not in measured(alone)
