@@ -87,6 +87,10 @@ class Results:
         """A study's table, one row a cell, with the columns of its CSV file. Raises UserError for names that are not there."""
         return importlib.import_module("core.report.frames").cell_frame(self.study(study, scale, profile, seeds))
 
+    def rates(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
+        """A study's cells by learning rate, one row each, with the columns of its `_rates.csv`; empty if no other rate than the scale's was run."""
+        return importlib.import_module("core.report.rate_table").rate_frame(self.study(study, scale, profile, seeds))
+
     def claims(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds, chances."""
         return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,9 @@ from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell, FigureSpec, Metric
+
+if TYPE_CHECKING:
+    from core.report.by_rate import CellRates
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 IntervalOver = Literal["seeds", "pairs", "none"]
@@ -104,7 +107,7 @@ class StudyResult:
 
     `noise` is the SD of one run in the noise study, None if that has not been run; `not_comparable` says why this scale cannot carry
     the experiment, "" if it can, and `withheld` why it cannot answer single claims, by key. `checks` and `verdicts` are kept once they
-    are found (`core.report.verdicts.settled_once`), since tables, figures and the page all ask for them.
+    are found (`core.report.verdicts.settled_once`), since tables, figures and the page all ask; `rates` has cells at other learning rates.
     """
 
     study: Study
@@ -116,6 +119,7 @@ class StudyResult:
     withheld: Mapping[str, str] = field(default_factory=dict)
     checks: Comparability | None = None
     verdicts: tuple[Verdict, ...] | None = None
+    rates: tuple[CellRates, ...] = ()
 
     def reason(self, claim: str) -> str:
         """Why a claim, by key, is not comparable; "" if it is."""

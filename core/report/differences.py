@@ -81,12 +81,12 @@ def differences(result: StudyResult) -> Differences | None:
         return None
     cells = {cell.cell.labels: cell for cell in _shown(result)}
     rows: dict[Labels, Row] = {}
-    for base in dict.fromkeys(_base_of(labels, pattern) for labels in cells):
+    for base in dict.fromkeys(base_of(labels, pattern) for labels in cells):
         if base in cells:
-            rows |= _against(cells[base], [cell for cell in cells.values() if _base_of(cell.cell.labels, pattern) == base], result)
+            rows |= _against(cells[base], [cell for cell in cells.values() if base_of(cell.cell.labels, pattern) == base], result)
     if not any(row.n for row in rows.values()):
         return None
-    bases = [cells[labels] for labels in cells if _base_of(labels, pattern) == labels]
+    bases = [cells[labels] for labels in cells if base_of(labels, pattern) == labels]
     drawn = {labels: row for labels, row in rows.items() if row.printed is not None or row.word not in ("not run", "not at this scale")}
     named = "/".join(label_here(label, result) for label in pattern if label not in (None, "avg"))
     return Differences(
@@ -107,7 +107,8 @@ def _shown(result: StudyResult) -> list[CellResult]:
     return [cell for cell in result.cells if cell.cell.labels[task] == "avg"] or list(result.cells)
 
 
-def _base_of(labels: Labels, pattern: Sequence[str | None]) -> Labels:
+def base_of(labels: Labels, pattern: Sequence[str | None]) -> Labels:
+    """The labels of the cell that a cell is compared with: the pattern's, and its own where that has none."""
     return tuple(own if wanted is None else wanted for own, wanted in zip(labels, pattern, strict=False))
 
 

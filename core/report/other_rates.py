@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.report.by_rate import by_rate
 from core.report.cells import CellResult, RunResult, StudyResult, gather
 from core.report.comparability import judged
 from core.report.contrasts import weights
@@ -26,7 +27,7 @@ def found(study: Study, edition: Edition, store, loaded: dict[str, RunResult], n
 
 
 def with_rates(result: StudyResult, store, loaded: dict[str, RunResult]) -> StudyResult:
-    """The result whose verdicts know the outcomes at other learning rates. A claim none of whose rates has a run of every cell that it
+    """The result whose verdicts know the outcomes at other learning rates, with the numbers there. A claim none of whose rates has a run of every cell that it
     speaks of is left as it is, and so is one on cells without training alone or on time, which hangs on no rate."""
     usual: dict[Labels, CellResult] = {cell.cell.labels: cell for cell in result.cells if not cell.unavailable}
     editions = {factor: result.edition.at_rate(factor) for factor in OTHER_RATES}
@@ -42,14 +43,18 @@ def with_rates(result: StudyResult, store, loaded: dict[str, RunResult]) -> Stud
             begun.add(claim.key)
     if not begun:
         return result
-    others = {factor: _verdicts(result, edition, store, loaded) for factor, edition in editions.items()}
+    there = {
+        factor: judged(gather(result.study, edition, store, loaded=loaded, noise=result.noise)) for factor, edition in editions.items()
+    }
+    others = {factor: {one.claim.key: one for one in verdicts(at_rate)} for factor, at_rate in there.items()}
+    ordered = [at_rate for _, at_rate in sorted({**there, 1.0: result}.items())]
 
     def known(one: Verdict) -> Verdict:
         if one.claim.key not in begun:
             return one
         return replace(one, at_rates=tuple(_at_rate(factor, others[factor][one.claim.key]) for factor in OTHER_RATES))
 
-    return replace(result, verdicts=tuple(known(one) for one in verdicts(result)))
+    return replace(result, verdicts=tuple(known(one) for one in verdicts(result)), rates=by_rate(ordered))
 
 
 def _at_rate(factor: float, there: Verdict) -> AtRate:
@@ -63,8 +68,3 @@ def _begun(study: Study, cells: Sequence[Cell], edition: Edition, store) -> bool
     """Whether the first seed of every one of these cells is stored at an edition's rate, and one of them is trained."""
     configs = [edition.config(study, cell, 0) for cell in cells]
     return any(config.train.steps for config in configs) and all(store.has(run_id(config), use_published=True) for config in configs)
-
-
-def _verdicts(result: StudyResult, edition: Edition, store, loaded: dict[str, RunResult]) -> dict[str, Verdict]:
-    there = judged(gather(result.study, edition, store, loaded=loaded, noise=result.noise))
-    return {one.claim.key: one for one in verdicts(there)}

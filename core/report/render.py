@@ -23,6 +23,7 @@ from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import title
 from core.report.other_rates import found
 from core.report.page import Section, gathered_page, page_files
+from core.report.rate_table import rate_frame
 from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
@@ -181,6 +182,8 @@ def _table_files(result: StudyResult) -> dict[str, bytes]:
         f"{name}.md": markdown(result),
         f"{name}.tex": latex(result),
     }
+    if result.rates:
+        texts[f"{name}_rates.csv"] = csv_text(rate_frame(result))
     return {path: text.encode() for path, text in texts.items()}
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from tabulate import tabulate
 
 from core.report import claims
 from core.report.cells import CellResult, StudyResult
 from core.report.dialects import md, tex
+from core.report.grids import Entry, Grid, latex_table, markdown_table, number
 from core.report.naming import label_here, text_here
 from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
 from core.report.quantities import decimals
+from core.report.rate_table import HEADING, rate_grid, rate_notes
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim
 
@@ -28,24 +30,6 @@ MARKS = {
 BOLD = "bold: the best, told from every other cell (the same rule, simultaneous over all pairs)"
 OF_PAPER = "On the paper and its code, at their own scale"
 PLAIN_MARKS = {"†": "the reference: the others are compared with it, and no difference can be told from zero"}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The text of one place in a table, in plain characters, and whether it is bold."""
-
-    text: str = ""
-    bold: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table without a dialect: headers, `lead` columns of labels, and rows of entries; `breaks` are rows with a rule above."""
-
-    headers: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
-    lead: int
-    breaks: tuple[int, ...]
 
 
 def grid(result: StudyResult) -> Grid:
@@ -85,15 +69,20 @@ def _lines(result: StudyResult, axis: str | None, group: str | None, lines: tupl
 def markdown(result: StudyResult) -> str:
     """The whole Markdown page of a study: title, setting, table, marks, footnotes."""
     table = grid(result)
-    rows = [[f"**{md(e.text)}**" if e.bold else md(e.text) for e in row] for row in table.rows]
-    align = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
-    body = tabulate(rows, [md(h) for h in table.headers], tablefmt="pipe", colalign=align, disable_numparse=True)
     watermark = [f"**{md(result.scale.watermark)}**", ""] if result.scale.watermark else []
     notes = [f"- {md(note)}" for note in (*marks(result, table), *of_runs(result))]
     if of_paper(result):
         notes += ["", f"{OF_PAPER}:", "", *(f"- {md(note)}" for note in (*of_paper(result), *meanings(result)))]
-    text = [f"# {md(title(result))}", "", md(setting(result)), "", *watermark, md(reading(result)), "", body, "", *notes, *_claims(result)]
+    head = [f"# {md(title(result))}", "", md(setting(result)), "", *watermark, md(reading(result)), ""]
+    text = [*head, markdown_table(table), "", *notes, *_rates(result), *_claims(result)]
     return "\n".join(text).rstrip() + "\n"
+
+
+def _rates(result: StudyResult) -> list[str]:
+    """The table by learning rate in Markdown, under its heading; nothing for a study without runs at another rate."""
+    if not result.rates:
+        return []
+    return ["", f"## {HEADING}", "", markdown_table(rate_grid(result)), "", *(f"- {md(note)}" for note in rate_notes(result))]
 
 
 def _claims(result: StudyResult) -> list[str]:
@@ -128,48 +117,44 @@ def _quoted(claim: Claim) -> str:
 
 
 def latex(result: StudyResult) -> str:
-    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs, amssymb and adjustbox.
+    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs, amssymb and adjustbox, and one by learning rate.
 
     A table that is too wide or too tall is scaled to fit; the notes stand behind the float, since they may be longer than a page.
     """
     table = grid(result)
-    lines = [
-        r"% needs \usepackage{booktabs,amssymb,adjustbox}",
+    notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result), *meanings(result))
+    lines = [r"% needs \usepackage{booktabs,amssymb,adjustbox}", *_float(result, table, title(result), "", reading(result)), *_small(notes)]
+    if result.rates:
+        heading = f"{title(result)}. {HEADING}"
+        lines += [*_float(result, rate_grid(result), heading, "-rates", reading(result)), *_small(rate_notes(result))]
+    return "\n".join(lines) + "\n"
+
+
+def _float(result: StudyResult, table: Grid, heading: str, part: str, read: str) -> list[str]:
+    """A table as a float with its caption, and its label, to which `part` adds."""
+    label = "".join(c if c.isalnum() else "-" for c in result.study.name)
+    watermark = [rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip"] if result.scale.watermark else []
+    return [
         r"\begin{table}[tp]",
         r"\centering\small",
-        rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
-        rf"\label{{tab:{''.join(c if c.isalnum() else '-' for c in result.study.name)}-{result.scale.name}-{result.profile}}}",
+        rf"\caption{{{tex(heading)}. {tex(setting(result))}. {tex(read)}}}",
+        rf"\label{{tab:{label}-{result.scale.name}-{result.profile}{part}}}",
+        *watermark,
+        *latex_table(table),
+        r"\end{table}",
     ]
-    if result.scale.watermark:
-        lines.append(rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip")
-    lines += [
-        r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
-        rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}",
-        r"\toprule",
-        " & ".join(tex(header) for header in table.headers) + r" \\",
-        r"\midrule",
-    ]
-    for place, row in enumerate(table.rows):
-        lines += [r"\addlinespace"] if place in table.breaks else []
-        lines.append(" & ".join(rf"\textbf{{{tex(e.text)}}}" if e.bold else tex(e.text) for e in row) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", r"\end{table}", r"\begingroup\footnotesize\raggedright"]
-    notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result), *meanings(result))
-    lines += [rf"\noindent {tex(note)}\par" for note in notes]
-    return "\n".join([*lines, r"\endgroup"]) + "\n"
+
+
+def _small(notes: Sequence[str]) -> list[str]:
+    return [r"\begingroup\footnotesize\raggedright", *(rf"\noindent {tex(note)}\par" for note in notes), r"\endgroup"]
 
 
 def marks(result: StudyResult, table: Grid) -> tuple[str, ...]:
     """The meaning of each mark that the table uses, one sentence each."""
-    text = "".join(entry.text for row in table.rows for entry in row)
     told = any(cell.comparison.distinguishable for cell in result.cells)
     meanings = MARKS if told else MARKS | PLAIN_MARKS
-    used = [f"{mark} {meaning}." for mark, meaning in meanings.items() if mark in text]
+    used = [f"{mark} {meaning}." for mark, meaning in meanings.items() if mark in table.text]
     return (*used, *([BOLD + "."] if any(entry.bold for row in table.rows for entry in row) else []))
-
-
-def number(value: float, signed: bool = False, places: int = 2) -> str:
-    """A number with so many decimals and a real minus sign."""
-    return f"{value:{'+' if signed else ''}.{places}f}".replace("-", "−")
 
 
 def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from tabulate import tabulate
-
 from core.report import claims
 from core.report.cells import StudyResult
+from core.report.grids import plain_table
 from core.report.notes import setting, title
+from core.report.rate_table import HEADING as RATES
+from core.report.rate_table import rate_grid, rate_notes
 from core.report.tables import grid, marks
 from core.report.verdicts import verdicts
 
 
 def terminal(result: StudyResult) -> str:
-    """Title, table, the marks' meaning and one line a claim; the files beside it hold the rest."""
+    """Title, table, the marks' meaning, the table by learning rate and one line a claim; the files beside it hold the rest."""
     table = grid(result)
-    align = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
-    body = tabulate(
-        [[entry.text for entry in row] for row in table.rows], table.headers, tablefmt="simple", colalign=align, disable_numparse=True
-    )
-    lines = ["", title(result), setting(result), "", *body.splitlines(), *(f"  {note}" for note in marks(result, table)), ""]
+    lines = ["", title(result), setting(result), "", *plain_table(table).splitlines(), *(f"  {note}" for note in marks(result, table)), ""]
+    if result.rates:
+        lines += [RATES, "", *plain_table(rate_grid(result)).splitlines(), *(f"  {note}" for note in rate_notes(result)), ""]
     for one in verdicts(result):
         why = f" ({one.reason})" if one.reason else ""
         lines.append(f"  {one.claim.key} {claims.MARKS[one.outcome]} {one.outcome}{why}: {one.claim.text}")

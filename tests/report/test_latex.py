@@ -11,7 +11,8 @@ from small_study import result
 from test_names import EVIL, named
 
 from core.report.dialects import tex
-from core.report.tables import Entry, grid, latex
+from core.report.grids import Entry
+from core.report.tables import grid, latex
 from studies import STUDIES
 
 LATEX = shutil.which("pdflatex")

@@ -10,12 +10,13 @@ from fake_store import SOURCES, FakeStore, config_of, filled
 from small_study import result, small, stored
 
 from core.report.frames import CELL_COLUMNS, cell_frame, csv_text, run_frame
+from core.report.grids import Entry, number
 from core.report.naming import label_here
 from core.report.notes import footnotes, reading
 from core.report.quantities import value as value_of
 from core.report.rows import Rows
 from core.report.statistics import spearman
-from core.report.tables import Entry, grid, markdown, number
+from core.report.tables import grid, markdown
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 from core.spec.table import Cell, Metric

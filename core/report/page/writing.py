@@ -19,13 +19,15 @@ from core.report.cells import RunResult, StudyResult
 from core.report.comparability import reasons
 from core.report.dialects import md
 from core.report.frames import csv_text
+from core.report.grids import number
 from core.report.naming import contrast_here, label_here, text_here
 from core.report.next_runs import Next
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
 from core.report.page import charts
 from core.report.page.content import Card, Page, Shown, Standing, answer, seconds, slug, title
 from core.report.quantities import curve
-from core.report.tables import grid, marks, number
+from core.report.rate_table import HEADING, rate_grid, rate_notes
+from core.report.tables import grid, marks
 from core.spec.printable import shown
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -101,6 +103,9 @@ def _templates() -> jinja2.Environment:
         "Markup": markupsafe.Markup,
         "title": title,
         "grid": grid,
+        "rate_grid": rate_grid,
+        "rate_notes": rate_notes,
+        "RATES": HEADING,
         "marks": marks,
         "measured": claims.measured,
         "signed": claims.signed,
