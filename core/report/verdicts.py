@@ -62,6 +62,7 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
     seeds = {contrast: readings.seeds(contrast) for contrast in claim.predicate.contrasts()}
     waiting = decision.outcome == "undecided" and any(n == 0 for n in seeds.values())
     outcome = "not comparable" if reason else "not run" if waiting else decision.outcome
+    reason = out_of_reach(claim, result) if outcome == "not run" else reason
     turn = turning(claim.predicate, _strengths(seeds, decision.n, readings), decision.outcome == "contradicted")
     shown = interval(turn, decision.n, decision.look, number, readings)
     now = readings.samples(turn.contrast, seeds[turn.contrast])
@@ -75,6 +76,12 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
         printed_effect=printed_value(turn.contrast, result), against_printed=against_printed(turn.contrast, shown, result),
         paper_runs=on_paper_runs(claim, result), p_best=p_best(claim.predicate, readings),
     )  # fmt: skip
+
+
+def out_of_reach(claim: Claim, result: StudyResult) -> str:
+    """Why cells that a claim speaks of cannot be run at this scale; "" if they all can."""
+    speaks = {labels for contrast in claim.predicate.contrasts() for labels in weights(contrast, result)}
+    return "; ".join(dict.fromkeys(cell.unavailable for cell in result.cells if cell.cell.labels in speaks and cell.unavailable))
 
 
 def interval(turn: Turn, n: int, look: int, claims: int, readings: Readings) -> Interval:

@@ -9,6 +9,7 @@ from fake_store import FakeStore, edition, filled
 from core.report.cells import gather
 from core.report.comparability import by_configuration
 from core.report.page import Section, gathered_page
+from core.report.page.content import answer
 from core.report.render import render, render_index
 from core.spec.scale import DEMO, MINI
 from studies import find
@@ -41,6 +42,22 @@ def test_claims_are_counted_as_not_comparable_only_where_the_configuration_says_
     assert counts(page, "paper · paper") == {"not run": sum(found.values())}  # of which no edition is given
     blind = counts(gathered_page(STUDIES, BEGUN))
     assert blind["not run"] == len(TABLE3.claims) + len(TABLE9.claims) and "not comparable" not in blind
+
+
+def test_what_no_run_can_answer_here_says_why_and_is_counted():
+    table1 = find("mocose-table1")
+    page = gathered_page([table1], {}, [edition()])
+    claims = {card.claim.key: one.verdict for card in page.cards["mocose-table1"] for one in card.standings.values()}
+    beyond = {key for key, one in claims.items() if one.reason}
+    assert {claims[key].outcome for key in beyond} == {"not run"} and claims[
+        "T1.4"
+    ].reason == "scale demo has no encoder in the place of bert-large"
+    assert claims["T1.1"].outcome == "not run" and not claims["T1.1"].reason  # BERT-base has its stand-in
+    (demo,) = [one for one in page.editions if one.scale == "demo"]
+    assert demo.out_of_reach == len(beyond) > 0
+    begun = replace(page, editions=[replace(one, sections=BEGUN["demo", "paper"]) if one is demo else one for one in page.editions])
+    assert f"{demo.counts['not run']} are not run ({len(beyond)} for want of a model or of data)" in answer(begun)
+    assert f"{len(TABLE9.claims)} are not run " not in answer(gathered_page([TABLE9], BEGUN, [edition()]))
 
 
 def test_the_reason_stands_in_every_file_of_the_page(tmp_path):

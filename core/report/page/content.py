@@ -83,13 +83,14 @@ class Card:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """What the page shows of a scale under a profile: the sections of its begun studies, the others as their configuration has them,
-    and the counts of all claims by outcome."""
+    and the counts of all claims by outcome. `out_of_reach` of those not run cannot be, at this scale and with these data."""
 
     scale: str
     profile: str
     sections: Sequence[Section] = ()
     waiting: Sequence[StudyResult] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    out_of_reach: int = 0
     noise: tuple[str, ...] = ()
 
     @property
@@ -186,13 +187,15 @@ def gathered_page(
 def _counted(edition: Shown, studies: Sequence[Study], standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> Shown:
     """The edition with the counts of its claims."""
     counts: Counter[str] = Counter()
+    out_of_reach = 0
     for study in studies:
         found = standings.get((edition.name, study.name))
         if found is None:
             counts["not run"] += len(study.at(SCALES[edition.scale]).claims)
         else:
             counts.update(one.verdict.outcome for one in found.values())
-    return replace(edition, counts=dict(counts))
+            out_of_reach += sum(one.verdict.outcome == "not run" and bool(one.verdict.reason) for one in found.values())
+    return replace(edition, counts=dict(counts), out_of_reach=out_of_reach)
 
 
 def _card(claim: Claim, study: Study, editions: Sequence[Shown], standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> Card:
@@ -262,23 +265,24 @@ def answer(page: Page) -> str:
     own = next(edition for edition in page.editions if edition.scale == "paper")
     total = sum(own.counts.values())
     if own.begun:
-        return f"At the papers' own scale {_said(own.counts)} of {total} claims."
+        return f"At the papers' own scale {_said(own)} of {total} claims."
     said = f"None of {total} claims has been tested at the papers' own scale yet."
     for edition in page.begun:
         if edition.profile == DEFAULT_PROFILE:
             where = "On the demo's made-up language" if edition.scale == "demo" else f"On English ({edition.sources})"
-            said += f" {where} {_said(edition.counts)}, of {sum(edition.counts.values())} claims (profile {edition.profile})."
+            said += f" {where} {_said(edition)}, of {sum(edition.counts.values())} claims (profile {edition.profile})."
     return said
 
 
-def _said(counts: Mapping[str, int]) -> str:
+def _said(edition: Shown) -> str:
+    counts = edition.counts
     words = {
         "supported": "are supported",
         "contradicted": "are contradicted",
         "equivalent": "make no difference that matters",
         "undecided": "are undecided",
         "not comparable": "cannot be compared there",
-        "not run": "are not run",
+        "not run": "are not run" + (f" ({edition.out_of_reach} for want of a model or of data)" if edition.out_of_reach else ""),
     }
     one = {
         **words,
@@ -286,7 +290,7 @@ def _said(counts: Mapping[str, int]) -> str:
         "contradicted": "is contradicted",
         "equivalent": "makes no difference that matters",
         "undecided": "is undecided",
-        "not run": "is not run",
+        "not run": words["not run"].replace("are", "is", 1),
     }
     parts = [f"{counts[outcome]} {(one if counts[outcome] == 1 else words)[outcome]}" for outcome in claims.OUTCOMES if counts.get(outcome)]
     return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] if parts else "nothing is known"

@@ -194,7 +194,7 @@ def claim_table(page: Page) -> pd.DataFrame:
 
 
 def edition_table(page: Page) -> pd.DataFrame:
-    """One row a scale and profile: runs, hours, and claims by outcome."""
+    """One row a scale and profile: runs, hours, and claims by outcome. `out_of_reach` are those not run that cannot be, at this scale."""
     rows = []
     for edition in page.editions:
         row: dict[str, object] = {
@@ -204,6 +204,7 @@ def edition_table(page: Page) -> pd.DataFrame:
             "hours": round(edition.hours, 2),
         }
         row |= {"claims": sum(edition.counts.values()), **{name.replace(" ", "_"): edition.counts.get(name, 0) for name in claims.OUTCOMES}}
+        row["out_of_reach"] = edition.out_of_reach
         open_ = [then for _, _, then in _open(page, edition)]
         row |= {"open_with_a_chance": len(open_), "minutes_to_their_next_look": round(sum(then.minutes for then in open_), 1)}
         rows.append(row)
