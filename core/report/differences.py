@@ -169,7 +169,7 @@ def _label(cell: CellResult, result: StudyResult) -> str:
 
 
 def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[CellResult]) -> tuple[Panel, ...]:
-    """One panel, or one for each label of the figure's series; those without a number are left out."""
+    """One panel, or one for each label of the figure's series; those without a number are left out, and so is the reference's own."""
     cells = {cell.cell.labels: cell for cell in result.cells}
     series, axes = result.figure.series, [axis.name for axis in result.study.axes]
     if series is None:
@@ -177,7 +177,7 @@ def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[Cel
     shown = {}
     for name in result.study.axis(series).labels:
         mine = [labels for labels in rows if labels[axes.index(series)] == name]
-        if any(rows[labels].mean is not None or rows[labels].word.startswith("reference") for labels in mine):
+        if any(rows[labels].n for labels in mine):
             shown[label_here(name, result)] = mine
     axis = f"{result.study.axis(series).title}: "  # before every title, or before none
     before = axis if all(len(axis + name) <= LONGEST_TITLE for name in shown) else ""
