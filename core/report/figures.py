@@ -53,6 +53,7 @@ def of_rows(result: StudyResult, found: Differences) -> Figure:
         height=height,
         left=room(names),
         right=ROOM_FOR_N if columns == 1 else RIGHT,
+        titled=any(panel.title for panel in found.panels),
     )
     bounds = frame(found.panels)
     for number, (box, panel) in enumerate(zip(made.boxes, found.panels, strict=False)):

@@ -50,15 +50,17 @@ def sheet(
     height: float = 2.4,
     left: float = LEFT,
     right: float = RIGHT,
+    titled: bool = False,
 ) -> Sheet:
-    """An empty figure with title, line, tag and notes; to be called inside `style.drawing()`. `height` is that of one panel."""
+    """An empty figure with title, line, tag and notes; to be called inside `style.drawing()`. `height` is that of one panel; several panels
+    have room for titles of their own, and so has one that is `titled`."""
     widest = WIDTH - 2 * EDGE
     titles = lines(finding, widest, TITLE_SIZE, "bold") or [""]
     said, below = lines(line, widest, LINE_SIZE), [one for note in notes for one in lines(note, widest, NOTE_SIZE)]
     rows = -(-panels // columns)
     above = EDGE + 0.16 + PER_TITLE_LINE * len(titles) + PER_LINE * len(said) + 0.08
     bottom = 0.08 + PER_NOTE_LINE * len(below)
-    own_title = ABOVE_PANEL if panels > 1 else 0.04
+    own_title = ABOVE_PANEL if titled or panels > 1 else 0.04
     each = own_title + height + BELOW
     whole = above + rows * each + bottom
     drawn = blank(WIDTH, whole)

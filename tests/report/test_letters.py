@@ -3,11 +3,17 @@
 import re
 
 import pytest
+from fake_store import edition, filled
+from matplotlib.text import Text
 
+from core.report.cells import gather
+from core.report.figures import figure
 from core.report.fonts.cut import LOOKS, cut
 from core.report.letters import CUT, FONTS, WHOLE, families
 from core.report.sheet import lines
 from core.report.style import blank, drawing, pdf_bytes
+from core.spec.scale import DEMO
+from studies import find
 
 
 def embedded(*texts: str) -> list[str]:
@@ -50,3 +56,15 @@ def test_lines_are_as_wide_as_the_sheet_allows_whatever_their_letters(text, weig
 def test_spaces_within_a_line_are_kept():
     with drawing():
         assert lines("a   b  c", 6.0, 9) == ["a   b  c"] and lines("", 6.0, 9) == lines("  ", 6.0, 9) == []
+
+
+def test_a_single_panel_has_room_for_its_title():
+    study = find("esimcse-table5").at(DEMO)
+    with drawing():
+        made = figure(gather(study, edition(), filled(study)))
+    (axes,) = made.axes
+    made.canvas.draw()
+    title = next(one for one in axes.findobj(Text) if one.get_text() == axes.get_title(loc="left"))
+    above = made.texts[2]
+    assert title.get_text() and above.get_text().startswith("Score by test set")
+    assert title.get_window_extent().y1 < above.get_window_extent().y0

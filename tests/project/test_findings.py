@@ -1,0 +1,104 @@
+"""README and docs/findings.md say what the published results say: counts, and every entry of their tables of numbers."""
+
+import re
+
+import pandas as pd
+import pytest
+from places import ROOT
+
+from core.spec.scale import DEMO, MINI
+from core.store.store import Store
+
+PUBLISHED = ROOT / "results" / "published"
+README, FINDINGS = ((ROOT / name).read_text() for name in ("README.md", "docs/findings.md"))
+EDITIONS = pd.read_csv(PUBLISHED / "editions.csv").set_index(["scale", "profile"])
+ENTRY = re.compile(r"(?P<mean>[+−]?\d+\.\d+)(?: ± (?P<half>\d+\.\d+))? \((?P<n>\d+)(?: seeds)?\)")
+
+
+def rows(text: str, first: str) -> dict[str, list[str]]:
+    """The rows of the Markdown table whose header's first cell is this, by their own first cell."""
+    lines = iter(text.splitlines())
+    next(line for line in lines if line.startswith(f"| {first} |"))
+    next(lines)
+    table = {}
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        name, *entries = (cell.strip() for cell in line.strip("|").split("|"))
+        table[name] = entries
+    return table
+
+
+def read(entry: str) -> tuple[float, float | None, int]:
+    """Mean, half of its interval and seeds of an entry such as "−0.5 ± 0.3 (12)"."""
+    found = ENTRY.fullmatch(entry)
+    assert found, entry
+    return float(found["mean"].replace("−", "-")), float(found["half"]) if found["half"] else None, int(found["n"])
+
+
+def agrees(entry: str, mean: float, low: float, n: int) -> bool:
+    """Whether an entry of one decimal is this mean, this interval (if it shows one) and this number of seeds."""
+    said, half, seeds = read(entry)
+    return abs(said - mean) <= 0.0501 and seeds == n and (half is None or abs(half - (mean - low)) <= 0.0501)
+
+
+def test_an_entry_that_differs_is_seen():
+    assert agrees("−0.5 ± 0.3 (12)", -0.5459, -0.8875, 12) and agrees("24.0 ± 2.8 (18 seeds)", 23.9712, 21.2132, 18)
+    assert not agrees("−0.5 ± 0.4 (12)", -0.5459, -0.8875, 12) and not agrees("−0.5 (11)", -0.5459, -0.8875, 12)
+    assert not agrees("+0.5 (12)", -0.5459, -0.8875, 12)
+
+
+@pytest.mark.parametrize("scale", ["demo", "mini"])
+def test_counts_are_those_of_the_page(scale):
+    """Each count that README says of profile `paper` is the published one."""
+    row = EDITIONS.loc[scale, "paper"]
+    said = re.search(
+        rf"\(`{scale}`, profile `paper`\): of (\d+) claims (\d+) are supported, (\d+) contradicted, (\d+) makes? no difference that matters, "
+        r"(\d+) are undecided, (\d+) not run, (\d+) not comparable",
+        " ".join(README.split()),
+    )
+    assert said, f"README says no counts of scale {scale}"
+    names = ("claims", "supported", "contradicted", "equivalent", "undecided", "not_run", "not_comparable")
+    assert [int(number) for number in said.groups()] == [row[name] for name in names]
+
+
+def test_the_number_of_runs_is_the_published_one():
+    store = Store(PUBLISHED / "none", PUBLISHED)
+    for scale in (DEMO, MINI):
+        runs = [store.load(run).config for run in store.runs() if store.scale_of_pack(run) == scale.name]
+        own = [run for run in runs if run.train.learning_rate == pytest.approx(scale.rate(run.method))]
+        said = re.search(rf"(\d+) runs at scale `{scale.name}`, (\d+) of them at other learning rates", " ".join(FINDINGS.split()))
+        assert [int(number) for number in said.groups()] == [len(runs), len(runs) - len(own)]
+
+
+@pytest.mark.parametrize("text", [README, FINDINGS], ids=["README", "findings"])
+def test_the_table_by_learning_rate_is_the_published_one(text):
+    found = pd.read_csv(PUBLISHED / "mini" / "paper" / "esimcse-table7_rates.csv")
+    cells = ("unsup-SimCSE", "+word repetition", "+momentum contrast", "ESimCSE")
+    table = rows(text, "learning rate")
+    for name, factor in (("a third, 1e-4", 0.333333), ("the scale’s, 3e-4", 1.0), ("three times, 9e-4", 3.0)):
+        for place, cell in enumerate(cells):
+            row = found[(found["components"] == cell) & (found["factor"] == factor)].iloc[0]
+            shown = ("mean", "mean_low", "mean_n") if place == 0 else ("difference", "difference_low", "difference_n")
+            assert agrees(table[name][place], *(row[key] for key in shown)), (name, cell)
+    for place, cell in enumerate(cells[1:], start=1):
+        row = found[(found["components"] == cell) & (found["best"] == "yes")].iloc[0]
+        assert agrees(table["each at its best"][place], row["best_difference"], row["best_difference_low"], row["best_difference_n"]), cell
+
+
+def test_the_table_of_negatives_is_the_published_one():
+    cells = ("no predictor/queue", "no predictor/queue and batch", "predictor/queue", "predictor/queue and batch")
+    for name, entries in rows(FINDINGS, "decay of 0").items():
+        found = pd.read_csv(PUBLISHED / "demo" / name.strip("`") / "collapse.csv")
+        by_label = {"/".join(map(str, row[:2])): row for row in found.itertuples(index=False)}
+        for entry, cell in zip(entries, cells, strict=True):
+            row = by_label[cell]
+            assert agrees(entry, row.mean, row.interval_low, row.n), (name, cell)
+
+
+@pytest.mark.parametrize("first, study", [("dropout", "esimcse-table8"), ("queue, in batches", "esimcse-table11")])
+def test_the_tables_of_dropout_and_queue_are_the_published_ones(first, study):
+    found = pd.read_csv(PUBLISHED / "mini" / "paper" / f"{study}.csv")
+    table = rows(FINDINGS, first)
+    for entry, printed, row in zip(table["ours"], table["the paper"], found.itertuples(), strict=True):
+        assert agrees(entry, row.mean, row.interval_low, row.n) and float(printed) == row.printed
