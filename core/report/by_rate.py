@@ -81,7 +81,24 @@ def _has_other_rates(cells: Sequence[CellResult], results: Sequence[StudyResult]
 
 
 def _rates(cells: Sequence[CellResult], bases: Sequence[CellResult] | None, results: Sequence[StudyResult]) -> CellRates:
-    scores = tuple(
+    scores = _scores(cells, bases, results)
+    own, theirs = _choice(scores), None if bases is None else _choice(_scores(bases, None, results))
+    difference = NO_ESTIMATE if bases is None or own is None or theirs is None else _difference(cells[own], bases[theirs])
+    printed, base_printed = cells[0].cell.published, None if bases is None else bases[0].cell.published
+    return CellRates(
+        labels=cells[0].cell.labels,
+        base=None if bases is None else bases[0].cell.labels,
+        places=decimals(cells[0].metric),
+        printed=printed,
+        printed_difference=None if printed is None or base_printed is None else printed - base_printed,
+        scores=scores,
+        chosen=None if own is None else replace(scores[own], difference=difference),
+    )
+
+
+def _scores(cells: Sequence[CellResult], bases: Sequence[CellResult] | None, results: Sequence[StudyResult]) -> tuple[RateScore, ...]:
+    """A cell at each rate, against its base at the same one."""
+    return tuple(
         RateScore(
             factor=result.scale.rate_factor,
             rate=result.edition.config(result.study, cell.cell, 0).train.learning_rate,
@@ -90,22 +107,6 @@ def _rates(cells: Sequence[CellResult], bases: Sequence[CellResult] | None, resu
             development=_development(cell, result),
         )
         for place, (cell, result) in enumerate(zip(cells, results, strict=True))
-    )
-    own = _choice(scores)
-    chosen = None if own is None else replace(scores[own], difference=NO_ESTIMATE)
-    if chosen is not None and own is not None and bases is not None:
-        theirs = _choice(_rates(bases, None, results).scores)
-        if theirs is not None:
-            chosen = replace(chosen, difference=_difference(cells[own], bases[theirs]))
-    printed, theirs_printed = cells[0].cell.published, None if bases is None else bases[0].cell.published
-    return CellRates(
-        labels=cells[0].cell.labels,
-        base=None if bases is None else bases[0].cell.labels,
-        places=decimals(cells[0].metric),
-        printed=printed,
-        printed_difference=None if printed is None or theirs_printed is None else printed - theirs_printed,
-        scores=scores,
-        chosen=chosen,
     )
 
 

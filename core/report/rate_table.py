@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from core.report.by_rate import LEAST_CHOSEN, CellRates, Labels, RateScore
+from core.report.by_rate import DEVELOPMENT, LEAST_CHOSEN, CellRates, Labels, RateScore
 from core.report.cells import StudyResult
 from core.report.grids import Entry, Grid, number
 from core.report.naming import label_here
@@ -78,6 +78,8 @@ def _notes(result: StudyResult) -> Iterator[str]:
         f"{BEST.capitalize()}: at the rate with the best mean development score, of those with {LEAST_CHOSEN} seeds; the difference is to the other "
         "at its own best."
     )
+    if result.study.metric.task == DEVELOPMENT.task:
+        yield "Here the score that is shown is the one that chose the rate, so what is read at its best is flattered."
     for place, end in ((-1, "highest"), (0, "lowest")):
         factor = result.rates[0].scores[place].factor
         named = [_named(one.labels, result) for one in result.rates if one.chosen is not None and one.chosen.factor == factor]

@@ -11,7 +11,7 @@ from core.report.cells import CellResult, StudyResult
 from core.report.dialects import md, tex
 from core.report.grids import Entry, Grid, latex_table, markdown_table, number
 from core.report.naming import label_here, text_here
-from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
+from core.report.notes import meanings, of_paper, of_runs, reading, setting, title, what
 from core.report.quantities import decimals
 from core.report.rate_table import HEADING, rate_grid, rate_notes
 from core.report.verdicts import verdicts
@@ -126,12 +126,15 @@ def latex(result: StudyResult) -> str:
     lines = [r"% needs \usepackage{booktabs,amssymb,adjustbox}", *_float(result, table, title(result), "", reading(result)), *_small(notes)]
     if result.rates:
         heading = f"{title(result)}. {HEADING}"
-        lines += [*_float(result, rate_grid(result), heading, "-rates", reading(result)), *_small(rate_notes(result))]
+        lines += [
+            *_float(result, rate_grid(result), heading, "-rates", f"{what(result, result.study.metric)}."),
+            *_small(rate_notes(result)),
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _float(result: StudyResult, table: Grid, heading: str, part: str, read: str) -> list[str]:
-    """A table as a float with its caption, and its label, to which `part` adds."""
+    """A table as a float with its caption, of which `read` says what the numbers are, and its label, to which `part` adds."""
     label = "".join(c if c.isalnum() else "-" for c in result.study.name)
     watermark = [rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip"] if result.scale.watermark else []
     return [

@@ -80,7 +80,7 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
 
 def out_of_reach(claim: Claim, result: StudyResult) -> str:
     """Why cells that a claim speaks of cannot be run at this scale; "" if they all can."""
-    speaks = {labels for contrast in claim.predicate.contrasts() for labels in weights(contrast, result)}
+    speaks = {cell.labels for cell in result.study.cells_of(claim.predicate.contrasts())}
     return "; ".join(dict.fromkeys(cell.unavailable for cell in result.cells if cell.cell.labels in speaks and cell.unavailable))
 
 

@@ -12,6 +12,7 @@ from core.report.tables import latex, markdown
 from core.report.terminal import terminal
 from core.spec.claim import Claim, greater
 from core.spec.scale import OTHER_RATES
+from core.spec.table import Metric
 
 THIRD, THREE = OTHER_RATES
 STUDY = small(claims=(Claim(key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)), decided_by="b against a"),))
@@ -66,6 +67,12 @@ def test_the_table_says_what_was_chosen_and_where_a_better_rate_may_lie():
     assert rate_notes(found)[-1] == "Best at the highest rate that was tried, so a better one may lie beyond: a."
 
 
+def test_a_score_that_chose_its_own_rate_is_said_to_flatter():
+    on_development = small(claims=STUDY.claims, metric=Metric(task="dev", title="Development set"))
+    assert any("flattered" in note for note in rate_notes(result(on_development, a=A, b=B)))
+    assert not any("flattered" in note for note in rate_notes(result(a=A, b=B)))
+
+
 def test_a_cell_that_lacks_a_rate_shows_none_and_one_without_other_rates_is_left_out():
     found = result(a={1.0: A[1.0], THIRD: A[THIRD]}, b={1.0: B[1.0], THIRD: B[THIRD]})
     assert texts(found)[0][3] == "—"
@@ -118,3 +125,5 @@ def test_files_and_page_show_the_table(tmp_path):
     shown = terminal(found)
     assert shown.index("At other learning rates\n\n") < shown.index("− a ") < shown.index("  K1 ")
     assert latex(found).count(r"\begin{table}") == 2 and r"\label{tab:mocose-small-demo-paper-rates}" in latex(found)
+    captions = [line for line in latex(found).splitlines() if line.startswith(r"\caption")]
+    assert "mean over 3 seeds" in captions[0] and "seeds" not in captions[1]  # each entry has its own number of seeds
