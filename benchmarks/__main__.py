@@ -15,7 +15,7 @@ from core.runner.devices import cores
 from core.runner.process.driver import environment
 from core.spec.errors import UserError
 
-NAMES = ("step", "profile", "slots", "evaluation", "peer", "tokens", "harness")
+NAMES = ("step", "parts", "profile", "slots", "evaluation", "peer", "tokens", "harness")
 SETTLED = "BENCHMARKS_ENVIRONMENT"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "run_study"
 
@@ -69,7 +69,7 @@ def _measure(options: argparse.Namespace) -> int:
 
 
 def _rows(options: argparse.Namespace, found) -> Iterator:
-    from benchmarks import harness, peer, scoring, slots, spending, step
+    from benchmarks import harness, parts, peer, scoring, slots, spending, step
 
     wanted = options.only or NAMES
     rounds = 2 if options.quick else 5
@@ -77,6 +77,8 @@ def _rows(options: argparse.Namespace, found) -> Iterator:
         steps = (40 if setting.scale == "demo" else 6) // (2 if options.quick else 1)
         if "step" in wanted:
             yield from step.rows(setting, rounds, steps)
+        if "parts" in wanted:
+            yield from parts.rows(setting, rounds, steps)
         if "profile" in wanted:
             yield from spending.rows(setting, steps)
         if "slots" in wanted:

@@ -72,7 +72,7 @@ STUDY = Study(
             margin=None,
             note=(
                 "No additional calculation is read as less than a tenth more time. The momentum encoder's own pass is in it, and so is whatever "
-                "else a machine did: runs are not timed side by side."
+                "else a machine did: runs are not timed side by side, as `python -m benchmarks --only parts` does."
             ),
         ),
     ),

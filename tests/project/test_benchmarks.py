@@ -8,7 +8,7 @@ import pytest
 import tiny
 import torch
 
-from benchmarks import floor, plain, slots, spending
+from benchmarks import floor, parts, plain, slots, spending
 from benchmarks.__main__ import main
 from benchmarks.scoring import first
 from benchmarks.setting import Setting
@@ -133,3 +133,19 @@ def test_crowds_are_of_one_machine(tmp_path):
     for place, threads in ((setting, {cores()}), (replace(setting, scale="demo"), {1, 2})):
         assert {crowd.runs * crowd.threads for crowd in slots.crowds_of(place)} == threads
     assert [crowd.runs for crowd in slots.crowds_of(replace(setting, device=torch.device("cuda")))] == [1, 2, 3, 4]
+
+
+def test_parts_are_timed_on_the_runs_of_table_6(tmp_path, monkeypatch):
+    """The times are those of the claim's own cells, and ratios are to SimCSE; the clock is replaced by the queue's part."""
+    setting = Setting("demo", "demo", demo_sources(), tmp_path, CPU, 1)
+    monkeypatch.setattr(parts.OurTraining, "block", lambda self, steps: [2.0 + (getattr(self.model, "queue", None) is not None)] * steps)
+    found = {row.what: row.value for row in parts.rows(setting, 1, 2)}
+    assert found == {
+        "unsup-SimCSE": 2000.0, "+word repetition": 2000.0, "+momentum contrast": 3000.0, "ESimCSE": 3000.0,
+        "+word repetition / unsup-SimCSE": 1.0, "+momentum contrast / unsup-SimCSE": 1.5, "ESimCSE / unsup-SimCSE": 1.5,
+    }  # fmt: skip
+
+
+def test_a_part_is_a_real_step(tmp_path):
+    setting = Setting("demo", "demo", demo_sources(), tmp_path, CPU, 1)
+    assert all(row.value > 0 for row in parts.rows(setting, 1, 1))
