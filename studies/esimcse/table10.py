@@ -84,7 +84,8 @@ STUDY = Study(
         ("none is SimCSE; every other row has the momentum queue too, so that they differ from it by more than the lengthening."),
         (
             "Words, stop-words and [MASK] are added before tokenisation, and the sentence is cut at 32 tokens after it, so that a long "
-            "one loses its end and becomes no longer; sub-words are added behind the cut (D62). `--set dup.recut=true` cuts those, too."
+            "one loses its end and becomes no longer; sub-words are added behind the cut (D62). "
+            "A row of deviations-esimcse cuts those, too."
         ),
         (
             "The released code cannot insert stop-words or [MASK] (D72): where they go, and which stop-words, is a guess "
