@@ -53,7 +53,7 @@ def test_mocose_released_steps(epsilon):
         loss.backward()
         their_loss, their_keys = reference.step(arrays, queue)
         their_loss.backward()
-        assert float(loss) == pytest.approx(float(their_loss), rel=1e-5), step
+        assert loss.item() == pytest.approx(their_loss.item(), rel=1e-5), step
         pairs = [
             (model.encoder.embeddings.word.weight, other.embeddings.word_embeddings.weight),
             (model.encoder.embeddings.position.weight, other.embeddings.position_embeddings.weight),
