@@ -87,7 +87,7 @@ def test_esimcse_released_steps(init):
     copy_encoder(model.momentum_encoder, momentum)
     head = copy.deepcopy(model.head.linear)
     difference = (momentum.embeddings.word_embeddings.weight - bert.embeddings.word_embeddings.weight).abs().max()
-    assert (float(difference) > 0) == (init == "random")  # D60
+    assert (difference.item() > 0) == (init == "random")  # D60
     optimiser = torch.optim.SGD([*model.encoder.parameters(), *model.head.parameters()], lr=0.05)
     theirs = torch.optim.SGD([*other.parameters(), *head.parameters()], lr=0.05)
     queue = []
@@ -97,7 +97,7 @@ def test_esimcse_released_steps(init):
         loss.backward()
         their_loss, pushed = plain.plain_esimcse_step(other, momentum, head, first, second, queue, 0.995)
         their_loss.backward()
-        assert float(loss) == pytest.approx(float(their_loss), rel=1e-5), step
+        assert loss.item() == pytest.approx(their_loss.item(), rel=1e-5), step
         assert_close(model.head.linear.weight.grad, head.weight.grad, "head")
         assert_close(model.encoder.embeddings.word.weight.grad, other.embeddings.word_embeddings.weight.grad, "words")
         assert_close(model.encoder.stack.layers[0].up.weight.grad, other.encoder.layer[0].intermediate.dense.weight.grad, "layer")
