@@ -26,6 +26,9 @@ def main(argv: Sequence[str]) -> int:
     if options.cpu_time and (options.threads != 1 or options.device != "cpu"):
         print("--cpu-time goes with --threads 1 on a CPU: waiting threads use processor time, too.", file=sys.stderr)
         return 2
+    if options.threads < 1:
+        print(f"--threads is {options.threads}, but a run needs at least one.", file=sys.stderr)
+        return 2
     if SETTLED not in os.environ:  # what a run's process has, from its first allocation on; the plain step profits, too
         clock = "cpu" if options.cpu_time else "wall"
         settled = {**environment(options.threads), SETTLED: "1", "BENCHMARKS_CLOCK": clock}
@@ -44,6 +47,12 @@ def _measure(options: argparse.Namespace) -> int:
 
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UserError("There is no CUDA device here; leave --device out. Nothing about a GPU was measured.")
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"--out {options.out} cannot be made ({error.strerror}); give a folder that may be written. Nothing was measured."
+        ) from error
     torch.set_num_threads(options.threads)
     found = settings(options.data_dir, options.encoder, torch.device(options.device), options.threads, CACHE)
     if len(found) == 1:
@@ -59,7 +68,6 @@ def _measure(options: argparse.Namespace) -> int:
             f"{row.group:<11} {row.setting:<13} {row.what:<46} {row.value:>10.4g} {row.unit:<8} {reached} {row.note}".rstrip(), flush=True
         )
     path = options.out / "benchmarks.csv"
-    options.out.mkdir(parents=True, exist_ok=True)
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("part", "on", "what", "value", "unit", "wanted", "note"))

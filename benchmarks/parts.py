@@ -1,4 +1,4 @@
-"""What ESimCSE's parts cost: the steps of its Table 6, taking turns. Published runs were not timed side by side, so claim E6.4 asks here."""
+"""What ESimCSE's parts cost: the steps of its Table 6, taking turns. Claim E6.4 speaks of them; its runs are not timed side by side."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import tiny
 import torch
 
 from benchmarks import floor, parts, plain, slots, spending
-from benchmarks.__main__ import main
+from benchmarks.__main__ import SETTLED, main
 from benchmarks.scoring import first
 from benchmarks.setting import Setting
 from benchmarks.timing import alternated, median_seconds
@@ -114,6 +114,15 @@ def test_first_pairs_of_each_subset():
 def test_processor_time_with_several_threads_is_refused(capsys):
     assert main(["--cpu-time", "--threads", "2"]) == 2
     assert "--threads 1" in capsys.readouterr().err
+
+
+def test_no_thread_and_a_folder_that_cannot_be_made_are_said_before_anything_is_measured(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv(SETTLED, "1")
+    (tmp_path / "file").write_text("kept")
+    assert main(["--threads", "0"]) == 2 and main(["--out", str(tmp_path / "file" / "x")]) == 2
+    said = capsys.readouterr()
+    assert "--threads is 0" in said.err and "cannot be made" in said.err and "Traceback" not in said.err and said.out == ""
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_every_kind_of_operation_is_counted_and_adds_up_to_the_step(tmp_path):
