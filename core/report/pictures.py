@@ -139,8 +139,9 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
         common = sorted(set.intersection(*(set(one) for one in found))) if found else []
         labels.append(_series(result, cell))
         lines.append((_name(result, cell), {x: float(np.mean([one[x] for one in found])) for x in common}, found))
+    papers = [result.figure.curves.get(label, ()) for label in labels]
     line = f"{result.figure.caption}   thick: mean over seeds   thin: one seed"
-    line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if result.figure.curves else ""
+    line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if any(papers) else ""
     names = [f"{name} (n = {len(found)})" for name, _, found in lines]
     made = sheet(
         result,
@@ -166,17 +167,16 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
             markersize=3.4,
             markevery=max(1, len(mean) // 10),
         )
-        papers = result.figure.curves.get(labels[number], ())
         axes.plot(
-            [share * whole for share, _ in papers],
-            [y for _, y in papers],
+            [share * whole for share, _ in papers[number]],
+            [y for _, y in papers[number]],
             color=look.colour,
             linewidth=0.8,
             linestyle=DASHED,
             marker=look.marker,
             markersize=3.0,
             markerfacecolor="white",
-            markevery=max(1, len(papers) // 16),
+            markevery=max(1, len(papers[number]) // 16),
         )
     if log:
         axes.set_yscale("log")

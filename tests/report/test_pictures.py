@@ -122,6 +122,17 @@ def test_the_papers_own_curves_stand_beside_ours_at_their_share_of_the_run():
     assert printed[0].get_xdata()[1] == pytest.approx(300 / 15_625 * 300)  # the made-up runs have 300 steps
 
 
+@pytest.mark.parametrize("run, named", [("no predictor, η = 0", True), ("standard", False)])
+def test_the_papers_curves_are_explained_where_one_is_drawn(run, named):
+    study = find("mocose-figure5")
+    others = {(cell.labels, seed) for cell in study.cells if cell.labels[0] != run for seed in range(3)}
+    with drawing():
+        figure = pictures.of_levels(of(study, filled(study, skip=others)))
+    printed = [line for line in figure.axes[0].lines if line.get_linewidth() == 0.8 and len(line.get_xdata())]
+    said = " ".join(text.get_text() for text in figure.texts)
+    assert bool(printed) == named and ("the paper's, of its own encoder" in said) == named
+
+
 def test_the_title_of_a_single_level_names_it():
     assert of_levels([-5.0], [None], "cosine") == "One row: −5.00 (cosine)"
     assert of_levels([52.57], [77.04], "Spearman × 100") == "One row: 52.57 (Spearman × 100); the paper prints 77.04"
