@@ -242,13 +242,14 @@ class Command:
         return text, [(name, file(place, "pairs")) for name, place in self.options.pairs]
 
     def varied(self, study: Study, edition: Edition) -> Study:
-        """The study under the user's --set, with a name of its own. The settings must fit a run of each of its methods."""
-        cells = {cell.method or study.method: cell for cell in study.cells if edition.unavailable(study, cell) is None}
-        samples = [edition.config(study, cell, 0) for cell in cells.values()]
-        if not samples:
+        """The study under the user's --set, with a name of its own; says which rows it leaves as they are."""
+        runs = {cell.labels: edition.config(study, cell, 0) for cell in study.cells if edition.unavailable(study, cell) is None}
+        if not runs:
             raise UserError(f"No cell of {study.name} can be run at scale {edition.scale.name}, so there is nothing to vary.")
-        varied = [study.with_settings(self.options.settings, sample) for sample in samples]  # equal, where none is refused
-        return varied[0]
+        varied = study.with_settings(self.options.settings, runs)
+        for line in varied.footnotes[len(study.footnotes) :]:
+            print(line)
+        return varied
 
     def fields(self) -> int:
         """Print what --set can change."""

@@ -59,7 +59,7 @@ def parser() -> Parser:
     )
     made.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     made.add_argument("--cuda-graphs", action="store_true", help="on a GPU, replay training steps as CUDA graphs (not yet tried on one)")
-    made.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run")
+    made.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run that has it")
     made.add_argument(
         "--checkpoint",
         choices=("selected", "last"),

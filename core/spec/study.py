@@ -7,7 +7,7 @@ profile's. Changes are written in the paper's terms; where the code had another 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -21,9 +21,10 @@ from core.spec.profiles import profile_changes
 from core.spec.run import RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.table import Axis, Cell, FigureSpec, Metric
-from core.spec.vary import parse_setting, settled_by, vary
+from core.spec.vary import has, parse_setting, read, setting_path, settled_by, vary
 
 LONGEST_SUFFIX = 120
+MOST_ROWS_NAMED = 5  # in a footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,32 +176,43 @@ class Study:
 
     def _seeded(self, run: RunConfig, profile: str, sources: Sources, seed: int) -> RunConfig:
         run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})
-        settings = dict(parse_setting(run, text) for text in self.settings)
+        settings = dict(parse_setting(run, text) for text in self.settings if has(run, setting_path(text)))
         if not settings:
             return run
         run = vary(run, settings)
         return vary(run, {"eval.digest": evaluation_digest(run, sources)})  # eval.transfer may be among the settings
 
-    def with_settings(self, settings: tuple[str, ...], sample: RunConfig) -> Study:
+    def with_settings(self, settings: tuple[str, ...], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
         """The user's own variant: the same cells over a changed base, under a name of its own, without the paper's numbers.
 
-        `sample` is any run of the study, against which paths and values are checked. Raises UserError for a field that the
-        study itself varies.
+        `runs` has a run of each cell, against which paths and values are checked. A setting changes the runs that have its field; the
+        others stay as they are, and a footnote names their rows. Raises UserError for a field that no run has, or that the study itself varies.
         """
-        varied = {path for cell in self.cells for some in (cell.changes, *cell.by_profile.values()) for path in some}
-        pairs = [parse_setting(sample, text) for text in settings]
-        parsed = dict(pairs)
-        for path in parsed:
-            if sum(other == path for other, _ in pairs) > 1:
+        changes = [one for cell in self.cells for some in (cell.changes, *cell.by_profile.values()) for one in some.items()]
+        varied = {path for path, value in changes if "." in path or value is not None}  # a section that is left out has no fields to set
+        parsed: dict[str, object] = {}
+        for text in settings:
+            path, value = parse_setting(_nearest(list(runs.values()), setting_path(text)), text)
+            if path in parsed:
                 raise UserError(f"--set gives {path} twice; give it once.")
             if path in varied or path.partition(".")[0] in varied or any(v.startswith(path + ".") for v in varied):
                 raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
             if (option := settled_by(path)) is not None:
                 raise UserError(f"{path} cannot be set: {option} settles it; change that.")
-        vary(sample, parsed)  # raises for a contradiction between fields
+            parsed[path] = value
+        for run in runs.values():
+            vary(run, {path: value for path, value in parsed.items() if has(run, path)})  # raises for a contradiction between fields
         suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
         suffix = _short(suffix)
-        return replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
+        own = replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
+        return replace(own, footnotes=(*self.footnotes, *(note for path in parsed if (note := self._unchanged(path, runs)))))
+
+    def _unchanged(self, path: str, runs: Mapping[tuple[str, ...], RunConfig]) -> str:
+        """A footnote on the rows, or the columns of a table without rows, whose runs have no such field; "" if all have it."""
+        place = next(place for place, axis in enumerate(self.axes) if axis.name == (self.rows or self.columns))
+        rows = list(dict.fromkeys(labels[place] for labels, run in runs.items() if not has(run, path)))
+        shown = rows if len(rows) <= MOST_ROWS_NAMED else [*rows[: MOST_ROWS_NAMED - 1], f"{len(rows) - MOST_ROWS_NAMED + 1} more"]
+        return f"No field {path}, and so unchanged: {', '.join(shown)}." if rows else ""
 
     def at_last(self) -> Study:
         """The same runs read at their last checkpoint instead of the selected one, under a name of its own and without the paper's
@@ -229,6 +241,13 @@ class Study:
         axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used, strict=True))
         reference = self.reference if self.reference in [cell.labels for cell in cells] else None
         return replace(self, axes=axes, cells=cells, claims=(), must_learn=(), reference=reference)
+
+
+def _nearest(runs: Sequence[RunConfig], path: str) -> RunConfig:
+    """The first run that has a field, else the first that has its section: it says best what is wrong with a path."""
+    section = path.partition(".")[0]
+    beside = [run for run in runs if has(run, section) and read(run, section) is not None]
+    return next((run for run in runs if has(run, path)), [*beside, *runs][0])
 
 
 def _short(suffix: str) -> str:

@@ -61,10 +61,25 @@ def paths(run: RunConfig) -> list[str]:
     return found
 
 
+def has(run: RunConfig, path: str) -> bool:
+    """Whether a run has a field at a dotted path: not where its method has no such section, or the run leaves it out."""
+    head, _, tail = path.partition(".")
+    name = public_names(type(run)).get(head)
+    if name is None or not tail:
+        return name is not None
+    section = getattr(run, name)
+    return isinstance(section, Section) and tail in public_names(type(section))
+
+
+def setting_path(text: str) -> str:
+    """The path of `FIELD=VALUE`, as `--set` takes it."""
+    return text.partition("=")[0].strip()
+
+
 def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
     """Path and typed value of `FIELD=VALUE`, as `--set` takes it. Raises UserError with what would be right."""
-    path, equals, written = text.partition("=")
-    path, written = path.strip(), written.strip()
+    path, (_, equals, written) = setting_path(text), text.partition("=")
+    written = written.strip()
     if not equals or not path or not written:
         raise UserError(f"--set takes FIELD=VALUE, not {text!r}; for example --set loss.temperature=0.1.")
     head, _, tail = path.partition(".")
@@ -73,7 +88,7 @@ def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
     if tail:
         owner = getattr(run, name)
         if not isinstance(owner, Section):
-            raise UserError(f"--set {path}: {run.method} runs have no section {head}, and a setting has to fit every run of the study.")
+            raise UserError(f"--set {path}: these {run.method} runs have no section {head}.")
         name = _field(owner, tail, path)
     value = parse_value(written, field_types(type(owner))[name], path)
     inner = getattr(owner, name)
@@ -120,9 +135,7 @@ def _field(section: Section, public: str, path: str) -> str:
     if public in names:
         return names[public]
     if isinstance(section, RunConfig) and public in methods.sections():
-        raise UserError(
-            f"{path} cannot be set: method {section.method} has no section {public}, and a setting has to fit every run of the study."
-        )
+        raise UserError(f"{path} cannot be set: method {section.method} has no section {public}.")
     if isinstance(section, RunConfig) and (inner := _inner(section, public)):
         raise UserError(f"There is no field {path}; did you mean {' or '.join(inner)}?")
     near = difflib.get_close_matches(public, names, n=1)

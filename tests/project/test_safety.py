@@ -119,7 +119,7 @@ def test_no_setting_leads_out_of_the_results_folder(word):
     for path in paths(sample):
         try:
             parse_setting(sample, f"{path}={word}")
-            name = study.with_settings((f"{path}={word}",), sample).name
+            name = study.with_settings((f"{path}={word}",), {(): sample}).name
         except UserError:
             continue
         taken += 1

@@ -33,7 +33,7 @@ def test_a_run_that_reads_its_text_again_says_how_often():
     ):
         scale = replace(MINI, steps=steps)
         assert said in setting(result(TABLE11, filled(TABLE11, scale=scale), scale=scale))
-    shorter = TABLE11.with_settings(("train.steps=20",), config_of(TABLE11, TABLE11.cells[0].labels, 0))
+    shorter = TABLE11.with_settings(("train.steps=20",), {(): config_of(TABLE11, TABLE11.cells[0].labels, 0)})
     assert "text demo text · " in setting(result(shorter, FakeStore(), scale=MINI))
     batches = find("updates")
     assert "read 1.02 to 8.19 times" in setting(result(batches, FakeStore(), scale=MINI))

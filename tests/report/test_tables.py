@@ -219,7 +219,7 @@ def test_a_table_of_one_axis_across_or_down():
 
 def test_a_study_without_the_papers_numbers_shows_ours_alone():
     sample = config_of(TABLE3, ("0.5",), 0)
-    own = TABLE3.with_settings(("loss.temperature=0.1",), sample)
+    own = TABLE3.with_settings(("loss.temperature=0.1",), {(): sample})
     table = grid(result(own, filled(own)))
     assert [row[0] for row in texts(table)] == ["ours"]
     assert "Table 3 with loss.temperature=0.1" in markdown(result(own, filled(own))).replace("\\_", "_")

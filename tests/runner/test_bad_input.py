@@ -102,14 +102,8 @@ def test_a_setting_given_twice(desk, capsys):
     check(desk, capsys, ["table3", *here(desk), *twice], "gives loss.temperature twice")
 
 
-@pytest.mark.parametrize("study", ["table1", "figure2"])
-def test_a_setting_that_fits_some_rows_only(desk, capsys, study):
-    check(
-        desk,
-        capsys,
-        [study, *here(desk), "--set", "queue.size=256"],
-        "queue.size cannot be set: method simcse has no section queue",
-    )
+def test_a_setting_that_fits_no_row(desk, capsys):
+    check(desk, capsys, ["esimcse-table11", *here(desk), "--set", "fgsm.epsilon=1e-9"], "method esimcse has no section fgsm")
 
 
 OPTIONS = {

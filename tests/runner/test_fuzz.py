@@ -176,11 +176,11 @@ def test_a_variant_has_a_name_that_is_a_file_name(slices, rate):
     sample = CONFIG
     chosen = (f"queue.slice={[list(pair) for pair in slices]}", f"encoder.hidden_dropout={rate}")
     try:
-        name = study.with_settings(chosen, sample).name
+        name = study.with_settings(chosen, {(): sample}).name
     except UserError:
         return
     assert len(name.encode()) < 200 and not set("/\\\0\n ") & set(name) and Path(name).name == name
-    other = study.with_settings((chosen[0], f"encoder.hidden_dropout={math.nextafter(rate, 1)}"), sample)
+    other = study.with_settings((chosen[0], f"encoder.hidden_dropout={math.nextafter(rate, 1)}"), {(): sample})
     assert other.name != name
 
 

@@ -83,7 +83,7 @@ def test_a_slice_of_the_queue_is_written_as_ranges(written, value):
     study = studies.find("table6b")
     run = base("mocose", "paper")
     assert vary.parse_setting(run, f"queue.slice={written}") == ("queue.slice", value)
-    assert study.with_settings((f"queue.slice={written}",), run).name == f"mocose-table6b@queue.slice={written}"
+    assert study.with_settings((f"queue.slice={written}",), {(): run}).name == f"mocose-table6b@queue.slice={written}"
     assert vary.parse_setting(run, "select.score=0-128") == ("select.score", "0-128")  # ranges are for fields that hold ranges
 
 

@@ -110,9 +110,13 @@ def sample(one, place=0):
     return one.config(one.cells[place], profile="paper", scale=SMALL, sources=SOURCES, seed=0)
 
 
+def runs(one):
+    return {cell.labels: sample(one, place) for place, cell in enumerate(one.cells)}
+
+
 def test_a_setting_makes_a_study_of_its_own_name_without_the_papers_numbers():
     one = study()
-    own = one.with_settings(("loss.temperature=0.1", "eval.every=70"), sample(one))
+    own = one.with_settings(("loss.temperature=0.1", "eval.every=70"), runs(one))
     assert own.name == "mocose-x@eval.every=70,loss.temperature=0.1"
     assert [cell.published for cell in own.cells] == [None, None] and own.cells[0].published_runs == ()
     run = own.config(own.cells[1], profile="paper", scale=SMALL, sources=SOURCES, seed=0)
@@ -120,29 +124,64 @@ def test_a_setting_makes_a_study_of_its_own_name_without_the_papers_numbers():
     assert one.cells[0].published == 1.0
 
 
+def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
+    one = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), method="simcse")), base_changes={})
+    own = one.with_settings(("ema.start=0.5", "loss.temperature=0.1"), runs(one))
+    changed, beside = (own.config(cell, profile="paper", scale=SMALL, sources=SOURCES, seed=0) for cell in own.cells)
+    assert (changed.ema.start, changed.loss.temperature) == (0.5, 0.1)
+    assert beside == vary(sample(one, 1), {"loss.temperature": 0.1})
+    assert own.footnotes[len(one.footnotes) :] == ("No field ema.start, and so unchanged: b.",)
+
+
+def test_a_setting_leaves_the_runs_as_they_are_that_leave_its_section_out():
+    one = study(method="esimcse", cells=(Cell(labels=("a",)), Cell(labels=("b",), changes={"dup": None})))
+    own = one.with_settings(("dup.rate=0.2",), runs(one))
+    changed, beside = (own.config(cell, profile="paper", scale=SMALL, sources=SOURCES, seed=0) for cell in own.cells)
+    assert changed.dup.rate == 0.2 and beside == sample(one, 1) and beside.dup is None
+    assert own.footnotes == ("No field dup.rate, and so unchanged: b.",)
+
+
+def test_a_field_that_no_run_has_is_refused_by_the_run_that_has_its_section():
+    one = study(cells=(Cell(labels=("a",), method="simcse"), Cell(labels=("b",))), base_changes={})
+    with pytest.raises(UserError, match=r"did you mean queue.size\?"):
+        one.with_settings(("queue.siz=5",), runs(one))
+    with pytest.raises(UserError, match="method simcse has no section dup"):
+        one.with_settings(("dup.rate=0.3",), runs(one))
+
+
+def test_of_many_unchanged_rows_the_first_are_named():
+    labels = tuple("abcdefg")
+    one = study(
+        axes=(Axis(name="size", title="Size", labels=labels),),
+        cells=(Cell(labels=("a",)), *(Cell(labels=(label,), method="simcse") for label in labels[1:])),
+        base_changes={},
+    )
+    assert one.with_settings(("ema.start=0.5",), runs(one)).footnotes[-1] == "No field ema.start, and so unchanged: b, c, d, e, 2 more."
+
+
 def test_a_setting_of_what_the_study_varies_is_refused():
     one = study()
     with pytest.raises(UserError, match="is what mocose-x varies"):
-        one.with_settings(("queue.size=128",), sample(one))
+        one.with_settings(("queue.size=128",), runs(one))
 
 
 def test_a_setting_inside_a_section_that_a_cell_replaces_is_refused():
     whole = study(cells=(Cell(labels=("a",), changes={"queue": NegativeQueue(size=256)}),))
     with pytest.raises(UserError, match="queue.init is what mocose-x varies"):
-        whole.with_settings(("queue.init=released_2022",), sample(whole))
+        whole.with_settings(("queue.init=released_2022",), runs(whole))
 
 
 @pytest.mark.parametrize("text", ["seed.model=3", "scale=paper", "data.digest=x", "data.rows=5", "encoder.digest=x", "method=simcse"])
 def test_what_other_options_settle_cannot_be_set(text):
     one = study()
     with pytest.raises(UserError, match="cannot be set"):
-        one.with_settings((text,), sample(one))
+        one.with_settings((text,), runs(one))
 
 
 def test_a_setting_that_contradicts_the_run_is_refused_before_anything_is_planned():
     one = study()
     with pytest.raises(UserError, match="loss.temperature is -1.0"):
-        one.with_settings(("loss.temperature=-1",), sample(one))
+        one.with_settings(("loss.temperature=-1",), runs(one))
 
 
 def test_a_study_read_at_the_last_checkpoint_has_the_same_runs_and_none_of_the_papers_numbers():

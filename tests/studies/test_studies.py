@@ -157,7 +157,7 @@ def test_guesses_are_said_in_footnotes_and_titles_are_the_papers(study):
 def test_transfer_tasks_as_a_setting_change_what_the_run_is_evaluated_on():
     study = find("table3")
     sample = study.config(study.cells[0], profile="paper", scale=DEMO, sources=demo_sources().sources, seed=0)
-    run = study.with_settings(("eval.transfer=true",), sample).config(
+    run = study.with_settings(("eval.transfer=true",), {study.cells[0].labels: sample}).config(
         study.cells[0], profile="paper", scale=DEMO, sources=demo_sources().sources, seed=0
     )
     assert run == vary(sample, {"eval.transfer": True, "eval.digest": demo_sources().sources.transfer_digest})
@@ -168,7 +168,7 @@ def test_a_variant_has_no_rows_for_what_the_paper_copied():
     sample = study.config(
         next(c for c in study.cells if c.encoder == "bert-base" and not c.copied), profile="paper", scale=DEMO, sources=SOURCES, seed=0
     )
-    varied = study.with_settings(("train.steps=8",), sample)
+    varied = study.with_settings(("train.steps=8",), {study.cells[0].labels: sample})
     assert "GloVe (avg.)" in study.axis(study.rows).labels and "GloVe (avg.)" not in varied.axis(varied.rows).labels
     assert {cell.labels[0] for cell in varied.cells} == set(varied.axis(varied.rows).labels)
     assert varied.axis("task").labels == study.axis("task").labels
