@@ -72,7 +72,7 @@ class Claim:
 
     `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
     `place` where they stand. `decided_by` is the comparison that decides it, in words that a reader can check against the table.
-    `margin` is what counts as no difference that matters, in the unit of the predicate: what is smaller is "equivalent". None: the
+    `margin` is the difference, in the unit of the predicate, below which a claim may be "equivalent". None: the
     predicate has a margin of its own. `note` is a reservation that goes with any verdict.
     """
 

@@ -58,26 +58,23 @@ STUDY = Study(
         kind="grouped", x="task", series="length_difference", caption="Score by difference in length", base=("more than 3", None)
     ),
     reference=None,
-    must_learn=(("at most 3", None), *((f"{method}, at most 3", None) for method in BESIDE)),
+    must_learn=(("at most 3", None), ("ESimCSE, at most 3", None)),
     tasks="tests",
     claims=(
         Claim(
             key="E1.1",
-            text="SimCSE loses more on pairs of unlike length than ESimCSE and MoCoSE do.",
-            predicate=all_of(
-                *(
-                    interacts(
-                        gain=(("more than 3", None), ("at most 3", None)),
-                        less=((f"{name}, more than 3", None), (f"{name}, at most 3", None)),
-                    )
-                    for name in BESIDE
-                )
+            text="SimCSE loses more on pairs of unlike length than ESimCSE does.",
+            predicate=interacts(
+                gain=(("more than 3", None), ("at most 3", None)), less=(("ESimCSE, more than 3", None), ("ESimCSE, at most 3", None))
             ),
             quote="as the length difference increases, the performance of unsup-SimCSE gets worse.",
             place="Section 1",
-            decided_by="at most 3 minus more than 3, mean of the six sets: SimCSE against ESimCSE and against MoCoSE, both needed",
+            decided_by="at most 3 minus more than 3, mean of the six sets: SimCSE against ESimCSE",
             printed="not printed",
-            note="The paper shows SimCSE alone, whose loss may be the pairs' doing. MoCoSE's positive pairs are of one length, too.",
+            note=(
+                "Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. MoCoSE, which the paper does not name, has positive "
+                "pairs of one length like SimCSE, and so no part in the claim; at first SimCSE had to lose more than MoCoSE, too."
+            ),
         ),
         Claim(
             key="E1.2",
@@ -101,7 +98,8 @@ STUDY = Study(
         ),
         (
             "The two groups hold different pairs: a lower score on one may be the pairs' doing, not the model's. ESimCSE and MoCoSE, which "
-            "are ours here, score the same pairs; only where SimCSE loses more than they do is its loss a bias of its own."
+            "are ours here, score the same pairs; only where SimCSE loses more than ESimCSE, whose positive pairs differ in length, is its loss a bias "
+            "of its own."
         ),
     ),
 )

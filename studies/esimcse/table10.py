@@ -45,7 +45,7 @@ STUDY = Study(
             quote="word repetition can also bring a good improvement",
             place="Section 5.3",
             decided_by="word repetition against none, development set",
-            note="The row has the momentum queue, too.",
+            note=("The row has the momentum queue, too, and none has not. Good is not read as a size: any gain counts; as printed 1.95."),
         ),
         Claim(
             key="E10.3",

@@ -139,7 +139,7 @@ STUDY = Study(
         ),
         Claim(
             key="F6.2 (schedule)",
-            text="It does so if the decay follows the released schedule from 0.",
+            text="It does so if the decay follows the released schedule from 0 (our reading).",
             printed="not printed",
             margin=None,
             predicate=greater(("predictor, η from 0", "late range"), ("no predictor, η from 0", "late range"), by=1.0),

@@ -68,7 +68,7 @@ STUDY = Study(
         ),
         Claim(
             key="T4.3",
-            text="More than one projection layer hurts.",
+            text="More than one projection layer hurts (our reading).",
             predicate=all_of(*(greater(("1", depth), (more, depth)) for more in ("2", "3") for depth in PREDICTOR)),
             quote="the best results are obtained when the projection is 1 layer and the prediction has 2 layers.",
             place="Section 5.2",

@@ -108,7 +108,10 @@ STUDY = Study(
             quote="the sentence-level augmentation methods also failed to outperform than the drop out, FGSM and position shuffle.",
             place="Section 5.3",
             decided_by="typos and synonyms each less than a point above dropout only, above FGSM and above position shuffle",
-            note="Failed to outperform is read as: is not a point better, which is our margin.",
+            note=(
+                "Failed to outperform is read as: is not a point better, which is our margin. The sentence says sentence-level; the paper "
+                "lists synonyms, typos, back translation and paraphrase together as text-level methods, and they are taken so. The last two are T5.5 (generated)."
+            ),
         ),
         Claim(
             key="T5.5 (generated)",
@@ -133,7 +136,7 @@ STUDY = Study(
         ),
         Claim(
             key="T5.7",
-            text="FGSM makes the two views differ more, by a cosine of 0.001.",
+            text="FGSM makes the two views differ more, by a cosine of 0.001 (our reading).",
             printed="not printed",
             margin=None,
             predicate=above(FGSM, 0.001, APART),

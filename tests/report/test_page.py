@@ -15,8 +15,8 @@ from core.report.claims import COLUMNS, chances, claim_frame, measured, signed
 from core.report.comparability import comparability_frame
 from core.report.contrasts import Readings
 from core.report.frames import cell_frame
-from core.report.next_runs import next_runs
-from core.report.page import Section, gathered_page, page_files
+from core.report.next_runs import Next, next_runs
+from core.report.page import Section, gathered_page, page_files, writing
 from core.report.page.content import answer
 from core.report.render import render_index
 from core.report.tables import markdown
@@ -183,3 +183,30 @@ def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_pa
         "demo/paper/comparability.csv",
         *(f"demo/paper/mocose-table3{end}" for end in (".csv", "_runs.csv", ".md", ".tex")),  # the page links to them
     }
+
+
+def test_the_claim_to_run_next_is_one_with_a_chance_that_is_worth_a_run(page, monkeypatch):
+    shown, _ = page
+    edition = shown.begun[0]
+    first, second = shown.cards["mocose-table3"]
+
+    def asked(*following):
+        given = [
+            (card, card.standings[edition.name], Next(seeds=5, runs=1, minutes=minutes, chance=chance, futile=False, command="x"))
+            for card, (chance, minutes) in zip((first, second), following, strict=False)
+        ]
+        monkeypatch.setattr(writing, "_open", lambda _, there: given if there is edition else [])
+        return writing.next_of_all(shown)
+
+    assert asked() is None and asked((None, 5.0), (0.0, 5.0)) is None
+    assert asked((0.04, 1.0)).card is first  # nothing better
+    chosen = asked((0.09, 1.0), (0.5, 60.0))
+    assert chosen.card is second and (chosen.minutes, chosen.open_claims) == (61.0, 2)
+    assert asked((0.4, 1.0), (0.5, 60.0)).card is first
+
+
+def test_a_card_says_what_the_papers_own_runs_say(page):
+    _, files = page
+    said = "On the single runs that the paper shows, taken as independent, it is supported."
+    card = files["index.html"][files["index.html"].index('id="T7.2"') :]
+    assert said in " ".join(card[: card.index("</details>")].split()) and "holds; on its runs supported |" in files["README.md"]

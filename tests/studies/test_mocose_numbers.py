@@ -197,7 +197,7 @@ def test_means_slopes_and_leads_by_hand():
     assert effect("T7.2") == pytest.approx([-(-2.2 * 76.3375 - 1.2 * 76.1825 - 0.2 * 76.4775 + 0.8 * 76.4625 + 2.8 * 46.2825) / 14.8])
     # the middle leads the other halves by 77.02 - 75.9967, the whole leads the four by 76.86 - 76.2525
     assert effect("T8.4") == pytest.approx([(77.02 - 227.99 / 3) - (76.86 - 305.01 / 4)])
-    assert effect("T6b.2") == pytest.approx([77.25 - 76.70])
+    assert effect("T6b.2") == pytest.approx([1 + 77.25 - 76.78, 1 + 77.25 - 76.62])
     # 64: 382.85 / 5 and 306.14 / 4; 128: 384.09 / 5 and 307.08 / 4; 256: 383.54 / 5 and 305.50 / 4
     assert effect("F3.1") == pytest.approx([382.85 / 5 - 306.14 / 4, 384.09 / 5 - 307.08 / 4, 383.54 / 5 - 305.50 / 4])
 

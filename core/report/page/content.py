@@ -79,6 +79,11 @@ class Card:
         found = next((one.verdict.printed for one in self.standings.values()), None)
         return {True: "holds", False: "fails", None: "not printed"}[found] if self.standings else self.claim.printed
 
+    @property
+    def on_paper_runs(self) -> str:
+        """The outcome on the single runs that the paper shows; "not run" where it shows none."""
+        return next((one.verdict.paper_runs for one in self.standings.values()), "not run")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
@@ -279,18 +284,11 @@ def _said(edition: Shown) -> str:
     words = {
         "supported": "are supported",
         "contradicted": "are contradicted",
-        "equivalent": "make no difference that matters",
+        "equivalent": "are equivalent (smaller than their margin)",
         "undecided": "are undecided",
         "not comparable": "cannot be compared there",
         "not run": "are not run" + (f" ({edition.out_of_reach} for want of a model or of data)" if edition.out_of_reach else ""),
     }
-    one = {
-        **words,
-        "supported": "is supported",
-        "contradicted": "is contradicted",
-        "equivalent": "makes no difference that matters",
-        "undecided": "is undecided",
-        "not run": words["not run"].replace("are", "is", 1),
-    }
+    one = {outcome: said.replace("are ", "is ", 1).replace("their", "its") for outcome, said in words.items()}
     parts = [f"{counts[outcome]} {(one if counts[outcome] == 1 else words)[outcome]}" for outcome in claims.OUTCOMES if counts.get(outcome)]
     return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] if parts else "nothing is known"

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import jinja2
@@ -27,12 +28,23 @@ from core.report.page import charts
 from core.report.page.content import Card, Page, Shown, Standing, answer, seconds, slug, title
 from core.report.quantities import curve
 from core.report.rate_table import HEADING, rate_grid, rate_notes
+from core.report.sequential import FUTILE
 from core.report.tables import grid, marks
 from core.spec.printable import shown
 
 TEMPLATES = Path(__file__).with_name("templates")
 DEVIATION = re.compile(r"\bD\d+\b")
 CSV_FILES = ("claims.csv", "editions.csv", "seeds.csv", "curves.csv", "noise.csv", "not_tested.csv", "environment.csv")
+
+
+class NextOfAll(NamedTuple):
+    """The claim to run next: where it stands, and the minutes and number of its edition's open claims."""
+
+    edition: Shown
+    card: Card
+    one: Standing
+    minutes: float
+    open_claims: int
 
 
 def page_files(
@@ -150,16 +162,20 @@ def profiles_of(sections) -> list[tuple[str, list[str]]]:
     return [("/".join(labels), entries) for labels, entries in by_labels.items() if sum(map(bool, entries)) > 1]
 
 
-def next_of_all(page: Page) -> list[tuple[Shown, Card, Standing, float, int]]:
-    """By edition, the open claim with the largest chance a minute at its next look, with the minutes and the number of all open claims."""
-    found = []
-    for edition in page.begun:
-        open_ = [(card, one, then) for card, one, then in _open(page, edition) if then.runs]
-        ranked = [(then.chance / max(then.minutes, 0.1), n) for n, (_, _, then) in enumerate(open_) if then.chance]
-        if ranked:
-            card, one, _ = open_[max(ranked, key=lambda pair: pair[0])[1]]
-            found.append((edition, card, one, sum(then.minutes for _, _, then in open_), len(open_)))
-    return found
+def next_of_all(page: Page) -> NextOfAll | None:
+    """Of all editions the open claim with the largest chance a minute at its next look, and what the open claims of its edition take to
+    reach theirs. A claim whose chance there is too small to be worth a run comes after all others. None without an open claim."""
+    found = [
+        (chance >= FUTILE, chance / max(then.minutes, 0.1), edition, card, one)
+        for edition in page.begun
+        for card, one, then in _open(page, edition)
+        if then.runs and (chance := then.chance)
+    ]
+    if not found:
+        return None
+    _, _, edition, card, one = max(found, key=lambda each: each[:2])
+    beside = [then for _, _, then in _open(page, edition) if then.runs]
+    return NextOfAll(edition, card, one, sum(then.minutes for then in beside), len(beside))
 
 
 def _open(page: Page, edition: Shown) -> list[tuple[Card, Standing, Next]]:
