@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 from places import ROOT
+from scipy import stats
 
 from core.spec.scale import DEMO, MINI
 from core.store.store import Store
@@ -53,8 +54,8 @@ def test_counts_are_those_of_the_page(scale):
     """Each count that README says of profile `paper` is the published one."""
     row = EDITIONS.loc[scale, "paper"]
     said = re.search(
-        rf"\(`{scale}`, profile `paper`\): of (\d+) claims (\d+) are supported, (\d+) contradicted, (\d+) makes? no difference that matters, "
-        r"(\d+) are undecided, (\d+) not run, (\d+) not comparable",
+        rf"\(`{scale}`, profile `paper`\): of (\d+) claims (\d+) are supported, (\d+) contradicted, (\d+) equivalent \(smaller than (?:its|their) margins?\), "
+        r"(\d+) undecided, (\d+) not run, (\d+) not comparable",
         " ".join(README.split()),
     )
     assert said, f"README says no counts of scale {scale}"
@@ -115,3 +116,56 @@ def test_the_loss_by_dropout_at_other_rates_is_the_published_one():
     numbers = [*(found.loc[factor, list(at_rate)] for factor in (0.333333, 1.0, 3.0)), best]
     for entry, row in zip(rows(FINDINGS, "0.15 against 0.1")["ours"], numbers, strict=True):
         assert agrees(entry, *row)
+
+
+def test_the_paired_differences_by_lengthening_are_those_of_the_published_runs():
+    def scores(study, row, task):
+        runs = pd.read_csv(PUBLISHED / "mini" / "paper" / f"{study}_runs.csv")
+        chosen = runs[
+            (runs.iloc[:, 0] == row) & (runs["checkpoint"] == "selected") & (runs["task"] == task) & (runs["metric"] == "spearman_all")
+        ]
+        return chosen.set_index("seed")["value"]
+
+    beside = {"SimCSE": ("esimcse-table10", "none"), "queue": ("esimcse-table6", "+momentum contrast")}
+    for name, entries in rows(FINDINGS, "lengthening, paired").items():
+        task = "avg" if name.startswith("tests") else "dev"
+        base = scores(*beside["queue" if "queue" in name else "SimCSE"], task)
+        for entry, row in zip(entries, ("stop-words", "[MASK]", "word repetition", "sub-word repetition"), strict=True):
+            difference = (scores("esimcse-table10", row, task) - base).dropna()
+            half = stats.t.isf(0.025, len(difference) - 1) * difference.std() / len(difference) ** 0.5
+            assert agrees(entry, difference.mean(), difference.mean() - half, len(difference)), (name, row)
+
+
+def test_what_is_said_of_the_papers_own_numbers_is_what_the_claims_say():
+    claims = pd.read_csv(PUBLISHED / "claims.csv").drop_duplicates("claim", keep="last").set_index("claim")  # of scale paper: every claim
+    part = FINDINGS[FINDINGS.index("## Before any training") : FINDINGS.index("## Where there is no answer yet")]
+    fails = set(claims.index[claims["holds_as_printed"] == "fails"])
+    runs = {outcome: set(claims.index[claims["on_the_papers_runs"] == outcome]) for outcome in ("supported", "equivalent", "undecided")}
+    assert len(fails) == 5 and all(f"{key}" in part for key in fails)
+    assert (
+        {"T6a.2", "T7.2", "T7.5"} == runs["supported"]
+        and {"F3.1"} == runs["equivalent"]
+        and len(runs["undecided"]) == 5
+        and "T7.1" in runs["undecided"]
+    )
+
+
+def test_studies_without_a_verdict_are_named():
+    claims = pd.read_csv(PUBLISHED / "claims.csv")
+    part = FINDINGS[FINDINGS.index("## Where there is no answer yet") :]
+    given = set(claims["study"][claims["verdict"].isin(("supported", "contradicted", "equivalent"))])
+    open_ = set(claims["study"][claims["verdict"] == "undecided"]) - given
+    named = {
+        "mocose-table3",
+        "mocose-table7",
+        "mocose-table8",
+        "mocose-figure2",
+        "mocose-figure3",
+        "mocose-figure4",
+        "mocose-figure13",
+        "esimcse-table9",
+    }
+    asked = {"mocose-table4", "mocose-table6a", "mocose-table6b", "esimcse-table11", "esimcse-figure2"}
+    assert set(claims["study"]) - given - open_ == named and open_ == asked
+    assert "MoCoSE's Tables 3, 7 and 8 and its Figures 2, 3, 4 and 13, and of ESimCSE's Table 9" in part
+    assert "MoCoSE's Tables 4, 6a and 6b and ESimCSE's Table 11 and Figure 2" in part
