@@ -76,8 +76,8 @@ def of_noise(values: Sequence[float], papers: Sequence[float]) -> str:
 
 def of_curves(ends: Sequence[tuple[str, float]]) -> str:
     """Where each line ends, highest first."""
-    said = [f"{name}: {end:.1f}" for name, end in sorted(ends, key=lambda one: -one[1])]
-    return f"At the end of training {'; '.join(said)}".replace(" -", " −") if said else "No run has a curve"
+    said = [f"{end:.1f} ({name})" for name, end in sorted(ends, key=lambda one: -one[1])]
+    return f"At the end of training {', '.join(said)}".replace(" -", " −") if said else "No run has a curve"
 
 
 def of_spectra(shares: Sequence[tuple[str, float]], index: int) -> str:

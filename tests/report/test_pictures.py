@@ -11,7 +11,7 @@ from fake_store import edition, filled
 from core.report import pictures
 from core.report.cells import gather
 from core.report.figures import finding
-from core.report.findings import of_levels
+from core.report.findings import of_curves, of_levels
 from core.report.style import drawing, pixels, png_bytes
 from core.spec.table import FigureSpec
 from studies import find
@@ -120,6 +120,10 @@ def test_the_papers_own_curves_stand_beside_ours_at_their_share_of_the_run():
     assert [len(line.get_xdata()) for line in printed] == [48, 51] and {line.get_markerfacecolor() for line in printed} == {"white"}
     assert list(printed[0].get_ydata())[:2] == [23.6, 10.5] and next(iter(printed[1].get_ydata())) == 17.3
     assert printed[0].get_xdata()[1] == pytest.approx(300 / 15_625 * 300)  # the made-up runs have 300 steps
+
+
+def test_the_title_of_curves_has_the_highest_end_first():
+    assert of_curves([("a", 24.03), ("standard", 61.2), ("b", -0.3)]) == "At the end of training 61.2 (standard), 24.0 (a), −0.3 (b)"
 
 
 @pytest.mark.parametrize("run, named", [("no predictor, η = 0", True), ("standard", False)])
