@@ -118,6 +118,8 @@ def main() -> None:
     if not published.is_dir():
         parser.error(f"{published} is no folder of published results; give one with --published.")
     said = found(Store(published / "none", published))
+    if not said:
+        parser.error(f"{published} holds no claim with seeds beyond its first look; give a folder of published results with --published.")
     print(f"{len(said)} chances of open claims\n")
     print("\n".join(table(said)))
 

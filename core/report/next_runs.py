@@ -66,5 +66,9 @@ def _command(cells: Sequence[CellResult], look: int, readings: Readings) -> str:
     counted = any(run.source == "published" for cell in cells for run in cell.runs)
     published = ["--use-published"] if counted else []  # else they are trained again
     parts = ["python", "run_study.py", study.name, "--scale", result.scale.name, "--profile", result.profile, "--seeds", str(look)]
-    data = ["--data-dir", "DATA"] if result.scale.name == "mini" else []  # without it the text is the hub's million sentences
-    return shlex.join([*parts, *data, *published, *chosen])
+    return shlex.join([*parts, *data_option(result.scale.name), *published, *chosen])
+
+
+def data_option(scale: str) -> tuple[str, ...]:
+    """What a command names where the data is the reader's own: without it mini's text is the hub's million sentences."""
+    return ("--data-dir", "DATA") if scale == "mini" else ()

@@ -24,7 +24,7 @@ from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import has, parse_setting, read, setting_path, settled_by, vary
 
 LONGEST_SUFFIX = 120
-MOST_ROWS_NAMED = 5  # in a footnote
+MOST_NAMED = 5  # rows or cells in a footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,13 +189,14 @@ class Study:
         others stay as they are, and a footnote names their rows. Raises UserError for a field that no run has, or that the study itself varies.
         """
         changes = [one for cell in self.cells for some in (cell.changes, *cell.by_profile.values()) for one in some.items()]
-        varied = {path for path, value in changes if "." in path or value is not None}  # a section that is left out has no fields to set
+        varied = {path for path, _ in changes}
+        replaced = {path for path, value in changes if value is not None}  # a section that is left out has no fields to set
         parsed: dict[str, object] = {}
         for text in settings:
             path, value = parse_setting(_nearest(list(runs.values()), setting_path(text)), text)
             if path in parsed:
                 raise UserError(f"--set gives {path} twice; give it once.")
-            if path in varied or path.partition(".")[0] in varied or any(v.startswith(path + ".") for v in varied):
+            if path in varied or path.partition(".")[0] in replaced or any(v.startswith(path + ".") for v in varied):
                 raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
             if (option := settled_by(path)) is not None:
                 raise UserError(f"{path} cannot be set: {option} settles it; change that.")
@@ -208,11 +209,16 @@ class Study:
         return replace(own, footnotes=(*self.footnotes, *(note for path in parsed if (note := self._unchanged(path, runs)))))
 
     def _unchanged(self, path: str, runs: Mapping[tuple[str, ...], RunConfig]) -> str:
-        """A footnote on the rows, or the columns of a table without rows, whose runs have no such field; "" if all have it."""
-        place = next(place for place, axis in enumerate(self.axes) if axis.name == (self.rows or self.columns))
-        rows = list(dict.fromkeys(labels[place] for labels, run in runs.items() if not has(run, path)))
-        shown = rows if len(rows) <= MOST_ROWS_NAMED else [*rows[: MOST_ROWS_NAMED - 1], f"{len(rows) - MOST_ROWS_NAMED + 1} more"]
-        return f"No field {path}, and so unchanged: {', '.join(shown)}." if rows else ""
+        """A footnote on what has no such field: labels of the first axis that tells these cells from the others, or cells; "" if all have it."""
+        lacking = [labels for labels, run in runs.items() if not has(run, path)]
+        if not lacking:
+            return ""
+        others = runs.keys() - set(lacking)
+        telling = (n for n in range(len(self.axes)) if {labels[n] for labels in lacking}.isdisjoint(labels[n] for labels in others))
+        place = next(telling, None)
+        names = list(dict.fromkeys("/".join(labels) if place is None else labels[place] for labels in lacking))
+        shown = names if len(names) <= MOST_NAMED else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
+        return f"No field {path}, and so unchanged: {', '.join(shown)}."
 
     def at_last(self) -> Study:
         """The same runs read at their last checkpoint instead of the selected one, under a name of its own and without the paper's

@@ -3,7 +3,7 @@
 import pytest
 from fake_store import edition, filled
 
-from benchmarks.chances import Said, said_in, table
+from benchmarks.chances import Said, main, said_in, table
 from core.report.cells import gather
 from core.report.contrasts import Readings
 from core.report.sequential import LOOKS, decide
@@ -44,6 +44,16 @@ def test_a_chance_has_come_true_if_the_claim_is_settled_by_the_look_that_it_spea
 def test_no_look_beyond_the_seeds_is_counted():
     assert {one.then for one in said_in(result(8), NOISE)} == {5, 8} and not list(said_in(result(3), NOISE))
     assert all(one.seeds in LOOKS and one.then in LOOKS and one.seeds < one.then for one in said_in(result(8), NOISE))
+
+
+@pytest.mark.parametrize(
+    "place, sentence", [("nowhere", "is no folder of published results"), ("", "holds no claim with seeds beyond its first look")]
+)
+def test_a_folder_without_published_results_is_answered(tmp_path, monkeypatch, capsys, place, sentence):
+    monkeypatch.setattr("sys.argv", ["chances", "--published", str(tmp_path / place)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2 and sentence in capsys.readouterr().err
 
 
 def test_the_table_counts_by_range_and_by_distance():

@@ -141,6 +141,24 @@ def test_a_setting_leaves_the_runs_as_they_are_that_leave_its_section_out():
     assert own.footnotes == ("No field dup.rate, and so unchanged: b.",)
 
 
+def test_a_section_that_a_cell_leaves_out_is_what_the_study_varies():
+    one = study(method="esimcse", cells=(Cell(labels=("a",)), Cell(labels=("b",), changes={"dup": None})), base_changes={})
+    with pytest.raises(UserError, match="dup is what mocose-x varies"):
+        one.with_settings(("dup=none",), runs(one))
+
+
+def test_what_stays_is_named_by_the_axis_that_tells_it_else_by_its_cells():
+    axes = (Axis(name="size", title="Size", labels=("a", "b")), Axis(name="kind", title="Kind", labels=("x", "y")))
+
+    def named(*bare):
+        cells = [Cell(labels=(a, x), method="simcse" if (a, x) in bare else None) for a in "ab" for x in "xy"]
+        one = study(axes=axes, rows="size", columns="kind", cells=tuple(cells), base_changes={}, reference=("a", "x"))
+        return one.with_settings(("ema.start=0.5",), runs(one)).footnotes[-1]
+
+    assert named(("a", "x"), ("a", "y")).endswith("unchanged: a.") and named(("a", "y"), ("b", "y")).endswith("unchanged: y.")
+    assert named(("a", "y")).endswith("unchanged: a/y.")
+
+
 def test_a_field_that_no_run_has_is_refused_by_the_run_that_has_its_section():
     one = study(cells=(Cell(labels=("a",), method="simcse"), Cell(labels=("b",))), base_changes={})
     with pytest.raises(UserError, match=r"did you mean queue.size\?"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -22,7 +23,7 @@ from core.report.dialects import md
 from core.report.frames import csv_text
 from core.report.grids import number
 from core.report.naming import contrast_here, label_here, text_here
-from core.report.next_runs import Next
+from core.report.next_runs import Next, data_option
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
 from core.report.page import charts
 from core.report.page.content import Card, Page, Shown, Standing, answer, seconds, slug, title
@@ -45,6 +46,12 @@ class NextOfAll(NamedTuple):
     one: Standing
     minutes: float
     open_claims: int
+
+    @property
+    def command(self) -> str:
+        """What runs the likeliest of all claims of the edition first."""
+        named = ("--scale", self.edition.scale, "--profile", self.edition.profile, *data_option(self.edition.scale))
+        return shlex.join(("python", "run_study.py", "--all", *named, "--resolve", "--budget", "2h"))
 
 
 def page_files(
