@@ -26,7 +26,7 @@ from core.engine.encoder.packing import pack
 from core.engine.evaluation.baselines import baseline_rows
 from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.evaluation.encoding import load_checkpoint
-from core.engine.evaluation.length_bias import length_gap_rows
+from core.engine.evaluation.length_bias import length_rows
 from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
@@ -115,7 +115,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
         status, pairs = final_evaluation(config, scorer, model, chosen, rows)
         if status != "diverged":  # the model now has the selected checkpoint's weights
             step = chosen.step
-            rows += length_gap_rows(pairs, scorer.dev, step)
+            rows += length_rows(pairs, scorer.dev, step)
             rows += edit_rows(model, edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions), device, step)
             if config.eval.transfer:
                 progress(phase("transfer tasks", config.train.steps, config))

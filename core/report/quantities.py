@@ -17,10 +17,13 @@ PAPER_WIDTH = 768  # an index into a spectrum is counted on bert-base and keeps 
 GEOMETRY = ("alignment", "uniformity")
 LATE = 2 / 3  # of a run: from here on it is late
 SUM = "alignment_plus_uniformity"
+EXCESS = "like_length_excess"
+LEARNT = "like_length_excess_learnt"
 UNITS = {  # of what is no score
     "pairs": "pairs", "mean_cosine": "cosine", "view_cosine": "cosine", "view_cosine_plain": "cosine", "effective_rank": "effective rank",
     "step_seconds": "seconds", "view_cosine_loss": "cosine", SUM: "alignment + uniformity",
     "length_gap": "difference of Spearman × 100",  # no score: a run that learnt nothing has none to lose
+    EXCESS: "SDs of the cosines", LEARNT: "SDs of the cosines",
 }  # fmt: skip
 
 
@@ -30,7 +33,7 @@ def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | N
     `spearman` is x 100 in the run's aggregation. Derived: curve_start, curve_best_after_start, curve_last and curve_late_range (of
     the development score along training; the last is max - min over the last third of the run), spectrum_N (the singular value
     at index N of 768, or at that share of another width, over the largest), singular_N (the same, not divided), length_gap,
-    view_cosine_loss and alignment_plus_uniformity (see below). An average of transfer tasks that no row has is taken over them.
+    like_length_excess, like_length_excess_learnt, view_cosine_loss and alignment_plus_uniformity (see below). An average of transfer tasks that no row has is taken over them.
     """
     if metric.quantity in DERIVED:
         return _finite(DERIVED[metric.quantity](rows, metric, aggregate, scale))
@@ -96,6 +99,20 @@ def _length_gap(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> flo
     return sum(gaps) / len(gaps) if gaps else None
 
 
+def _like_length_excess(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+    """How much higher pairs of like length are rated: on one test set, or mean over those that have the number."""
+    names = scale.tests if metric.task == "avg" else (metric.task,)
+    found = [number.value for number in rows.of(metric.checkpoint, EXCESS) if number.task in names and _finite(number.value) is not None]
+    return sum(found) / len(found) if found else None
+
+
+def _like_length_excess_learnt(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+    """How much of that training adds: the metric's checkpoint minus the untrained encoder."""
+    read = replace(metric, quantity=EXCESS)
+    trained, untrained = (value(rows, replace(read, checkpoint=name), aggregate, scale) for name in (metric.checkpoint, "untrained"))
+    return None if trained is None or untrained is None else trained - untrained
+
+
 def _view_cosine_loss(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """The mean cosine of the two views without FGSM minus that with it, dropout off: how far FGSM alone moves them apart."""
     with_it, plain = (value(rows, replace(metric, quantity=name), aggregate, scale) for name in ("view_cosine", "view_cosine_plain"))
@@ -111,6 +128,8 @@ def _alignment_plus_uniformity(rows: Rows, metric: Metric, aggregate: str, scale
 
 DERIVED: Mapping[str, Callable[[Rows, Metric, str, Scale], float | None]] = {
     "length_gap": _length_gap,
+    EXCESS: _like_length_excess,
+    LEARNT: _like_length_excess_learnt,
     "view_cosine_loss": _view_cosine_loss,
     SUM: _alignment_plus_uniformity,
 }

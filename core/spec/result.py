@@ -15,6 +15,8 @@ Every metric, by checkpoint and task. `set` is each test set and `dev` (the deve
     selected                  dev            spread: 1 - |mean unit vector|^2, from which the status is taken
     selected                  set            spearman_gap_le3, spearman_gap_gt3: pairs that differ by at most, by more than,
                                              3 words (ESimCSE, Table 1); no row for fewer than 10 pairs
+    selected, untrained       set            like_length_excess: how much higher pairs that differ by at most 3 words are rated than
+                                             others of the same gold score, in SDs of the set's cosines (ESimCSE, Section 1)
     selected                  edits          cosine_itself, cosine_insertion, cosine_deletion, cosine_repetition,
                                              cosine_repetition_subword: means over 100 sentences (ESimCSE, Table 2)
     selected, untrained, untrained_first_last

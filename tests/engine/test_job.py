@@ -94,6 +94,9 @@ def test_what_the_papers_other_tables_need_is_measured(whole):
         gaps = np.concatenate([np.abs(np.array(b.words_a) - np.array(b.words_b)) for b in block])
         for metric, count in (("spearman_gap_le3", (gaps <= 3).sum()), ("spearman_gap_gt3", (gaps > 3).sum())):
             assert len(values(result, "selected", task, metric)) == (count >= 10)
+        both = min((gaps <= 3).sum(), (gaps > 3).sum()) >= 10
+        trained, untrained = (values(result, name, task, "like_length_excess") for name in ("selected", "untrained"))
+        assert len(trained) == len(untrained) == both and (not both or trained != untrained)
     assert values(result, "selected", "edits", "cosine_itself") == [pytest.approx(1.0, abs=1e-6)]
     assert all(-1 <= values(result, "selected", "edits", f"cosine_{edit}")[0] < 0.9999 for edit in EDITS[1:])
     for checkpoint in ("untrained", "untrained_first_last", "untrained_first_last_0", "bag_of_words", "whitening"):

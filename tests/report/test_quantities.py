@@ -75,6 +75,20 @@ def test_the_loss_on_unlike_lengths_is_a_mean_over_the_sets_that_have_both_sides
     )
 
 
+def test_how_much_higher_like_lengths_are_rated_is_a_mean_over_the_sets_that_say_and_what_training_adds_is_its_difference():
+    first, second, third = DEMO.tests[:3]
+    before = [("untrained", first, "like_length_excess", 0, 0.5), ("untrained", second, "like_length_excess", 0, 0.25)]
+    found = rows(*before, ("selected", first, "like_length_excess", 9, 0.25), ("selected", second, "like_length_excess", 9, 0.0),
+                 ("selected", "dev", "like_length_excess", 9, 9.0))  # fmt: skip
+    assert value(found, metric("like_length_excess", "avg"), "all", DEMO) == 0.125
+    assert value(found, metric("like_length_excess", first), "all", DEMO) == 0.25
+    assert value(found, metric("like_length_excess", third), "all", DEMO) is None
+    assert value(found, metric("like_length_excess", "avg", "untrained"), "all", DEMO) == 0.375
+    assert value(found, metric("like_length_excess_learnt", "avg"), "all", DEMO) == -0.25
+    assert value(found, metric("like_length_excess_learnt", second), "all", DEMO) == -0.25
+    assert value(rows(*before), metric("like_length_excess_learnt", "avg"), "all", DEMO) is None
+
+
 def test_the_views_cosine_is_compared_with_that_of_the_same_step_without_fgsm():
     plain, with_it = ("last", "train", "view_cosine_plain", 9, 1.0), ("last", "train", "view_cosine", 9, 0.75)
     asked = metric("view_cosine_loss", "train", "last")
@@ -120,7 +134,7 @@ def test_any_row_can_be_read_and_an_average_of_tests_needs_every_test():
      ("uniformity_global", "uniformity", 3), ("spectrum_50", "singular value over the largest", 3), ("curve_last", "Spearman × 100", 2),
      ("length_gap", "difference of Spearman × 100", 2), ("mean_cosine", "cosine", 3), ("view_cosine", "cosine", 3), ("effective_rank", "effective rank", 3),
      ("step_seconds", "seconds", 3), ("alignment_plus_uniformity", "alignment + uniformity", 3),
-     ("view_cosine_loss", "cosine", 3)],
+     ("view_cosine_loss", "cosine", 3), ("like_length_excess", "SDs of the cosines", 3), ("like_length_excess_learnt", "SDs of the cosines", 3)],
 )  # fmt: skip
 def test_every_quantity_has_a_unit_and_decimals(quantity, words, places):
     assert (unit(metric(quantity)), decimals(metric(quantity))) == (words, places)

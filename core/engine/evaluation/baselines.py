@@ -20,6 +20,7 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.evaluation.directions import direction_rows, spectrum_rows
 from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
+from core.engine.evaluation.length_bias import EXCESS, by_set, like_length_excess, splits
 from core.engine.evaluation.metrics import mean_of_7
 from core.engine.evaluation.scorer import Scorer
 from core.spec.errors import UserError
@@ -28,7 +29,7 @@ from core.spec.run import RunConfig
 from core.store.files import content, write_whole
 
 NAMES = ("untrained", "bag_of_words", "untrained_first_last", "untrained_first_last_0", "whitening")  # in the order of their rows
-VERSION = 2  # of what is kept on disk: raised when a row comes, goes or means something else
+VERSION = 3  # of what is kept on disk: raised when a row comes, goes or means something else
 MOST_BYTES = 64 << 20  # of what is kept on disk
 WORD_VECTOR = 256  # numbers of a random word vector
 ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller standard deviation is rounding of float32
@@ -105,12 +106,15 @@ def whitened_score(pairs: StsSet, encode: Encode) -> float:
 def baseline_rows(config: RunConfig, encoder: Encoder, scorer: Scorer, cache_dir: Path) -> list[Row]:
     """Rows of the baselines, at step 0, kept on disk by encoder and evaluation data: every run of a study shares them.
 
-    By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own [CLS] also how the development
-    sentences' vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
+    By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own [CLS] also how much higher pairs of like
+    length are rated (ESimCSE, Section 1; no row where a set cannot say), how the development sentences' vectors spread over directions, and
+    their spectrum (MoCoSE, Figure 7).
     """
     tasks = [*("dev" if name == scorer.dev else name for name in scorer.names), "avg"]
     metrics = ["mean_cosine", "effective_rank", *(f"singular_value_{i}" for i in range(encoder.hidden))]
-    wanted = [(name, task, "spearman_all") for name in NAMES for task in tasks] + [("untrained", "dev", metric) for metric in metrics]
+    wanted = [(name, task, "spearman_all") for name in NAMES for task in tasks]
+    wanted += [("untrained", task, EXCESS) for name, task in zip(scorer.names, tasks, strict=False) if splits(scorer.sets[name])]
+    wanted += [("untrained", "dev", metric) for metric in metrics]
     return kept_rows(kept_path(config, cache_dir, "baselines"), wanted, lambda: _made(encoder, scorer))
 
 
@@ -156,6 +160,11 @@ def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:
     for name, scores in found.items():
         rows += [Row(name, "dev" if task == scorer.dev else task, "spearman_all", 0, value) for task, value in scores.items()]
         rows.append(Row(name, "avg", "spearman_all", 0, mean_of_7([scores[task] for task in scorer.tests])))
+    rows += [
+        Row("untrained", "dev" if task == scorer.dev else task, EXCESS, 0, like_length_excess(pairs))
+        for task, pairs in by_set(untrained.pairs)
+        if splits(scorer.sets[task])
+    ]
     vectors = scorer.development_vectors(untrained)
     directions = direction_rows(vectors, "untrained", 0)
     return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
