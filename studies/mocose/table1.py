@@ -1,7 +1,7 @@
 """MoCoSE Table 1: the seven STS tasks, beside SimCSE and what the paper copied from elsewhere."""
 
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.claim import Claim, Contrast, Term, all_of, best, gains, greater, within
+from core.spec.claim import Claim, Contrast, Term, all_of, at_least, best, gains, greater, within
 from core.spec.profiles import as_coded
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
@@ -23,17 +23,13 @@ PRINTED = {
     "SimCSE-BERT-large": (70.88, 84.16, 76.43, 84.50, 79.76, 79.26, 73.88, 78.41),
     "MoCoSE-BERT-large": (74.50, 84.54, 77.32, 84.11, 79.67, 80.53, 73.26, 79.13),
 }
+ROBERTA = {"train.batch_size": 512, "train.learning_rate": 1e-5}  # SimCSE's on roberta-base
 # The rows that are run: method, encoder, changes, and the checkpoint that is scored. Settings of SimCSE are its own scripts'.
 RUN = {
     "BERT (first-last avg.)": ("mocose", "bert-base", {}, "untrained_first_last"),
     "BERT-whitening": ("mocose", "bert-base", {}, "whitening"),
-    "RoBERTa (first-last avg.)": (
-        "simcse",
-        "roberta-base",
-        {"train.batch_size": 512, "train.learning_rate": 1e-5},
-        "untrained_first_last",
-    ),
-    "RoBERTa-whitening": ("simcse", "roberta-base", {"train.batch_size": 512, "train.learning_rate": 1e-5}, "whitening"),
+    "RoBERTa (first-last avg.)": ("simcse", "roberta-base", ROBERTA, "untrained_first_last"),
+    "RoBERTa-whitening": ("simcse", "roberta-base", ROBERTA, "whitening"),
     "SimCSE-BERT-base": ("simcse", "bert-base", {"train.batch_size": 64, "train.learning_rate": 3e-5}, "selected"),
     "MoCoSE-BERT-base": ("mocose", "bert-base", {}, "selected"),
     "SimCSE-RoBERTa-large": ("simcse", "roberta-large", {"train.batch_size": 512, "train.learning_rate": 3e-5}, "selected"),
@@ -135,7 +131,7 @@ STUDY = Study(
             place="Table 1's caption",
             decided_by="MoCoSE-BERT-base against BERT's first-last average and BERT-whitening, average of the seven STS sets",
             note=(
-                "Against SimCSE it is T1.1. Every copied row is printed below SimCSE; RoBERTa's rows are printed below BERT's. Our "
+                "Against SimCSE it is T1.1. Every copied row is printed below SimCSE; RoBERTa's average and whitening are printed below BERT's. Our "
                 "BERT-whitening is fitted on the test sentences, the row that the paper copied on NLI: a stronger rival."
             ),
         ),
@@ -158,17 +154,20 @@ STUDY = Study(
             decided_by="MoCoSE-BERT-large and SimCSE-BERT-large less than a point apart on each of STS15, STS16, STS-B and SICK-R",
             note="Similar is read as within a point, which is our margin. As printed STS-B differs by 1.27, in MoCoSE's favour.",
         ),
+        Claim(
+            key="T1.8",
+            text="On BERT-base MoCoSE beats SimCSE on most of the STS sets.",
+            predicate=at_least(4, [greater((MOCOSE, task), (SIMCSE, task)) for task in TASKS if task != "avg"]),
+            quote="The proposed base model surpasses SimCSE in most of unsupervised tasks",
+            place="poster",
+            decided_by="MoCoSE-BERT-base against SimCSE-BERT-base, set by set: four of seven",
+            note="Most is read as four at least; as printed six.",
+        ),
     ),
     footnotes=(
-        (
-            "Each MoCoSE row is the best checkpoint of one run. The decay starts at 0.75; the paper has it rise to "
-            "0.95, the code to 1, as repaired and released do (D2)."
-        ),
+        "Each MoCoSE row is the best checkpoint of one run. The decay rises from 0.75: to 0.95 in the paper, to 1 in the code (D2).",
         ("128 initial vectors are uncertain (D16); decay and initial vectors of the large model are a guess, taken from the base model."),
-        (
-            "All rows are run with one rule of selection under paper and repaired; released selects MoCoSE on the test sets "
-            "and SimCSE not (D40, D83)."
-        ),
+        "Paper and repaired have one rule of selection for all rows; released selects MoCoSE on the test sets and SimCSE not (D40, D83).",
         "SimCSE's printed rows are single published checkpoints; reruns of its 76.25 gave 73.2 to 76.7 (D81).",
         (
             "The first-last averages are of untrained encoders, over the first and the last transformer layer (D77); whitening is of "
