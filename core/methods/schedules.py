@@ -26,5 +26,5 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
 
 
 def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
-    """Maximum traceable distance d = 1 / (1 - eta) + queue / batch (MoCoSE, eq. 9), in steps; infinite at eta = 1 (D4)."""
+    """Maximum traceable distance d = 1 / (1 - eta) + queue / batch (MoCoSE, eq. 4), in steps; infinite at eta = 1 (D4)."""
     return math.inf if decay >= 1.0 else 1.0 / (1.0 - decay) + queue_size / batch_size

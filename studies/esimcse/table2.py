@@ -43,6 +43,10 @@ STUDY = Study(
     footnotes=(
         "Cosines, not Spearman. The paper shows one sentence; ours are means over sentences of the development set.",
         (
+            "An edit here is of one word or sub-word, whatever the sentence's length; the paper's example has four words inserted, three "
+            "deleted, and three or five repeated. Larger edits may differ by more."
+        ),
+        (
             "The paper's second example of a repetition stands in the row repetition 2, where ours repeats a sub-word; the "
             "pairing is a guess."
         ),

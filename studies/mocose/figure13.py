@@ -67,8 +67,8 @@ STUDY = Study(
     ),
     footnotes=(
         (
-            "The figure's values are not available. Batch 32 and the learning rate are the paper's; the decays, queues and "
-            "128 initial vectors that make up its range of 5 to 45 are a guess."
+            "The figure's values are not available. Appendix A.11 varies \"batch size and queue size\"; here the batch is Section 4.1's 32 for large "
+            "models, and decays, queues and 128 initial vectors that make up the figure's range of 5 to 45 are a guess."
         ),
         (
             "Under repaired and released the schedule of the decay rises to 1 and falls again at batch 32 (D2), so that the MTD, "

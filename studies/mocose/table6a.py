@@ -52,7 +52,10 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        ("Queue 512 is the slides'; the rest of the standard setting (batch 64, 128 initial vectors, decay from 0.85) is a guess."),
+        (
+            "Queue 512 is the slides'; the rest of the standard setting (batch 64, 128 initial vectors, decay 0.85) is a guess. Section 4.1 "
+            "would have the decay rise from 0.75 to 0.95 (D2)."
+        ),
         ("The dimension is that of projection, predictor and queue alike; the sentence vector keeps the encoder's width (D13)."),
         "Dimensions are for an encoder of width 768, and keep their ratio to the width of another.",
         "The caption's batch size of 512 is a slip for the queue's (D47).",

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from places import SHARED
@@ -97,3 +98,18 @@ def test_quotations_are_found_across_a_page_and_not_by_their_ends_alone():
     assert stands_in(letters("the model achieves the best performance when the batch size is 64."), page)
     assert not stands_in(letters("the model achieves the worst performance when the batch size is 64."), page)
     assert letters("the ﬁrst “model’s” ($\\leq 3$) re-\nsult") == "thefirstmodels3result"
+
+
+def test_what_no_claim_asks_is_quoted_from_the_papers_and_asked_by_none():
+    text = (Path(__file__).parents[2] / "studies" / "reference" / "not_asked.md").read_text()
+    by_paper = dict(zip(TEXTS, re.split(r"^## .*$", text, flags=re.MULTILINE)[1:], strict=True))
+    keys = {claim.key for _, claim in CLAIMS}
+    rows = [(paper, row.split(" | ")) for paper, part in by_paper.items() for row in part.splitlines() if row.startswith('| "')]
+    assert len(rows) >= 10 and all(re.search(r"Section|Figure|Table", place) for _, (_, place, _) in rows)
+    assert {key for _, (_, _, why) in rows for key in re.findall(r"\b[TFE]\d+\.\d+\b", why)} <= keys
+    for paper, (sentence, _, _) in rows:
+        files = [path for path in (REFERENCE / "papers").glob("*.txt") if path.name[:3] in TEXTS[paper]]
+        if not files:
+            pytest.skip("the papers' texts are not beside this checkout (../shared/reference/papers)")
+        quotes = re.findall(r'"([^"]+)"', sentence)
+        assert quotes and any(all(stands_in(letters(quote), letters(path.read_text())) for quote in quotes) for path in files), quotes
