@@ -116,7 +116,10 @@ def turning(predicate: Predicate, strengths: Mapping[Contrast, float], refuted: 
 
 
 def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dict[Contrast, float]:
-    """How far each contrast is above zero in units of its error, at a look, or (n = 0) on all stored seeds; NaN without a run."""
+    """How far each contrast is above zero in units of its error, at a look, or (n = 0) on all stored seeds; NaN without a run.
+
+    Where no contrast has a run, how far each is above zero as printed, so that a claim that waits turns on what decides it in print.
+    """
 
     def of(contrast: Contrast) -> float:
         values = readings.samples(contrast, n or seeds[contrast])
@@ -125,7 +128,10 @@ def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dic
         mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 1.0
         return mean / error if error > 0 else np.copysign(np.inf, mean) if mean else 0.0
 
-    return {contrast: of(contrast) for contrast in seeds}
+    if any(seeds.values()):
+        return {contrast: of(contrast) for contrast in seeds}
+    printed = {contrast: printed_value(contrast, readings.result) for contrast in seeds}
+    return {contrast: np.nan if value is None else value for contrast, value in printed.items()}
 
 
 def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) -> Literal["", "smaller than printed", "larger than printed"]:

@@ -239,6 +239,15 @@ def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
     assert "smaller than printed" in measured(against(55.0, 50.0)) and against(None, 50.0).printed_effect is None
 
 
+def test_a_claim_without_a_run_turns_on_what_decides_it_in_print():
+    printed = {"a": 52.0, "b": 50.0, "c": 51.5}
+    some, every = verdicts(result(study(any_of(greater(B, A), greater(A, B)), best(A, (B, C)), published=printed)))
+    assert (some.contrast, some.printed_effect, some.printed) == (greater(A, B), 2.0, True)  # not the -2 of the other
+    assert (every.contrast, every.printed_effect, every.n) == (greater(A, C), 0.5, 0)
+    (one,) = verdicts(result(study(any_of(greater(B, A), greater(A, B)), published=printed), a=(50.0,), b=(51.0,)))
+    assert (one.contrast, one.printed_effect) == (greater(B, A), -2.0)  # a run was made: what it says decides
+
+
 def test_the_papers_own_runs_are_tested_by_welch_over_all_claims():
     runs = {"a": (76.0, 77.0, 78.0), "b": (75.0, 75.5, 75.2)}
     p = stats.ttest_ind(runs["a"], runs["b"], equal_var=False, alternative="greater").pvalue
