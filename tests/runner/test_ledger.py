@@ -11,6 +11,7 @@ from dataclasses import replace
 import known_jobs
 import pytest
 from known_jobs import ONE, A, B, C, D
+from places import ROOT
 
 import run_study
 from core.report.sequential import ALPHA, LOOKS, SHARES
@@ -19,8 +20,10 @@ from core.runner.resolve.ledger import Batch, Entry, Ledger, Ledgers, plain, reg
 from core.spec.claim import Claim, above, all_of, any_of, greater, mean_above, scatters_more
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
+from core.spec.scale import SCALES
 from core.spec.table import Metric
 from core.store.store import Store
+from studies import STUDIES
 
 PLACE = ("mini", PROFILES[0])
 
@@ -98,6 +101,15 @@ def test_words_may_be_mended_after_registration_and_looks_may_not():
     same = replace(ONE, claims=(K1,), metric=replace(ONE.metric, title="Mean"))
     assert registration(same, ALPHA, LOOKS, SHARES) == registered([K1])
     assert registration(ONE, ALPHA, LOOKS[1:], SHARES[1:]) != registered() != registration(ONE, 0.1, LOOKS, SHARES)
+
+
+def test_every_published_ledger_is_of_the_claims_that_the_studies_have_now():
+    """Another would refuse whoever gives --resolve for that study: a claim that is put right takes its ledgers along."""
+    found = sorted((ROOT / "results" / "published").glob("*/*/ledger/*.json"))
+    assert found
+    for path in found:
+        study = next(study for study in STUDIES if study.name == path.stem).at(SCALES[path.parts[-4]])
+        assert json.loads(path.read_text())["ledger"]["registered"] == json.loads(json.dumps(registration(study, ALPHA, LOOKS, SHARES))), path
 
 
 def test_one_at_a_time_holds_the_ledgers(tmp_path):
