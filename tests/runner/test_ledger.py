@@ -109,7 +109,9 @@ def test_every_published_ledger_is_of_the_claims_that_the_studies_have_now():
     assert found
     for path in found:
         study = next(study for study in STUDIES if study.name == path.stem).at(SCALES[path.parts[-4]])
-        assert json.loads(path.read_text())["ledger"]["registered"] == json.loads(json.dumps(registration(study, ALPHA, LOOKS, SHARES))), path
+        assert json.loads(path.read_text())["ledger"]["registered"] == json.loads(json.dumps(registration(study, ALPHA, LOOKS, SHARES))), (
+            path
+        )
 
 
 def test_one_at_a_time_holds_the_ledgers(tmp_path):

@@ -122,7 +122,7 @@ PAPER = MoCoSERun(
         stop_gradient=True,
         freeze_projection=True,
     ),
-    ema=EMA(  # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant (D2, D3); Algorithm 1, lines 7 and 8 (D5)
+    ema=EMA(  # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant; of tables without one: guess (D2, D3); Algorithm 1, lines 7 and 8 (D5)
         schedule="constant",
         start=0.85,
         end=None,
