@@ -12,7 +12,7 @@ from core.report.cells import StudyResult
 from core.report.judgement import AtRate, Outcome, Verdict
 from core.report.naming import contrast_here
 from core.report.verdicts import verdicts
-from core.spec.claim import Claim
+from core.spec.claim import ROUNDING, Claim
 from core.spec.deviations import explained
 from core.spec.scale import OTHER_RATES
 
@@ -71,7 +71,7 @@ def measured(verdict: Verdict) -> str:
         text += f" (now {signed(verdict.effect_now)}, n = {verdict.n_now})"
     extras = [verdict.against_printed, "" if verdict.p_best is None else f"best of redrawn seeds: {verdict.p_best:.0%}".replace("%", " %")]
     margin, theirs = verdict.claim.margin, verdict.printed_effect
-    if verdict.outcome == "equivalent" and margin is not None and theirs is not None and abs(theirs) <= margin:
+    if verdict.outcome == "equivalent" and margin is not None and theirs is not None and abs(theirs) < margin - ROUNDING:
         extras.append(f"the printed effect, {signed(theirs)}, is not above the margin of {margin:g} either")
     if verdict.outcome == "undecided":
         extras.append(expected(verdict))

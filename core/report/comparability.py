@@ -206,17 +206,20 @@ def _learning(cell: CellResult, result: StudyResult, name: str) -> list[Check]:
     task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
     gains, selected = [], []
     for run in cell.runs:
-        if run.rows is None or run.status == "diverged":
+        if run.rows is None:
+            continue
+        before = _row(run.rows, "untrained", task, "spearman_all")
+        if run.status == "diverged" and before is not None:
+            gains.append(-before[1])  # as everywhere, a diverged run counts as a score of 0
             continue
         score = _row(run.rows, "selected", task, "spearman_all")
-        before = _row(run.rows, "untrained", task, "spearman_all")
         if score is not None and before is not None:
             gains.append(score[1] - before[1])
             selected.append((score[0], min((step for step in curve(run.rows, result.aggregate).index if step > 0), default=0)))
     if not gains:
         return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
     gain = float(np.mean(gains))
-    first = sum(step <= first for step, first in selected) / len(selected)
+    first = sum(step <= first for step, first in selected) / len(selected) if selected else 0.0
     signed = f"{gain:+.2f}".replace("-", "−")
     if len(gains) > 1:
         signed += f" ± {-stdtrit(len(gains) - 1, 0.025) * float(np.std(gains, ddof=1)) / math.sqrt(len(gains)):.2f}"
@@ -228,11 +231,13 @@ def _learning(cell: CellResult, result: StudyResult, name: str) -> list[Check]:
 
 
 def _reference(result: StudyResult) -> CellResult | None:
-    """The study's reference; in a study without a reference, the cell with the highest score."""
+    """The study's reference; in a study without a reference, the cell with the highest score of those that must learn, or, where none is
+    named, of all. A cell that a claim says collapses must not stand for what a scale can train, or the claim could never hold."""
     named = next((cell for cell in result.cells if cell.is_reference and cell.runs), None)
     if named is not None:
         return named
-    return max((cell for cell in result.cells if cell.runs), key=_score, default=None)
+    learners = [cell for cell in result.cells if any(matches(labels, cell.cell.labels) for labels in result.study.must_learn)]
+    return max((cell for cell in learners or result.cells if cell.runs), key=_score, default=None)
 
 
 def _score(cell: CellResult) -> float:

@@ -47,12 +47,13 @@ class Comparability:
 @dataclass(frozen=True, slots=True)
 class AtRate:
     """The outcome for a claim, with n seeds, at `factor` times the scale's learning rate, and the effect (see Verdict) with these seeds, NaN
-    where nothing is said of it."""
+    where nothing is said of it; `small` as in Verdict."""
 
     factor: float
     outcome: Outcome
     n: int
     effect: float
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +94,17 @@ class Verdict:
     @property
     def survives(self) -> Literal["robust", "fragile", ""]:
         """Whether a verdict survives other learning rates: robust if it is the same at each, fragile if it is another at one; neither
-        while it is open, or open or not comparable at one of them and nowhere else."""
+        while it is open, or open or not comparable at one of them and nowhere else. An effect that is told from zero and smaller than the margin
+        is supported or contradicted, and agrees with one that is equivalent."""
         if self.outcome not in GIVEN or not self.at_rates:
             return ""
-        given = [one.outcome for one in self.at_rates if one.outcome in GIVEN]
-        if any(outcome != self.outcome for outcome in given):
+        given = [one for one in self.at_rates if one.outcome in GIVEN]
+        others = [one for one in given if one.outcome != self.outcome]
+        if any(not (self.small and one.small) for one in others):
             return "fragile"
-        return "robust" if len(given) == len(self.at_rates) else ""
+        return "robust" if len(given) == len(self.at_rates) and not others else ""
+
+    @property
+    def small(self) -> bool:
+        """Whether the look that gave the verdict also has the effect below the claim's margin: so of every equivalent one, and of some others."""
+        return bool(self.p.eq <= self.alpha)

@@ -61,7 +61,7 @@ def _at_rate(factor: float, there: Verdict) -> AtRate:
     """What is said of a verdict at another rate: with the seeds that gave it, or, while it is open, with those that there are."""
     given = there.outcome in GIVEN
     effect = there.effect if given else there.effect_now if there.outcome == "undecided" else np.nan
-    return AtRate(factor, there.outcome, there.n if given else there.n_now, effect)
+    return AtRate(factor, there.outcome, there.n if given else there.n_now, effect, there.small)
 
 
 def _begun(study: Study, cells: Sequence[Cell], edition: Edition, store) -> bool:

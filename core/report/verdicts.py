@@ -137,10 +137,10 @@ def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dic
 def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) -> Literal["", "smaller than printed", "larger than printed"]:
     """Whether the printed effect lies outside our interval, and if so whether ours is smaller or larger in the printed direction.
 
-    Compared are the weighted sums themselves, without the claim's threshold.
+    Compared are the weighted sums themselves, without the claim's threshold. Of a single cell's level nothing is said: it is no effect.
     """
     theirs = printed_value(contrast, result)
-    if theirs is None or not np.isfinite(shown.low) or shown.low <= theirs <= shown.high:
+    if len(contrast.terms) == 1 or theirs is None or not np.isfinite(shown.low) or shown.low <= theirs <= shown.high:
         return ""
     positive = theirs + contrast.above >= 0  # of an effect that is printed below zero, more of it lies further below
     return "smaller than printed" if (theirs > shown.high) == positive else "larger than printed"

@@ -10,6 +10,7 @@ from fake_store import SOURCES, FakeStore, edition
 from core.report.cells import gather
 from core.report.comparability import comparability, comparability_frame, initial_share, judged, not_begun, travel, turnover
 from core.report.verdicts import verdicts
+from core.spec import identity
 from core.spec.claim import Claim, greater
 from core.spec.errors import StudyError
 from core.spec.profiles import base
@@ -142,6 +143,27 @@ def filled(one, **gains):
         for seed, aside in enumerate((-1.0, 1.0) if cell.labels[0] in gains else ()):
             baseline(store, here.config(one, cell, seed), 50.0 + gains[cell.labels[0]] + aside, 50.0, 80)
     return store
+
+
+def test_a_study_without_a_reference_is_judged_by_what_must_learn_and_not_by_its_best_row():
+    """Or a claim that the best row collapses could be contradicted, and never hold: had it collapsed, nothing would be asked."""
+    one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
+    one = dataclasses.replace(one, reference=None, must_learn=(("a",),))
+    for cell, value in zip(one.cells, (54.0, 60.0), strict=True):
+        for seed in range(3):
+            baseline(store, one.config(cell, profile="repaired", scale=LONG, sources=SOURCES, seed=seed), value, 50.0, 80)
+    assert kinds(comparability(result(one, store)))["gain"].value == pytest.approx(4.0)
+    assert kinds(comparability(result(dataclasses.replace(one, must_learn=()), store)))["gain"].value == pytest.approx(10.0)
+
+
+def test_a_diverged_reference_counts_as_a_score_of_0():
+    one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
+    for seed in range(3):
+        config = one.config(one.cells[0], profile="repaired", scale=LONG, sources=SOURCES, seed=seed)
+        baseline(store, config, 60.0, 50.0, 80)
+        if seed:
+            store.runs[identity.run_id(config)].status = "diverged"
+    assert kinds(comparability(result(one, store)))["gain"].value == pytest.approx((10 - 50 - 50) / 3)
 
 
 def test_a_claim_is_withheld_where_a_method_that_it_compares_has_not_learnt():

@@ -54,7 +54,7 @@ def broken_store():
 
 CASES = {
     "one panel": lambda: drawn(TABLE3, filled(TABLE3), noise=1.0),
-    "four panels": lambda: drawn(TABLE7, broken_store()),
+    "four panels": lambda: drawn(replace(TABLE7, claims=TABLE7.claims[:1]), broken_store()),  # one claim: three seeds have intervals
     "one seed": lambda: drawn(TABLE11, filled(TABLE11, seeds=1, level=80.0, scale=MINI), seeds=1, scale=MINI),
     "by task": lambda: drawn(find("esimcse-table7"), filled(find("esimcse-table7").at(DEMO))),
     "long names": lambda: drawn(find("deviations"), filled(find("deviations"))),

@@ -44,6 +44,13 @@ def test_a_verdict_is_robust_if_it_is_the_same_at_every_rate_and_fragile_if_it_i
     assert len(verdict.at_rates) == (0 if set(means) == {"own"} else 2)
 
 
+def test_an_effect_below_the_margin_agrees_with_one_that_is_equivalent():
+    """Supported and too small to matter at once, of which precedence names one, and at another rate the other."""
+    verdict, _ = judged(own=(50.0, 50.5), third=SAME, three=(50.0, 50.5))
+    assert (verdict.outcome, verdict.small, [one.outcome for one in verdict.at_rates]) == ("supported", True, ["equivalent", "supported"])
+    assert verdict.survives == ""
+
+
 def test_what_is_open_is_neither_and_says_what_the_other_rates_say():
     verdict, row = judged(own=SAME, third=UP, three=UP)
     assert verdict.outcome == "equivalent" and verdict.survives == "fragile"

@@ -7,7 +7,7 @@ from printed import printed_rows
 from core.spec.identity import run_id
 
 CLAIMS = """T1.1 T1.2 T1.3 T1.4 T1.5 T1.6 T1.7 T1.8 T2.1 T2.2 T2.3 T3.1 T3.2 T3.3 T4.1 T4.2 T4.3 T5.1 T5.2 T5.3 T5.4 T5.5 T5.6 T5.7 T6a.1 T6a.2
-T6b.1 T6b.2 T7.1 T7.2 T7.3 T7.4 T7.5 T7.6 T8.1 T8.2 T8.3 T8.4 T9.1 F2.1 F2.2 F2.3 F3.1 F3.2 F3.3 F4.1 F4.2 F5.1 F5.2 F5.3 F5.4 F6.1 F6.2 F7.1 F7.2
+T6b.1 T6b.2 T7.1 T7.2 T7.3 T7.4 T7.5 T8.1 T8.2 T8.3 T8.4 T9.1 F2.1 F2.2 F2.3 F3.1 F3.2 F3.3 F4.1 F4.2 F5.1 F5.2 F5.3 F5.4 F6.1 F6.2 F7.1 F7.2
 F13.1 F13.2""".split()
 
 
@@ -201,7 +201,6 @@ def test_means_slopes_and_leads_by_hand():
     assert effect("F3.3") == pytest.approx([(76.62 + 76.76 - 76.78 - 76.62) / 2])
     # the fills of 1024 have 76.4625 in the mean, those of 4096 46.2825
     assert effect("T7.3 (worse)") == pytest.approx([76.4625 - 46.2825])
-    assert max(effect("T7.6")) == pytest.approx(50.42 - 38.74 - 1) and max(effect("T7.6")[24:36]) == pytest.approx(77.30 - 75.38 - 1)
     assert sum(one > 0 for one in effect("T1.8")) == 6
     assert effect("T6b.2") == pytest.approx([1 + 77.25 - 76.78, 1 + 77.25 - 76.62])
     # 64: 382.85 / 5 and 306.14 / 4; 128: 384.09 / 5 and 307.08 / 4; 256: 383.54 / 5 and 305.50 / 4

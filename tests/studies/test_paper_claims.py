@@ -105,7 +105,7 @@ def test_what_no_claim_asks_is_quoted_from_the_papers_and_asked_by_none():
     by_paper = dict(zip(TEXTS, re.split(r"^## .*$", text, flags=re.MULTILINE)[1:], strict=True))
     keys = {claim.key for _, claim in CLAIMS}
     rows = [(paper, row.split(" | ")) for paper, part in by_paper.items() for row in part.splitlines() if row.startswith('| "')]
-    assert len(rows) >= 10 and all(re.search(r"Section|Figure|Table", place) for _, (_, place, _) in rows)
+    assert len(rows) >= 10 and all(re.search(r"Section|Appendix|Figure|Table", place) for _, (_, place, _) in rows)
     assert {key for _, (_, _, why) in rows for key in re.findall(r"\b[TFE]\d+\.\d+\b", why)} <= keys
     for paper, (sentence, _, _) in rows:
         files = [path for path in (REFERENCE / "papers").glob("*.txt") if path.name[:3] in TEXTS[paper]]
