@@ -67,4 +67,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and not sys.argv[1].isdigit():
+        sys.exit(f"{__doc__}\nGive no argument, or the number of threads that one measurement has.")
     print(step_rate(int(sys.argv[1]))) if len(sys.argv) > 1 else main()

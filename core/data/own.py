@@ -51,7 +51,7 @@ def read_pairs(path: Path) -> list[Pair]:
     for number, line in numbered_lines(path, option="--pairs", mend="save it in that encoding"):
         if "\0" in line:
             raise _malformed(path, number, "text, but found a NUL")
-        fields = line.removeprefix("\ufeff").split("\t")
+        fields = line.split("\t")
         if not line.strip():
             continue
         if len(fields) != 3:

@@ -21,7 +21,6 @@ from core.demo.grammar import Wording, render
 DEV = "DEV"
 TESTS = ("Para", "Length", "Roles", "Mixed")
 FAMILIES = {"DEV": 160, "Para": 200, "Length": 200, "Roles": 200, "Mixed": 200}
-PAIRS_A_FAMILY = 6
 PLAIN = 0.6  # share of the sentences in the plain order (see `grammar.render`)
 
 

@@ -47,11 +47,6 @@ class Plan:
     entries: int
     by_study: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
-    @property
-    def cost(self) -> float:
-        """Estimated seconds of all missing runs, one after the other."""
-        return sum(cost(run.config) for run in self.missing)
-
 
 def cost(config: RunConfig) -> float:
     """Estimated seconds of a run on one slot."""

@@ -72,6 +72,7 @@ def test_a_run_that_goes_on_keeps_the_checks_before_its_checkpoint(tmp_path):
 def test_a_curve_that_cannot_be_written_stops_nothing(tmp_path):
     (tmp_path / "logs").write_text("in the way")
     CurveFile(tmp_path, "a", 8).check(0, 1.0, None)
+    assert (tmp_path / "logs").read_text() == "in the way" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_every_check_is_printed_once_and_half_a_line_not_yet(tmp_path):

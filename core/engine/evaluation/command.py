@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ from core.spec import numbers as numerals
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
 from core.store.console import say
+from core.store.files import write_whole
 
 MOST_THREADS = 4096
 _GEOMETRY = (
@@ -41,6 +43,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     started = time.monotonic()
+    if options.csv is not None and (options.csv.is_dir() or not options.csv.absolute().parent.is_dir()):
+        raise UserError(f"{options.csv} cannot be written: it is a folder, or lies in none; give another --csv.")
     tests, dev, sets, geometry_of = _sets(options)
     tasks = _transfer_tasks(options)
     import torch  # after the data is known to be right
@@ -186,13 +190,11 @@ def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Seque
     rows += [(geometry_task, metric, value, "") for metric, value in evaluation.geometry.items()]
     for task, accuracy in accuracies.items():
         rows += [(task, "accuracy_test", accuracy.test, ""), (task, "accuracy_dev", accuracy.dev, "")]
-    try:
-        with open(options.csv, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(("model", "pooling", "task", "metric", "value", "pairs"))
-            writer.writerows((options.model.name, options.pooling, task, metric, repr(value), n) for task, metric, value, n in rows)
-    except OSError as error:
-        raise UserError(f"{options.csv} could not be written ({error.strerror}); give another --csv.") from error
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(("model", "pooling", "task", "metric", "value", "pairs"))
+    writer.writerows((options.model.name, options.pooling, task, metric, repr(value), n) for task, metric, value, n in rows)
+    write_whole(options.csv, text.getvalue().encode())
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
