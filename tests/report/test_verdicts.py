@@ -240,6 +240,17 @@ def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
     assert "smaller than printed" in measured(against(55.0, 50.0)) and against(None, 50.0).printed_effect is None
 
 
+def test_a_claim_of_two_parts_turns_on_the_one_with_the_smaller_t_and_divides_the_level_on_its_own_side():
+    """By hand, at five seeds of one claim: all of two needs each at a / 1, and is contradicted by one of two at a / 2."""
+    lead_b, lead_c = np.array([1.0, 1.1, 0.9, 1.05, 0.95]), np.array([2.0, 8.0, -3.0, 6.0, 4.0])  # over b less, and surer
+    one = result(study(best(A, (B, C))), a=[60.0] * 5, b=(60.0 - lead_b).tolist(), c=(60.0 - lead_c).tolist())
+    (found,) = verdicts(one)
+    error, level = lead_c.std(ddof=1) / np.sqrt(5), alpha_at(1, 1)
+    assert (found.contrast, found.n, found.look) == (greater(A, C), 5, 1)
+    assert found.low == pytest.approx(lead_c.mean() - stats.t.isf(level, 4) * error)
+    assert found.high == pytest.approx(lead_c.mean() + stats.t.isf(level / 2, 4) * error)
+
+
 def test_a_claim_without_a_run_turns_on_what_decides_it_in_print():
     printed = {"a": 52.0, "b": 50.0, "c": 51.5}
     some, every = verdicts(result(study(any_of(greater(B, A), greater(A, B)), best(A, (B, C)), published=printed)))
