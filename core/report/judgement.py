@@ -100,7 +100,7 @@ class Verdict:
             return ""
         given = [one for one in self.at_rates if one.outcome in GIVEN]
         others = [one for one in given if one.outcome != self.outcome]
-        if any(not (self.small and one.small) for one in others):
+        if any("equivalent" not in (self.outcome, one.outcome) or not (self.small and one.small) for one in others):
             return "fragile"
         return "robust" if len(given) == len(self.at_rates) and not others else ""
 

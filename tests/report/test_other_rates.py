@@ -49,6 +49,8 @@ def test_an_effect_below_the_margin_agrees_with_one_that_is_equivalent():
     verdict, _ = judged(own=(50.0, 50.5), third=SAME, three=(50.0, 50.5))
     assert (verdict.outcome, verdict.small, [one.outcome for one in verdict.at_rates]) == ("supported", True, ["equivalent", "supported"])
     assert verdict.survives == ""
+    verdict, _ = judged(own=(50.0, 50.5), third=(50.5, 50.0), three=(50.0, 50.5))
+    assert verdict.small and verdict.at_rates[0].small and verdict.survives == "fragile"  # opposite, however small
 
 
 def test_what_is_open_is_neither_and_says_what_the_other_rates_say():
