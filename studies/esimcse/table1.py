@@ -110,7 +110,8 @@ STUDY = Study(
             ),
             note=(
                 "E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction they are misjudged, which the paper never measures. "
-                "The margin, a twentieth of an SD, is ours. Registered when runs at other learning rates had shown the number."
+                "The margin, a twentieth of an SD, is ours. Registered when runs at other learning rates had shown the number. Runs "
+                "from before, the published ones among them, do not hold it: train these cells without --use-published."
             ),
         ),
         Claim(
@@ -125,7 +126,7 @@ STUDY = Study(
             ),
             place="Section 1",
             decided_by="the number of E1.3: SimCSE's selected checkpoint against the [CLS] of the encoder that it starts from",
-            note="The paper blames the training pairs, so the encoder before training is what to compare with. The margin is ours.",
+            note="The paper blames the training pairs, so the encoder before training is what to compare with. The margin is ours. For its runs see E1.3.",
         ),
     ),
     footnotes=(

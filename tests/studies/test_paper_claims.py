@@ -100,7 +100,7 @@ def test_quotations_are_found_across_a_page_and_not_by_their_ends_alone():
     assert letters("the ﬁrst “model’s” ($\\leq 3$) re-\nsult") == "thefirstmodels3result"
 
 
-def test_what_no_claim_asks_is_quoted_from_the_papers_and_asked_by_none():
+def test_what_no_claim_asks_is_quoted_from_the_papers_and_names_claims_that_there_are():
     text = (Path(__file__).parents[2] / "studies" / "reference" / "not_asked.md").read_text()
     by_paper = dict(zip(TEXTS, re.split(r"^## .*$", text, flags=re.MULTILINE)[1:], strict=True))
     keys = {claim.key for _, claim in CLAIMS}
