@@ -6,11 +6,11 @@ import argparse
 import csv
 import itertools
 import os
-import platform
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from core.engine.processor import bf16, processor
 from core.runner.devices import cores
 from core.runner.process.driver import environment
 from core.spec.errors import UserError
@@ -105,9 +105,8 @@ def _machine(torch) -> Iterator:
     """What this was measured on."""
     from benchmarks.timing import Row
 
-    flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    half = [name for name in ("avx512_bf16", "amx_bf16") if name in flags]
-    yield Row("machine", "", "cores", cores(), "cores", note=platform.processor() or platform.machine())
+    half = bf16()
+    yield Row("machine", "", "cores", cores(), "cores", note=processor())
     yield Row("machine", "", "load before", os.getloadavg()[0], "", note="anything above 0.2 disturbs")
     yield Row("machine", "", "bf16 instructions", len(half), "", note=", ".join(half) or "none: bf16 is emulated and slow here")
     if torch.cuda.is_available():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from core.engine.processor import processor
 from core.engine.tokens import TokenTable
 from core.spec.execution import Execution
 
@@ -29,6 +30,7 @@ def gather(execution: Execution, device: torch.device, seconds: dict[str, float]
         "versions": {library: metadata.version(library) for library in LIBRARIES},
         "python": platform.python_version(),
         "device": f"{device.type}: {name}",
+        "processor": processor(),
         "threads": execution.threads,
         "host": socket.gethostname(),
         "commit": commit(),

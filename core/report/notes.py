@@ -15,7 +15,20 @@ from core.spec.printable import counted, shown
 from core.spec.table import Metric
 
 # What a different value of can move a number without being part of the run's identity.
-ENVIRONMENT = ("python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "threads", "commit")
+ENVIRONMENT = (
+    "python",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "numpy",
+    "scipy",
+    "cuda",
+    "device",
+    "processor",
+    "threads",
+    "commit",
+)
 
 
 def title(result: StudyResult) -> str:

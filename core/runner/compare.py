@@ -13,7 +13,7 @@ from core.store.store import Store
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SAME = 0.01  # points: a larger difference is more than another make of processor explains
+SAME = 0.01  # points: a larger difference is more than another make of processor explains in float32
 SCORES = ("spearman_", "accuracy_")  # how the metrics begin that are scores x 100
 SHOWN = 1e-4  # points: what differences are rounded up to
 
@@ -76,5 +76,5 @@ def repeats(store: Store, own: Mapping[str, DataFrame]) -> str:
     off = sum(one.largest > SAME for one in compared.values())
     return (
         f"{off} of your {len(compared)} runs that are published, too, differ from those by more than {SAME} points: {worst} {by}. "
-        f"Another version of a library or a changed line may be why; --verify-published trains published runs anew."
+        f"Another version of a library, another processor (in bf16) or a changed line may be why; --verify-published trains published runs anew."
     )

@@ -83,7 +83,7 @@ def _encoders(value: object) -> bool:
 
 # What the code reads of a provenance, and what each is; other names are shown at most.
 KNOWN: Mapping[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("commit", "corpus", "device", "encoder", "evaluation", "evaluation_digest", "host", "python"), _name),
+    **dict.fromkeys(("commit", "corpus", "device", "encoder", "evaluation", "evaluation_digest", "host", "processor", "python"), _name),
     **dict.fromkeys(("corpus_rows", "encoder_hidden", "peak_memory_bytes", "threads"), _count),
     "corpus_rows_csv_quoted": _or_none(_count),
     "transfer_digest": _or_none(_name),

@@ -1,0 +1,39 @@
+"""Which processor this is, as far as it can move a number: its make, family and model, and how it multiplies in 16 bits."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+CPUINFO = Path("/proc/cpuinfo")
+HALF = ("avx512_bf16", "amx_bf16", "bf16")  # Linux's names of instructions that multiply in bf16; without them it is done in software
+
+
+def processor(source: Path = CPUINFO) -> str:
+    """Name, family and model, and the instructions for bf16; what Python knows of it where Linux's list is not to be read.
+
+    A virtual machine may move between processors of one name; family and model tell them apart.
+    """
+    about = described(source)
+    name = about.get("model name") or platform.processor() or platform.machine()
+    numbers = [f"{field.split()[-1]} {about[field]}" for field in ("cpu family", "model") if field in about]
+    half = bf16(source) if about else ["bf16 not known"]
+    return ", ".join([name, *numbers, *(half or ["no bf16"])])
+
+
+def bf16(source: Path = CPUINFO) -> list[str]:
+    """The instructions for bf16 that the processor has."""
+    about = described(source)
+    flags = (about.get("flags") or about.get("Features") or "").split()
+    return [name for name in HALF if name in flags]
+
+
+def described(source: Path) -> Mapping[str, str]:
+    """What Linux says of the first processor, by field; empty elsewhere."""
+    try:
+        first = source.read_text(errors="replace").split("\n\n", 1)[0]
+    except OSError:
+        return {}
+    fields = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in fields if value.strip()}

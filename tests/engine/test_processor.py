@@ -1,0 +1,54 @@
+"""A run records the processor that it ran on: what can move a number in 16 bits, and how two processors of one name are told apart."""
+
+import platform
+
+import pytest
+
+from core.engine.processor import bf16, processor
+from core.engine.provenance import gather
+from core.spec.execution import Execution
+from core.store.sense import KNOWN
+
+CPUINFO = """processor\t: 0
+vendor_id\t: AuthenticAMD
+cpu family\t: 25
+model\t\t: {model}
+model name\t: AMD EPYC
+flags\t\t: fpu avx512f {half}
+
+processor\t: 1
+cpu family\t: 7
+model\t\t: 7
+"""
+
+
+@pytest.mark.parametrize(
+    "model, half, told",
+    [
+        (17, "avx512_bf16", "AMD EPYC, family 25, model 17, avx512_bf16"),
+        (1, "avx512_bf16 amx_bf16 amx_tile", "AMD EPYC, family 25, model 1, avx512_bf16, amx_bf16"),
+        (1, "xavx512_bf16", "AMD EPYC, family 25, model 1, no bf16"),
+    ],
+)
+def test_two_processors_of_one_name_are_told_apart(tmp_path, model, half, told):
+    source = tmp_path / "cpuinfo"
+    source.write_text(CPUINFO.format(model=model, half=half))
+    assert processor(source) == told
+    assert [name for name in told.split(", ") if name.endswith("_bf16")] == bf16(source)
+
+
+def test_where_linux_says_nothing_python_does(tmp_path):
+    assert processor(tmp_path / "missing") == f"{platform.processor() or platform.machine()}, bf16 not known"
+
+
+def test_an_arm_processor_has_features(tmp_path):
+    source = tmp_path / "cpuinfo"
+    source.write_text("processor : 0\nFeatures : fp asimd bf16\n")
+    assert bf16(source) == ["bf16"]
+
+
+def test_a_run_records_it():
+    import torch
+
+    recorded = gather(Execution(), torch.device("cpu"), {"train": 1.0}, "digest")
+    assert recorded["processor"] == processor() and KNOWN["processor"](recorded["processor"])
