@@ -47,8 +47,8 @@ def test_an_arm_processor_has_features(tmp_path):
     assert bf16(source) == ["bf16"]
 
 
-def test_a_run_records_it():
+def test_a_run_records_it(tmp_path):
     import torch
 
-    recorded = gather(Execution(), torch.device("cpu"), {"train": 1.0}, "digest")
+    recorded = gather(Execution(results_dir=tmp_path, cache_dir=tmp_path), torch.device("cpu"), {"train": 1.0}, "digest")
     assert recorded["processor"] == processor() and KNOWN["processor"](recorded["processor"])
