@@ -150,25 +150,42 @@ def corpus_file(data_dir: Path) -> Path:
 
 def local_sources(places: Places, cache_dir: Path) -> Found:
     """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
-    encoder, corpus = places.encoder, places.corpus
-    assert encoder is not None and corpus is not None, "parts that the user did not name have been fetched"
-    for folder in (encoder, *(folder for _, folder, _ in places.others)):
+    assert places.encoder is not None and places.corpus is not None, "parts that the user did not name have been fetched"
+    assert places.evaluation is not None or _pairs_alone(places), "sets that the user did not name have been fetched"
+    return Found(sources=_with_places(NOT_FETCHED, places, cache_dir), places=places)
+
+
+def _with_places(sources: Sources, places: Places, cache_dir: Path) -> Sources:
+    """The sources with what lies at these places in their place; every file of it is checked."""
+    for folder in (*([places.encoder] if places.encoder is not None else []), *(folder for _, folder, _ in places.others)):
         check_encoder(folder)
-    evaluation, transfer, evaluation_name = _evaluation(places)
-    cache = DigestCache(cache_dir / "digests.json")
-    digest, rows, quoted = cache.text(corpus)
-    sources = Sources(
-        corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name,
-        encoder_digest=encoder_digest(encoder), encoder_hidden=configuration(encoder)["hidden_size"], encoder_name=places.encoder_name,
-        evaluation_digest=evaluation, evaluation_name=evaluation_name,
-        others=tuple(
-            EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
-            for stands_for, folder, name in places.others
-        ),
-        transfer_digest=transfer,
-        encoder_masked_words=has_masked_words(encoder),
-    )  # fmt: skip
-    return Found(sources=sources, places=places)
+    if places.evaluation is not None:
+        check_sets(places.evaluation)
+        digest, transfer = evaluation_digest(places.evaluation), _transfer_digest(places.evaluation)
+        sources = replace(sources, evaluation_digest=digest, transfer_digest=transfer, evaluation_name=places.evaluation_name)
+    if places.pairs:
+        rest = None if _pairs_alone(places) else sources.evaluation_digest
+        digest = own_digest(own_sets(places.pairs), rest)
+        sources = replace(sources, evaluation_digest=digest, transfer_digest=None, evaluation_name="own pairs")
+    if places.corpus is not None:
+        digest, rows, quoted = DigestCache(cache_dir / "digests.json").text(places.corpus)
+        sources = replace(sources, corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name)
+    if places.encoder is not None:
+        sources = replace(
+            sources, encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"],
+            encoder_name=places.encoder_name, encoder_masked_words=has_masked_words(places.encoder),
+        )  # fmt: skip
+    given = tuple(
+        EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
+        for stands_for, folder, name in places.others
+    )
+    named = {one.stands_for for one in given}
+    return replace(sources, others=(*given, *(one for one in sources.others if one.stands_for not in named)))
+
+
+def _pairs_alone(places: Places) -> bool:
+    """Whether pairs of one's own take the place of all sets of the scale."""
+    return bool(places.pairs) and not needs_the_scale_s([name for name, _ in places.pairs])
 
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
@@ -177,24 +194,14 @@ def recorded_sources(scale: Scale, store: Store) -> Found | None:
     return recorded(store, (scale.name,)).get(scale.name)
 
 
-def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence[str]) -> Found:
-    """What a plan is made for, without fetching anything: what lies at these places, else what stored runs were made with, else the
+def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence[str], cache_dir: Path) -> Found:
+    """What is planned or drawn without fetching anything: what lies at these places, else what stored runs were made with, else the
     scale's own text, sets and encoders under digests that no run has, so that every run is missing."""
     recorded = recorded_sources(scale, store)
     sources = recorded.sources if recorded is not None else NOT_FETCHED
     known = {one.stands_for for one in sources.others}
     sources = replace(sources, others=(*sources.others, *_not_fetched(name for name in others if name not in known)))
-    if places.encoder is not None:
-        check_encoder(places.encoder)
-        sources = replace(
-            sources, encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"],
-            encoder_name=places.encoder_name, encoder_masked_words=has_masked_words(places.encoder),
-        )  # fmt: skip
-    if places.evaluation is not None:
-        check_sets(places.evaluation)
-        digest, transfer = evaluation_digest(places.evaluation), _transfer_digest(places.evaluation)
-        sources = replace(sources, evaluation_digest=digest, transfer_digest=transfer, evaluation_name=places.evaluation_name)
-    return Found(sources=sources, places=Places())
+    return Found(sources=_with_places(sources, places, cache_dir), places=places)
 
 
 def unfetched_sources(scale: Scale) -> Sources:
@@ -252,18 +259,6 @@ def _sources_of(stored) -> Sources:
         evaluation_name=str(recorded.get("evaluation", "")), transfer_digest=recorded.get("transfer_digest"),
         others=tuple(one for one in known if one.stands_for != "bert-base"),
     )  # fmt: skip
-
-
-def _evaluation(places: Places) -> tuple[str, str | None, str]:
-    """Digests of the evaluation sets without and with the transfer tasks, and a name for them; every line is read and checked."""
-    evaluation, needed = places.evaluation, needs_the_scale_s([name for name, _ in places.pairs])
-    if evaluation is None:
-        assert not needed, "sets that the user did not name have been fetched"
-        return own_digest(own_sets(places.pairs), None), None, "own pairs"
-    check_sets(evaluation)
-    if not places.pairs:
-        return evaluation_digest(evaluation), _transfer_digest(evaluation), places.evaluation_name
-    return own_digest(own_sets(places.pairs), evaluation_digest(evaluation) if needed else None), None, "own pairs"
 
 
 def _word(name: str) -> str:

@@ -13,13 +13,15 @@ import pytest
 import run_study
 from core.data import hf, sources
 from core.data.own import named, on_own, own_digest, own_sets, read_pairs
+from core.data.pins import ENCODERS
 from core.data.sources import local_places, local_sources
-from core.runner import cli
+from core.runner import cli, inputs
+from core.runner.command import Command
 from core.runner.plan import plan
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.scale import MINI
+from core.spec.scale import MINI, PAPER
 
 ONE_RUN = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")
 PAIRS = "w1 w2\tw1 w3\t4\nw4 w5\tw6 w7\t0.5\nw8 w9\tw8 w1\t2.25\n"
@@ -111,11 +113,11 @@ def test_one_s_own_sets_take_the_place_of_the_scale_s():
 def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     """The name of the table that these arguments make, and the runs behind it."""
     given = [*ONE_RUN, "--scale", "mini", "--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder"), *arguments]
-    shipped = run_study._shipped()
-    command = run_study.Command(cli.parse(given), given, replace(shipped, home=desk.folder / "home"))
+    shipped = run_study.shipped()
+    command = Command(cli.parse(given), given, replace(shipped, home=desk.folder / "home"))
     chosen = shipped.chosen(["mocose-table3"], False)
-    found = command.sources(MINI, chosen)
-    scale, (study,) = command.on_data(MINI, chosen, found)
+    found = inputs.sources(command.options, MINI, chosen, command.store)
+    scale, (study,) = inputs.on_data(command.options, MINI, chosen, found, command.results)
     made = plan([study], Edition(profile="paper", scale=scale, sources=found.sources, seeds=1), command.store, labels=("0.85",))
     return study.name, {run.run_id for run in made.runs}
 
@@ -229,3 +231,27 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     assert sources.recorded_sources(MINI, desk.store).sources == desk.found().sources != published.sources
     drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1").stdout  # not refused: the page is for the user's own encoder
     assert "Published runs of scale mini are with another encoder or on other data than yours and are left out" in drawn, drawn
+
+
+@pytest.mark.parametrize("mode", ["--plan", "--status", "--regenerate-figures"])
+def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, monkeypatch, mode):
+    monkeypatch.setattr("core.data.fetch._ask", lambda *_, **__: pytest.fail("something was asked for"))
+    text, pairs = written(tmp_path / "mine.txt", "a sentence of my own\n" * 16_384), written(tmp_path / "news.tsv", PAIRS)
+    options = cli.parse(["mocose-table3", mode, "--scale", "paper", "--text", str(text), "--pairs", str(pairs)])
+    found = inputs.sources(options, PAPER, [], desk.store)
+    assert found.sources.encoder_digest == sources.NOTHING and found.sources.corpus_rows == 16_384
+    assert found.sources.evaluation_digest == own_digest(own_sets([("news", pairs)]), sources.NOTHING)
+    assert found.own_data().startswith("text=mine.txt~") and "pairs=news~" in found.own_data()
+    alone = cli.parse(["mocose-table3", mode, "--scale", "paper", "--pairs", f"a={pairs}", "--pairs", f"dev={pairs}"])
+    scored = inputs.sources(alone, PAPER, [], desk.store).sources.evaluation_digest
+    assert scored == own_digest(own_sets([("a", pairs), ("dev", pairs)]), None)
+
+
+def test_who_only_looks_fetches_no_named_encoder(desk, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    name = next(iter(ENCODERS))
+    monkeypatch.chdir(tmp_path)
+    assert run_study.main(["mocose-table3", "--plan", "--scale", "mini", "--encoder", name, "--data-dir", str(desk.folder / "data")]) == 2
+    said = capsys.readouterr()
+    assert said.err == f"Encoder {name} is not at hand, and only training fetches; train with it first, or give a folder.\n", said
+    assert "Fetching" not in said.out

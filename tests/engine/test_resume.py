@@ -11,9 +11,9 @@ import pytest
 from desk import until
 from threadpoolctl import threadpool_limits
 
-import run_study
 from core.data.sources import demo_sources
 from core.engine import job
+from core.runner.command import WARM
 from core.runner.devices import Resources, Slots
 from core.runner.launch import Launcher, Stop
 from core.runner.pace import Pace
@@ -52,7 +52,7 @@ def launcher(folder, store):
     execution = Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9)
     made = Launcher(
         store=store, execution=execution, slots=Slots(Resources(device="cpu", jobs=1, threads=1, gpus=())),
-        display=Display(Pace(9, 9.0, 1)), job="tests.support.killed_jobs:run", warm=run_study.WARM,
+        display=Display(Pace(9, 9.0, 1)), job="tests.support.killed_jobs:run", warm=WARM,
     )  # fmt: skip
     yield made
     made.close()

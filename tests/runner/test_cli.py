@@ -17,6 +17,7 @@ import run_study
 import studies
 from core.data import fetch, sources
 from core.runner import cli
+from core.runner.inputs import scale_of
 from core.spec.errors import UserError
 from core.spec.profiles import base
 from core.spec.scale import MINI
@@ -96,8 +97,7 @@ def test_the_list_names_every_study(capsys):
 
 def test_the_first_line_says_which_scale_and_why(monkeypatch, capsys, desk):
     def first_line(*arguments: str) -> str:
-        command = run_study.Command(cli.parse(["table3", *arguments]), [], run_study._shipped())
-        command.scale()
+        scale_of(cli.parse(["table3", *arguments]))
         return capsys.readouterr().out
 
     monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ())

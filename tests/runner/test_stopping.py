@@ -10,14 +10,15 @@ from desk import SIX, until
 from fake_jobs import made_result
 
 from core.runner import cli
+from core.runner.command import Command
 from core.runner.train import Training
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, MINI, PAPER
-from run_study import Command, _shipped
+from run_study import shipped
 
 
 def command(*arguments: str) -> Training:
-    return Command(cli.parse(["table3", *arguments]), [], _shipped()).training
+    return Command(cli.parse(["table3", *arguments]), [], shipped()).training
 
 
 def test_checkpoints_and_grace_by_scale_and_by_choice():

@@ -1,0 +1,102 @@
+"""What a command works on: its scale, and the training text, evaluation sets and encoders that lie on this machine or are fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.data import fetch, hf
+from core.data import sources as finding
+from core.data.own import on_own, read_pairs
+from core.runner import devices
+from core.runner.cli import Options
+from core.runner.train import cache_folder
+from core.spec.errors import UserError
+from core.spec.scale import SCALES, Scale
+from core.spec.study import Study
+from core.store import console
+from core.store.store import Store
+
+LOOKING = ("plan", "status", "render")  # modes that train nothing, and so fetch nothing
+
+
+def scale_of(options: Options) -> Scale:
+    """The scale that the user named, or that fits the machine; the first line of output says which."""
+    name = options.scale
+    if name is not None:
+        print(f"Scale {name}, as asked.")
+    elif options.device == "cpu":
+        name = "demo"
+        print("Scale demo, since --device cpu leaves the GPUs out; choose another with --scale.")
+    elif gpus := devices.visible_gpus():
+        name = "paper"
+        print(f"Scale paper, since {len(gpus)} GPU{'s are' if len(gpus) > 1 else ' is'} visible; choose another with --scale.")
+    else:
+        name = "demo"
+        print("Scale demo, since no GPU is visible; choose another with --scale.")
+    return SCALES[name]
+
+
+def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Store) -> finding.Found:
+    """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
+    if scale.name == "demo":
+        if options.data_dir or options.encoder or options.other_encoders or options.text is not None or options.pairs:
+            raise UserError(
+                "Scale demo has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
+            )
+        return finding.demo_sources()
+    looking = options.mode in LOOKING
+    encoder = options.encoder or finding.SHIPPED_ENCODERS.get(scale.name)
+    own = options.text is not None or bool(options.pairs)
+    if options.mode in ("render", "status") and not own and not (options.data_dir and encoder):
+        recorded = finding.recorded_sources(scale, store)  # what is drawn needs no data, only to know which it was
+        if recorded is None:
+            raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
+        return recorded
+    if encoder is not None:
+        encoder = fetch.pinned(scale.name, cache_folder(), encoder, offline=looking)
+    places = finding.local_places(options.data_dir, encoder, options.other_encoders, *_own_data(options))
+    used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
+    others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
+    if looking and (others or fetch.lacking(places)):
+        if options.mode == "plan":
+            print("Nothing is fetched for a plan.")
+        return _told(finding.planned_sources(scale, store, places, others, cache_folder()))
+    return _told(finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder()))
+
+
+def on_data(options: Options, scale: Scale, studies: list[Study], found: finding.Found, results: Path) -> tuple[Scale, list[Study]]:
+    """Scale and studies; on text or pairs of one's own, or with another encoder than one's own first run in `results`, under other names."""
+    if own := found.own_data():
+        return on_own(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
+    local = found.places.encoder is not None and options.mode != "verify"
+    other = finding.another(found, finding.recorded_sources(scale, Store(results, None))) if local else ""
+    if other and (options.all or options.resolve):
+        raise UserError(
+            f"{results} has runs of scale {scale.name} with another encoder or other data than {other}; "
+            "give another --results-dir, since a page and a ledger are for one."
+        )
+    if other:
+        console.say(
+            f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}."
+        )
+    return scale, [study.on(other, own=False) if other else study for study in studies]
+
+
+def _own_data(options: Options) -> tuple[Path | None, list[tuple[str, Path]]]:
+    """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""
+
+    def file(place: str, kind: str) -> Path:
+        return hf.written(place, kind, cache_folder()) if place.startswith("hf:") else Path(place).expanduser().absolute()
+
+    text = None if options.text is None else file(options.text, "text")
+    return text, [(name, file(place, "pairs")) for name, place in options.pairs]
+
+
+def _told(found: finding.Found) -> finding.Found:
+    """The same; says how much text and how many pairs of one's own were read."""
+    if found.places.own_text:
+        console.say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
+    for name, path in found.places.pairs:
+        console.say(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
+    return found

@@ -1,0 +1,44 @@
+"""What a plan would train and cost, and what of it is done, running, failed or missing, in lines."""
+
+from __future__ import annotations
+
+from core.runner import devices, pace
+from core.runner.cli import Options
+from core.runner.estimate import history
+from core.runner.plan import Plan
+from core.spec.printable import counted
+from core.spec.scale import Scale
+from core.store import console
+from core.store.store import Store
+
+
+def tell_plan(options: Options, plan: Plan, scale: Scale, store: Store) -> int:
+    """Print what would be trained and what it would cost; the exit status."""
+    resources = devices.resources(scale.name, options.device, options.jobs)
+    known = history(store, resources.device, resources.threads)
+    seconds = [known.seconds(run.config) for run in plan.missing]
+    left = max(max(seconds, default=0.0), sum(seconds) / min(resources.jobs, max(1, len(plan.missing))))
+    rests_on = f"from {known.runs} finished ones on this machine" if known.runs else "a rough guess before the first run"
+    print(f"{counted(plan.entries, 'cell')} x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared.")
+    print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
+    print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} ({rests_on}).")
+    return 0
+
+
+def tell_status(plan: Plan, store: Store) -> int:
+    """Print what is done, running, failed and missing, with the causes of failures; the exit status."""
+    missing = [run.run_id for run in plan.missing]
+    running = [r for r in missing if store.claimed(r)]
+    failed = {r: failure for r in missing if r not in running and (failure := store.failure(r)) is not None}
+    print(
+        f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(missing)} done, {len(running)} running, {len(failed)} failed, "
+        f"{len(missing) - len(running) - len(failed)} missing."
+    )
+    if begun := sum(store.checkpoint(r).exists() for r in missing if r not in running):
+        print(f"{begun} of those that are not running go on from a checkpoint.")
+    labels = {run.run_id: run.label for run in plan.runs}
+    for identity in running:
+        print(f"running {identity} {labels[identity]}")
+    for identity, failure in failed.items():
+        console.say(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
+    return 0
