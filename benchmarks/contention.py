@@ -68,5 +68,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and not sys.argv[1].isdigit():
-        sys.exit(f"{__doc__}\nGive no argument, or the number of threads that one measurement has.")
+        print(f"{sys.argv[1][:80]!r} is no number of threads; give one, or no argument to measure all ways.", file=sys.stderr)
+        sys.exit(2)
     print(step_rate(int(sys.argv[1]))) if len(sys.argv) > 1 else main()

@@ -21,6 +21,7 @@ from core.spec.scale import Scale
 
 DEV = "dev"  # the name that makes a file the development set
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,39}")
+_NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)  # a broken score, not a column's title
 _TAKEN = {"avg", "train", "data", "avg_transfer", "stsb", "sts-b dev"}  # tasks of a run's rows
 LONGEST = 10_000  # characters of a sentence
 LARGEST = float(np.finfo(np.float32).max)  # pairs are stored in single precision
@@ -59,7 +60,7 @@ def read_pairs(path: Path) -> list[Pair]:
         a, b = (" ".join(field.split()) for field in fields[:2])
         score = decimal(fields[2])
         if score is None:
-            if number == 1 and not any(c.isdigit() for c in fields[2]):
+            if number == 1 and not any(c.isdigit() for c in fields[2]) and not _NO_NUMBER.fullmatch(fields[2].strip()):
                 continue
             raise _malformed(path, number, f"a score, but found {fields[2].strip()[:40]!r}")
         if not a or not b or max(len(a), len(b)) > LONGEST:

@@ -34,12 +34,16 @@ def _names_in(folders: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def method(name: str) -> Method:
-    """What a method's settings say. Raises UserError for an unknown name."""
+    """What a method's settings say. Raises UserError for an unknown name, and for settings that cannot be read."""
     known = names()
     if name not in known:
         near = difflib.get_close_matches(str(name), known, n=1)
         raise UserError(f"There is no method {name}; {f'did you mean {near[0]}?' if near else 'known: ' + ', '.join(known) + '.'}")
-    return importlib.import_module(f"{__name__}.{name}.settings").METHOD
+    try:
+        return importlib.import_module(f"{__name__}.{name}.settings").METHOD
+    except Exception as error:  # the folder is being written, perhaps by somebody else
+        said = f"{type(error).__name__}: {error}"
+        raise UserError(f"Method {name} has settings that cannot be used ({said}); mend core/methods/{name}/settings.py.") from error
 
 
 def sections() -> frozenset[str]:

@@ -15,7 +15,7 @@ from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.early import Early
 from core.runner.keeping import with_models
-from core.runner.overview import tell_plan, tell_status
+from core.runner.overview import tell_plan, tell_status, without_runs
 from core.runner.passed_over import passed_over
 from core.runner.publishing import Publishing
 from core.runner.train import Training
@@ -53,6 +53,8 @@ class Command:
         self.around = surroundings
         self.results = options.results_dir or surroundings.home / "results"
         self.published = surroundings.home / "results" / "published"
+        if self.published in (self.results, *self.results.parents):
+            raise UserError(f"{self.published} holds what the project publishes, and no command's own runs; give another --results-dir.")
         self.store = Store(self.results, self.published)
         self.drawing = Drawing(options, self.store, self.results, (options.results_dir or surroundings.home) / "figures")
         self.training = Training(options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm)
@@ -95,10 +97,14 @@ class Command:
         plan = planning.at_rates(
             studies, edition, factors, self.store, use_published=options.use_published, force=options.force, labels=options.cells
         )
+        for line in [] if options.all else without_runs(studies, edition):
+            print(line)
         if options.keep_models:
             plan = with_models(plan, self.store)
         match options.mode:
             case "plan":
+                if refusal := self.training.refusal(plan, found):
+                    print(f"Training here would be refused: {refusal}")
                 return tell_plan(options, plan, edition.scale, self.store)
             case "status":
                 return tell_status(plan, self.store)

@@ -76,5 +76,5 @@ def repeats(store: Store, own: Mapping[str, DataFrame]) -> str:
     off = sum(one.largest > SAME for one in compared.values())
     return (
         f"{off} of your {len(compared)} runs that are published, too, differ from those by more than {SAME} points: {worst} {by}. "
-        f"Another version of a library, another processor (in bf16) or a changed line may be why; --verify-published trains published runs anew."
+        f"Another version of a library, another processor or number of threads (in bf16) or a changed line may be why; --verify-published trains published runs anew."
     )

@@ -6,7 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.spec.errors import UserError
@@ -17,12 +17,13 @@ RUN_MEMORY = 8 << 30  # bytes that a run with a real encoder may need on a CPU; 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """The GPUs that a process started here would see, as CUDA_VISIBLE_DEVICES names them."""
-    if "CUDA_VISIBLE_DEVICES" in environment:
-        names = [name.strip() for name in environment["CUDA_VISIBLE_DEVICES"].split(",")]
-        if "-1" in names:
-            names = names[: names.index("-1")]  # as the driver reads it: nothing from there on
-        return tuple(name for name in names if name) if _present() else ()
-    return tuple(str(i) for i in range(_present()))
+    present = _present()
+    if "CUDA_VISIBLE_DEVICES" not in environment:
+        return tuple(str(i) for i in range(present))
+    named = [name.strip() for name in environment["CUDA_VISIBLE_DEVICES"].split(",")]
+    wrong = [place for place, name in enumerate(named) if name == "-1" or (name.isdecimal() and int(name) >= present)]
+    kept = named[: wrong[0]] if wrong else named  # as the driver reads it: nothing from the first that is none
+    return tuple(dict.fromkeys(name for name in kept if name)) if present else ()
 
 
 def _present() -> int:
@@ -72,8 +73,9 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
     On GPUs one run each. On a CPU a single-threaded run a core, which trains more than one run over all cores (1.25 times as much
-    with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and then cores are shared out
-    among the runs of this command and those that hold slots already.
+    with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and then the cores are shared out
+    among the slots. A run has as many threads alone as beside others: another number of threads rounds otherwise, and a run would
+    not repeat (in bf16 a score moves by 0.07 points within 20 steps).
     """
     gpus = visible_gpus() if device != "cpu" else ()
     if device == "cuda" and not gpus:
@@ -81,10 +83,8 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     available = cores()
     slots = len(gpus) or (available if scale == "demo" else max(1, min(available, memory() // RUN_MEMORY)))
     jobs = jobs or slots
-    found = Resources(device="cuda" if gpus else "cpu", jobs=jobs, threads=1, gpus=gpus, slots=slots)
-    if scale == "demo" and not gpus:
-        return found
-    return replace(found, threads=max(1, available // min(len(found.names), jobs + len(taken(found)))))
+    threads = max(1, available // max(slots, jobs))
+    return Resources(device="cuda" if gpus else "cpu", jobs=jobs, threads=threads, gpus=gpus, slots=slots)
 
 
 def taken(resources: Resources) -> dict[str, str]:

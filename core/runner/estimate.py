@@ -21,10 +21,9 @@ class History:
 
     ratios: dict[tuple[str, str, int], tuple[float, ...]] = field(default_factory=dict)
 
-    @property
-    def runs(self) -> int:
-        """How many runs this rests on."""
-        return sum(map(len, self.ratios.values()))
+    def of(self, scale: str) -> int:
+        """On how many finished runs of a scale this rests; without one, what is expected there is a guess."""
+        return sum(len(found) for (known, _, _), found in self.ratios.items() if known == scale)
 
     def seconds(self, config: RunConfig) -> float:
         """Expected seconds of a run: its estimate times the median ratio of its method and batch size (fewer, larger steps cost

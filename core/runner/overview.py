@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.runner import devices, pace
 from core.runner.cli import Options
 from core.runner.estimate import history
 from core.runner.plan import Plan
+from core.spec.edition import Edition
 from core.spec.printable import counted
 from core.spec.scale import Scale
+from core.spec.study import Study
 from core.store import console
 from core.store.store import Store
+
+
+def without_runs(studies: Sequence[Study], edition: Edition) -> list[str]:
+    """A sentence for each study of which no cell can be run here, with the reasons."""
+    found = []
+    for study in studies:
+        why = dict.fromkeys(edition.unavailable(study, cell) for cell in study.at(edition.scale).cells)
+        if why and None not in why:
+            found.append(f"No cell of {study.name} can be run here: {'; '.join(filter(None, why))}.")
+    return found
 
 
 def tell_plan(options: Options, plan: Plan, scale: Scale, store: Store) -> int:
@@ -18,7 +32,8 @@ def tell_plan(options: Options, plan: Plan, scale: Scale, store: Store) -> int:
     known = history(store, resources.device, resources.threads)
     seconds = [known.seconds(run.config) for run in plan.missing]
     left = max(max(seconds, default=0.0), sum(seconds) / min(resources.jobs, max(1, len(plan.missing))))
-    rests_on = f"from {known.runs} finished ones on this machine" if known.runs else "a rough guess before the first run"
+    of_scale = known.of(plan.runs[0].config.scale) if plan.runs else 0
+    rests_on = f"from {of_scale} finished ones on this machine" if of_scale else "a rough guess before the first run"
     print(f"{counted(plan.entries, 'cell')} x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared.")
     print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
     print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} ({rests_on}).")

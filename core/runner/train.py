@@ -88,13 +88,25 @@ class Training:
             self._kept.close()
             self._kept = None
 
+    def refusal(self, plan: Plan, found: finding.Found) -> str:
+        """Why training here would be refused, in a sentence; empty if it would not."""
+        try:
+            self.check(plan, found)
+        except UserError as error:
+            return str(error)
+        return ""
+
     def check(self, plan: Plan, found: finding.Found) -> None:
         """Refuse, before any training, settings that every run would refuse. Raises UserError."""
-        local = None if self.options.cluster else devices.resources(plan.runs[0].config.scale, self.options.device, self.options.jobs)
+        if not plan.missing:
+            return
+        scale = plan.missing[0].config.scale
+        local = None if self.options.cluster else devices.resources(scale, self.options.device, self.options.jobs)
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
         if self.options.cuda_graphs and not gpus:
             raise UserError("--cuda-graphs needs a GPU, and these runs go to the CPU; leave it out.")
-        places = encoders.positions(found.places.encoder or finding.DEMO_ENCODER)
+        folder = finding.DEMO_ENCODER if scale == "demo" else found.places.encoder  # None: it is still to be fetched
+        places = encoders.positions(folder) if folder is not None else None
         for config in (planned.config for planned in plan.missing):
             if not gpus and config.train.precision in ("fp16", "tf32"):
                 raise UserError(f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")

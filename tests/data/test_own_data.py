@@ -42,6 +42,7 @@ def test_pairs_are_read_as_they_stand(tmp_path):
     [
         ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\nc\td\thigh\n", "line 2: expected a score, but found 'high'"),
         ("a\tb\t1\nc\t \t2\n", "line 2: expected two sentences of"), ("a\tb\t1\nc\td\tnan\n", "line 2: expected a score"),
+        ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"), ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
         ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"), ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
         ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"), ("a\tb\t1\t2\n", "but found 4 columns"),
         ("a\tb\t1\nc\td\t1e39\n", "line 2: expected a score of at most 3.4e+38, but found '1e39'"),

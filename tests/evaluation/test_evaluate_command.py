@@ -127,3 +127,18 @@ def test_bad_usage_is_one_sentence(argv, sentence, capsys):
     assert main(argv) == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert len(said) == 1 and sentence in said[0] and "run_study.py evaluate --help" in said[0]
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("--scale", "demo", "--data-dir", "."), "--scale demo scores on generated pairs, so it reads no --data-dir; leave one out."),
+        (
+            ("--scale", "demo", "--pooling", "cls", "--first-layer", "0"),
+            "--first-layer is for --pooling first_last_avg, and here it is cls",
+        ),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(model, words, sentence, capsys):
+    assert main([str(model), *words]) == 2
+    assert sentence in capsys.readouterr().err

@@ -1,5 +1,7 @@
 """The benchmarks measure what they say: the plain step is the same step, the floor counts by hand, turns are taken."""
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from places import ROOT
 
 from benchmarks import floor, parts, plain, slots, spending
 from benchmarks.__main__ import SETTLED, main
@@ -109,6 +112,13 @@ def test_first_pairs_of_each_subset():
     assert first(pairs, None) is pairs
     kept = first(pairs, 1)
     assert (kept.subset, kept.a, kept.b, kept.gold.tolist()) == (("p", "q"), ("a", "c"), ("e", "g"), [1.0, 3.0])
+
+
+def test_contention_refuses_what_is_no_number_of_threads():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.contention", "two"], check=False, cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2 and done.stderr == "'two' is no number of threads; give one, or no argument to measure all ways.\n"
 
 
 def test_processor_time_with_several_threads_is_refused(capsys):

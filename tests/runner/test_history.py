@@ -37,7 +37,7 @@ def store(tmp_path):
 
 def test_without_runs_the_estimate_stands(store):
     run = config("table7")
-    assert history(store, "cpu", 1).runs == 0 and History().seconds(run) == cost(run)
+    assert history(store, "cpu", 1).of("demo") == 0 and History().seconds(run) == cost(run)
 
 
 def test_the_method_s_own_median_decides(store):
@@ -45,7 +45,7 @@ def test_the_method_s_own_median_decides(store):
         save(store, config("table7", seed=seed), ratio)
     save(store, config("esimcse-table11"), 7.0)
     known = history(store, "cpu", 1)
-    assert known.runs == 4
+    assert known.of("demo") == 4 and known.of("mini") == 0
     other = config("table7", place=3, seed=9)
     longer = vary(other, {"train.steps": 2 * other.train.steps})
     assert known.seconds(other) == pytest.approx(3.0 * cost(other)) and known.seconds(longer) > 1.5 * known.seconds(other)
@@ -81,4 +81,4 @@ def test_another_method_of_the_scale_is_better_than_nothing_and_another_scale_is
 @pytest.mark.parametrize("recorded", [{"host": "elsewhere"}, {"device": "cuda: big"}, {"threads": 2}, {"seconds": None}])
 def test_runs_from_elsewhere_say_nothing(store, recorded):
     save(store, config("table7"), 4.0, **recorded)
-    assert history(store, "cpu", 1).runs == 0
+    assert history(store, "cpu", 1).of("demo") == 0

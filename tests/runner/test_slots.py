@@ -87,13 +87,16 @@ def test_a_command_takes_no_more_than_its_share(here):
         slots.give_back(one)
 
 
-def test_cores_are_shared_with_the_runs_that_are_there(here):
-    assert resources("mini", "cpu", 1).threads == 4 and resources("mini", "cpu", None).threads == 1
+def test_a_run_has_as_many_threads_alone_as_beside_others(here, monkeypatch):
+    monkeypatch.setattr("core.runner.devices.memory", lambda: 17 << 30)  # two real encoders
+    alone = {resources("mini", "cpu", jobs).threads for jobs in (None, 1, 2)}
     other = Slots(resources("mini", "cpu", 1), "another command").take("its run")
-    assert resources("mini", "cpu", 1).threads == 2 and list(devices.taken(resources("mini", "cpu", 1))) == ["cpu.0"]
+    beside = {resources("mini", "cpu", jobs).threads for jobs in (None, 1, 2)}
+    assert alone == beside == {2}
+    assert list(devices.taken(resources("mini", "cpu", 1))) == ["cpu.0"]
     assert "another command" in devices.taken(resources("mini", "cpu", 1))["cpu.0"]
     locks.release(other.descriptor)
-    assert resources("mini", "cpu", 1).threads == 4
+    assert resources("mini", "cpu", 4).threads == 1  # more at once than there are slots, by the user's choice
 
 
 def test_one_run_may_go_to_any_gpu(here):

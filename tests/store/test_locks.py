@@ -91,7 +91,16 @@ def test_gpu_slots_show_a_run_one_device(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "setting, present, seen",
-    [(None, 2, ("0", "1")), ("", 2, ()), ("1", 2, ("1",)), ("0,-1,1", 2, ("0",)), ("GPU-ab, 1", 2, ("GPU-ab", "1")), ("0", 0, ())],
+    [
+        (None, 2, ("0", "1")),
+        ("", 2, ()),
+        ("1", 2, ("1",)),
+        ("0,-1,1", 2, ("0",)),
+        ("GPU-ab, 1", 2, ("GPU-ab", "1")),
+        ("0", 0, ()),
+        ("0,0,1", 2, ("0", "1")),
+        ("0,7,1", 2, ("0",)),
+    ],
 )
 def test_visible_gpus_follow_the_environment(setting, present, seen, monkeypatch):
     monkeypatch.setattr("core.runner.devices._present", lambda: present)

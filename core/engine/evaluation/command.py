@@ -56,6 +56,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UserError("There is no CUDA device here; leave --device out.")
     layout, why = chosen_layout(options)
+    if options.first_layer is not None and layout.pooling != "first_last_avg":
+        raise UserError(f"--first-layer is for --pooling first_last_avg, and here it is {layout.pooling}, {why}; leave it out.")
     checkpoint = load_checkpoint(options.model, pooling=layout.pooling, device=options.device, allow_pickle=options.allow_pickle)
     if layout.max_length is not None:
         checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, layout.max_length))
@@ -66,7 +68,9 @@ def _run(options: argparse.Namespace) -> int:
         if layout.lower_case:
             sentences = [sentence.lower() for sentence in sentences]
         with Counted(len(sentences)) as told:
-            vectors = sentence_vectors(checkpoint, sentences, layout.pooling, options.first_layer, told)
+            vectors = sentence_vectors(
+                checkpoint, sentences, layout.pooling, 1 if options.first_layer is None else options.first_layer, told
+            )
         for layer in layout.layers:
             vectors = layer(vectors)
         return vectors
@@ -162,6 +166,8 @@ _MEANING = {"constant": "all cosines are equal: no rank correlation", "non_finit
 def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str, dict[str, StsSet], list[StsSet]]:
     """Test names, development set, all sets to score, and those that give alignment and uniformity."""
     if options.scale == "demo":
+        if options.data_dir is not None:
+            raise UserError("--scale demo scores on generated pairs, so it reads no --data-dir; leave one out.")
         sets = load_demo()
         return DEMO.tests, DEMO.dev, sets, [sets[DEMO.dev]]
     if options.data_dir is None:
@@ -207,7 +213,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         "--first-layer",
         type=int,
         choices=(0, 1),
-        default=1,
         help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)",
     )
     parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
