@@ -114,6 +114,15 @@ def test_an_effect_below_the_margin_is_equivalent_and_its_own_margin_a_claims_ow
     assert verdicts(result(study(greater(A, B), margin=None), a=around(50, 8, 0.2), b=around(50, 8, 0.2)[::-1]))[0].outcome == "undecided"
 
 
+@pytest.mark.parametrize("higher, lower", [("a", "c"), ("c", "a"), ("b", "c")])
+def test_cells_differ_whichever_of_them_is_higher(higher, lower):
+    level = dict.fromkeys("abc", around(51, 5)) | {higher: [v + 3 + 0.01 * k for k, v in enumerate(around(51, 5))]}
+    level[lower] = [v - 3 - 0.01 * k for k, v in enumerate(around(51, 5))]
+    (found,) = verdicts(result(study(differ((A, B, C)), margin=None), **level))
+    assert found.outcome == "supported" and found.effect > 0
+    assert found.contrast.terms[0].cell == (higher,) or found.contrast.terms[1].cell == (lower,)
+
+
 def test_printed_gains_are_met_only_within_their_margin():
     cells = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
     outcomes = [v.outcome for v in verdicts(result(study(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None), **cells))]
@@ -267,6 +276,17 @@ def test_the_papers_own_runs_are_tested_by_welch_over_all_claims():
     one, two = study(greater(A, B), runs=runs), study(greater(A, B), greater(A, C), runs=runs)
     assert verdicts(result(one, a=[50.0]))[0].paper_runs == "supported"
     assert [v.paper_runs for v in verdicts(result(two, a=[50.0]))] == ["undecided", "not run"]
+
+
+def test_the_papers_own_runs_settle_exactly_where_scipys_welch_does():
+    outcomes = []
+    for gap in np.linspace(0.0, 4.0, 161):
+        runs = {"a": (75.0 + gap, 76.0 + gap, 76.6 + gap), "b": (75.0, 75.5, 75.2, 76.9)}
+        up = stats.ttest_ind(runs["a"], runs["b"], equal_var=False, alternative="greater").pvalue
+        (found,) = verdicts(result(study(greater(A, B), runs=runs), a=[50.0]))
+        assert (found.paper_runs == "supported") == (up <= 0.05), gap
+        outcomes.append(found.paper_runs)
+    assert set(outcomes) >= {"supported", "undecided"}
 
 
 def test_how_often_a_cell_is_best_when_seeds_are_drawn_anew():
