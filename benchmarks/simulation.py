@@ -101,10 +101,10 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     return total
 
 
-def outcomes(claim: Claim, runs: np.ndarray, last: int = LOOKS[-1]) -> np.ndarray:
+def outcomes(claim: Claim, runs: np.ndarray) -> np.ndarray:
     """What `decide` gives for each study, as an index into SETTLED: (looks, studies); a run that is not there is NaN."""
     contrasts, found, by_look = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int), []
-    for look, n in enumerate(one for one in LOOKS if one <= last):
+    for look, n in enumerate(LOOKS):
         p = claim_p(claim, on_values({contrast: values_of(contrast, runs, n) for contrast in contrasts}))
         found = np.where(found == 0, settled(p, alpha_at(look, len(CLAIMS))), found)
         by_look.append(found)

@@ -51,12 +51,12 @@ def alternated(blocks: Mapping[str, Block], rounds: int, steps: int) -> dict[str
     return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
-def median_seconds(call: Callable[[], object], device: torch.device, *, repeats: int = 7, at_least: float = 2e-3) -> float:
-    """Median seconds of a call, each repeat long enough for the clock: calls are bundled to `at_least` seconds."""
+def median_seconds(call: Callable[[], object], device: torch.device, *, repeats: int = 7) -> float:
+    """Median seconds of a call, each repeat long enough for the clock: calls are bundled to two milliseconds."""
     call()
     began = now(device)
     call()
-    bundle = max(1, int(at_least / max(now(device) - began, 1e-7)))
+    bundle = max(1, int(2e-3 / max(now(device) - began, 1e-7)))
     taken = []
     for _ in range(repeats):
         began = now(device)

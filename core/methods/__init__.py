@@ -10,7 +10,6 @@ Adding a method is adding a folder. Nothing else names one.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 from pathlib import Path
@@ -18,6 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from core.spec.errors import UserError
+from core.spec.printable import nearest
 
 if TYPE_CHECKING:
     from core.spec.method import Method
@@ -37,8 +37,7 @@ def method(name: str) -> Method:
     """What a method's settings say. Raises UserError for an unknown name, and for settings that cannot be read."""
     known = names()
     if name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
-        raise UserError(f"There is no method {name}; {f'did you mean {near[0]}?' if near else 'known: ' + ', '.join(known) + '.'}")
+        raise UserError(f"There is no method {name}; {nearest(name, known, 'known: ' + ', '.join(known) + '.')}")
     try:
         return importlib.import_module(f"{__name__}.{name}.settings").METHOD
     except Exception as error:  # the folder is being written, perhaps by somebody else

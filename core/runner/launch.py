@@ -241,7 +241,7 @@ def failed(run: PlannedRun, seconds: float, failure: Failure, store: Store, disp
         store.record_failure(run.run_id, failure)
     except UserError as error:
         display.note(str(error))
-    display.failed(run, seconds, failure)
+    display.failed(run, failure)
     return Outcome(run=run, state="failed", seconds=seconds, failure=failure)
 
 

@@ -15,7 +15,6 @@ class Going:
     """A running run, as it last reported."""
 
     run: PlannedRun
-    since: float
     phase: str = "start"
     step: int = 0
     total: int = 0
@@ -45,7 +44,7 @@ class Pace:
 
     def start(self, run: PlannedRun) -> None:
         """Count a run as running."""
-        self.going[run.run_id] = Going(run, time.monotonic(), total=run.config.train.steps)
+        self.going[run.run_id] = Going(run, total=run.config.train.steps)
 
     def report(self, run: PlannedRun, message: dict) -> None:
         """Take in what a running run says of itself; a development score stays until the next one."""

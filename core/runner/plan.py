@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.printable import nearest
 from core.spec.run import RunConfig
 from core.spec.study import Study
 from core.spec.table import Cell
@@ -137,8 +137,7 @@ def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
     known = dict.fromkeys(name for study in studies for cell in study.cells for name in _names(cell))
     for label in labels:
         if label not in known:
-            near = difflib.get_close_matches(label, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(repr(name) for name in list(known)[:8])} and others."
+            hint = nearest(label, known, f"there are {', '.join(repr(name) for name in list(known)[:8])} and others.")
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 

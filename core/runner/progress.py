@@ -71,7 +71,7 @@ class Display:
             self.pace.end(run, seconds)
             self.note(f"{self._count()} {run.run_id} {run.label}: {score}, {seconds:.1f} s{self._left()}")
 
-    def failed(self, run: PlannedRun, seconds: float, failure: Failure) -> None:
+    def failed(self, run: PlannedRun, failure: Failure) -> None:
         """A run failed."""
         with self._lock:
             self.pace.end(run, None)

@@ -13,13 +13,13 @@ import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 from core.spec.check import check_configurations, check_names
 from core.spec.errors import StudyError, UserError
 from core.spec.paper import Paper
+from core.spec.printable import nearest
 from core.spec.scale import SCALES
 from core.spec.study import Study
 
@@ -77,8 +77,8 @@ class Catalogue:
         short = {known.removeprefix(f"{one.folder}-"): one for known, one in full.items()}
         one = full.get(name) or short.get(name)
         if one is None:
-            near = get_close_matches(name.lower(), [*(study.name for study in self.studies), *short, *self.groups], n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(study.name for study in self.studies)}."
+            names = [study.name for study in self.studies]
+            hint = nearest(name.lower(), [*names, *short, *self.groups], f"choose one of {', '.join(names)}.", cutoff=0.5)
             raise UserError(f"There is no study {name[:80]!r}; {hint}")
         if one.study is None:
             raise UserError(str(one.fault))

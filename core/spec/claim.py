@@ -168,16 +168,6 @@ def rising(cells: Iterable[Labels]) -> Predicate:
     return all_of(*(greater(after, before) for before, after in pairwise(list(cells))))
 
 
-def falling(cells: Iterable[Labels]) -> Predicate:
-    """Each cell is less than the one before it."""
-    return rising(list(cells)[::-1])
-
-
-def collapses(a: Labels, healthy: Labels, share: float = 0.5) -> Contrast:
-    """a scores less than `share` of what the healthy cell scores."""
-    return Contrast((Term(share, tuple(healthy)), Term(-1.0, tuple(a))))
-
-
 def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:
     """The step from gain[0] to gain[1] is greater than that from less[0] to less[1]."""
     return Contrast((Term(1.0, gain[1]), Term(-1.0, gain[0]), Term(-1.0, less[1]), Term(1.0, less[0])))

@@ -6,12 +6,12 @@ Names, types and meanings come from the sections themselves (`Annotated[type, me
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from dataclasses import dataclass
 
 from core import methods
 from core.spec.errors import UserError
+from core.spec.printable import nearest
 from core.spec.profiles import PROFILES, base
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_name
@@ -50,8 +50,7 @@ def fields(section: str | None = None) -> list[Field]:
     chosen = [field for field in found if field.path == section or field.path.partition(".")[0] == section]
     if not chosen:
         names = list(dict.fromkeys(field.path.partition(".")[0] for field in found))
-        near = difflib.get_close_matches(section, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}."
+        hint = nearest(section, names, f"there are {', '.join(names)}.")
         raise UserError(f"There is no section {section[:80]!r}; {hint}")
     return chosen
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 def printable(text: str) -> str:
     """The text with every character that is no letter, mark or blank written as an escape, such as `\\x1b` or `\\n`.
@@ -22,6 +25,12 @@ def counted(number: int, noun: str) -> str:
 def are(number: int, noun: str) -> str:
     """How many things are there, with their verb: `1 run is`, `2 runs are`."""
     return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
+    """How a sentence about an unknown name ends: `did you mean x?` with the known name nearest to it, or `otherwise` if none is near."""
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=cutoff)
+    return f"did you mean {near[0]}?" if near else otherwise
 
 
 LONGEST = 60  # characters of a name that tables and figures have room for

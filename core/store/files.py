@@ -38,10 +38,10 @@ def whole(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         os.replace(temporary, path)
         with contextlib.suppress(OSError):
-            _sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
+            sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
     except OSError as error:
         raise UserError(trouble(path, error)) from error
     finally:
@@ -131,7 +131,8 @@ def trouble(path: Path, error: OSError) -> str:
     return f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have the disk keep a file or a folder's names, whatever happens next."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -49,7 +49,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         temporary.mkdir()
         yield temporary
         for path in (*temporary.rglob("*"), temporary):
-            _sync(path)
+            files.sync(path)
         _change(temporary, folder)
         files.sweep(folder.parent, folder.name)
     except OSError as error:
@@ -70,11 +70,3 @@ def _change(new: Path, folder: Path) -> None:
         if there:
             os.replace(old, folder)
         raise
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,13 +17,14 @@ from core.report.sequential import LOOKS, alpha_at
 from core.report.verdicts import called_best, verdicts
 from core.spec.claim import (
     Claim,
+    Contrast,
+    Term,
     above,
     all_of,
     any_of,
     at_least,
     below,
     best,
-    collapses,
     differ,
     gains,
     greater,
@@ -176,7 +177,7 @@ def test_more_claims_ask_for_more_evidence_whatever_has_run():
 
 @pytest.mark.parametrize("failed", [(math.nan, "collapsed"), (0.0, "diverged")])
 def test_failed_runs_count_as_zero_in_verdict_and_table_alike(failed):
-    one = result(study(collapses(B, A), greater(A, B)), a=around(51, 3), b=[failed] * 3, c=[51.0, failed, 51.2])
+    one = result(study(Contrast((Term(0.5, A), Term(-1.0, B))), greater(A, B)), a=around(51, 3), b=[failed] * 3, c=[51.0, failed, 51.2])
     found = verdicts(one)
     assert found[0].outcome == "supported" and found[0].effect == pytest.approx(np.mean(around(51, 3)) / 2)
     assert (one.cells[1].estimate.mean, one.cells[1].estimate.n) == (0.0, 3)

@@ -159,7 +159,7 @@ def test_lines_tell_count_score_and_time_left(desk):
     shown.tick()
     shown.finished(first, 100.0, "61.20")
     shown.started(second)
-    shown.failed(second, 3.0, Failure(cause="exception", detail="ValueError: x"))
+    shown.failed(second, Failure(cause="exception", detail="ValueError: x"))
     beat, done, failed = out.getvalue().splitlines()
     assert "train 6/20, 2.5 steps/s, dev 61.00" in beat
     assert done.startswith(f"[1/2] {first.run_id} mocose-table3") and "61.20, 100.0 s, about 2 min left" in done

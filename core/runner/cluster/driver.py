@@ -140,7 +140,7 @@ class Cluster:
             case "done":
                 self._display.finished(outcome.run, outcome.seconds, outcome.score)
             case "failed":
-                self._display.failed(outcome.run, outcome.seconds, outcome.cause)
+                self._display.failed(outcome.run, outcome.cause)
             case "found":
                 self._display.passed(outcome.run, "trained by another command")
             case "stopped":

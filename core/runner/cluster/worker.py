@@ -72,7 +72,7 @@ class Telling(Display):
     def finished(self, run: PlannedRun, seconds: float, score: str) -> None:
         pass
 
-    def failed(self, run: PlannedRun, seconds: float, failure) -> None:
+    def failed(self, run: PlannedRun, failure) -> None:
         pass
 
     def passed(self, run: PlannedRun, why: str) -> None:
