@@ -16,19 +16,8 @@ from core.spec.table import Metric
 
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = (
-    "python",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "numpy",
-    "scipy",
-    "cuda",
-    "device",
-    "processor",
-    "threads",
-    "commit",
-)
+    "python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device", "processor", "threads", "commit",
+)  # fmt: skip
 
 
 def title(result: StudyResult) -> str:
