@@ -7,8 +7,14 @@ import pytest
 from places import ROOT
 from scipy import stats
 
+from core.data import sources
+from core.report import quantities
+from core.report.cells import gather
+from core.spec.edition import Edition
 from core.spec.scale import DEMO, MINI
+from core.spec.table import Metric
 from core.store.store import Store
+from studies import find
 
 PUBLISHED = ROOT / "results" / "published"
 README, FINDINGS = ((ROOT / name).read_text() for name in ("README.md", "docs/findings.md"))
@@ -125,6 +131,30 @@ def test_the_loss_by_dropout_at_other_rates_is_the_published_one():
     numbers = [*(found.loc[factor, list(at_rate)] for factor in (0.333333, 1.0, 3.0)), best]
     for entry, row in zip(rows(FINDINGS, "0.15 against 0.1")["ours"], numbers, strict=True):
         assert agrees(entry, *row)
+
+
+def test_lengthening_at_other_rates_is_what_the_published_runs_say():
+    store = Store(ROOT / "none", PUBLISHED)
+    found = sources.recorded_sources(MINI, store)
+    edition = Edition(profile="paper", scale=MINI, sources=found.sources, seeds=3)
+    table = rows(FINDINGS, "above SimCSE (none), by rate")
+    for place, factor in enumerate((1 / 3, 1.0, 3.0)):
+        result = gather(find("esimcse-table10"), edition.at_rate(factor) if factor != 1.0 else edition, store)
+        for name, entries in table.items():
+            task = "avg" if name.startswith("tests") else "dev"
+            scores = {
+                cell.cell.labels[0]: pd.Series(
+                    {
+                        run.seed: quantities.value(run.rows, Metric(task=task, title=""), result.aggregate, MINI)
+                        for run in cell.runs
+                        if run.rows is not None
+                    }
+                )
+                for cell in result.cells
+            }
+            difference = (scores[name.removeprefix("tests, ")] - scores["none"]).dropna()
+            half = stats.t.isf(0.025, len(difference) - 1) * difference.std() / len(difference) ** 0.5
+            assert agrees(entries[place], difference.mean(), difference.mean() - half, len(difference)), (name, factor)
 
 
 def test_the_paired_differences_by_lengthening_are_those_of_the_published_runs():
