@@ -133,6 +133,20 @@ def test_the_loss_by_dropout_at_other_rates_is_the_published_one():
         assert agrees(entry, *row)
 
 
+def test_the_curves_by_lengthening_are_those_of_the_published_runs():
+    store = Store(ROOT / "none", PUBLISHED)
+    stored = pd.read_csv(PUBLISHED / "mini" / "paper" / "esimcse-table10_runs.csv")
+    names = ("none", "stop-words", "[MASK]", "word repetition", "sub-word repetition")
+    for step, entries in rows(FINDINGS, "step").items():
+        for entry, name in zip(entries, names, strict=True):
+            ids = stored[stored["lengthening"] == name]["run_id"].unique()
+            curves = pd.concat([store.load_published(run).rows for run in ids])
+            at = curves[
+                (curves["checkpoint"] == "curve") & (curves["metric"] == "spearman_all") & (curves["step"] == int(step.replace(",", "")))
+            ]
+            assert agrees(entry, at["value"].mean(), at["value"].mean(), len(at)), (step, name)
+
+
 def test_lengthening_at_other_rates_is_what_the_published_runs_say():
     store = Store(ROOT / "none", PUBLISHED)
     found = sources.recorded_sources(MINI, store)
