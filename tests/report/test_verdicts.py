@@ -6,17 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import FakeStore, config_of, edition
+from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
-from core.report.cells import gather
 from core.report.claims import chances, measured
 from core.report.contrasts import ABSOLUTE, Readings
 from core.report.rows import Rows
 from core.report.sequential import LOOKS, alpha_at
 from core.report.verdicts import called_best, verdicts
 from core.spec.claim import (
-    Claim,
     Contrast,
     Term,
     above,
@@ -31,44 +29,10 @@ from core.spec.claim import (
     scatters_more,
     within,
 )  # fmt: skip
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Metric
 
-SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}
-A, B, C, D = ((name,) for name in SIZES)
 LAST = Metric(task="avg", title="Last", checkpoint="last")
 COSINE = Metric(task="dev", title="Mean cosine", quantity="cosine_mean")
-
-
-def study(*claims, margin=1.0, published=None, runs=None):
-    published, runs = published or {}, runs or {}
-    return Study(
-        name="mocose-small", paper="mocose", title="Table 0", caption="Small", method="mocose",
-        axes=(Axis(name="size", title="Size", labels=tuple(SIZES)),), rows=None, columns="size",
-        cells=tuple(
-            Cell(labels=(name,), changes={"queue.size": size}, published=published.get(name), published_runs=runs.get(name, ()))
-            for name, size in SIZES.items()
-        ),
-        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
-        claims=tuple(Claim(key=f"X.{place}", text="A claim.", predicate=one, margin=margin) for place, one in enumerate(claims)),
-    )  # fmt: skip
-
-
-def result(one, noise=None, **values):
-    store = FakeStore()
-    for label, numbers in values.items():
-        for seed, number in enumerate(numbers):
-            number, status = number if isinstance(number, tuple) else (number, "ok")
-            store.add(config_of(one, (label,), seed), number, status=status)
-    most = max(map(len, values.values()), default=3)
-    return gather(one, edition(most), store, noise=noise)
-
-
-def around(mean, n, step=0.1):
-    """n values that scatter a little around a mean, none twice in a row."""
-    return [mean + step * ((7 * seed) % 5 - 2) for seed in range(n)]
-
-
 CLEAR = {
     "a": around(51, 5),
     "b": [v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))],

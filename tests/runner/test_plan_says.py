@@ -1,0 +1,49 @@
+"""What a plan says of what training would refuse, and what is refused wherever a command trains or only looks."""
+
+import pytest
+from places import ROOT
+
+import run_study
+from core import methods
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("--cuda-graphs",), "Training here would be refused: --cuda-graphs needs a GPU"),
+        (("--set", "train.precision=fp16"), "Training here would be refused: train.precision=fp16 needs a GPU"),
+        (("--set", "data.max_length=4000"), "Training here would be refused: data.max_length is 4000 but the encoder has only"),
+        ((), ""),
+    ],
+)
+def test_a_plan_says_what_training_would_refuse(capsys, words, sentence):
+    assert run_study.main(["table3", "--plan", "--scale", "demo", "--device", "cpu", *words]) == 0
+    out = capsys.readouterr().out
+    assert (sentence in out) if sentence else ("would be refused" not in out)
+    assert "18 distinct runs" in out
+
+
+def test_a_study_without_a_cell_that_can_be_run_says_why(capsys):
+    assert run_study.main(["mocose-table2", "--plan", "--scale", "demo", "--device", "cpu"]) == 0
+    assert "No cell of" not in capsys.readouterr().out  # its own encoder's cells can
+    assert run_study.main(["mocose-kmeans", "esimcse-table3", "--plan", "--scale", "demo", "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("No cell of") == out.count("0 distinct runs"), out
+
+
+def test_a_method_that_is_half_written_is_a_sentence(capsys, monkeypatch, tmp_path):
+    (tmp_path / "unfinished").mkdir()
+    (tmp_path / "unfinished" / "settings.py").write_text("x = (\n")
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    assert run_study.main(["--fields"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Method unfinished has settings that cannot be used (SyntaxError: ") and said.count("\n") == 1
+    assert "mend core/methods/unfinished/settings.py" in said
+
+
+@pytest.mark.parametrize("below", ["", "x"])
+def test_what_is_published_takes_no_runs_of_one_s_own(capsys, below):
+    folder = ROOT / "results" / "published" / below
+    assert run_study.main(["table3", "--plan", "--scale", "demo", "--device", "cpu", "--results-dir", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "holds what the project publishes" in said and "give another --results-dir" in said
