@@ -34,7 +34,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         console.let_go(1)  # whoever read our output has had enough
         return 141
     except OSError as error:
-        console.say(files.trouble(Path(error.filename or "The output"), error), out=sys.stderr)
+        console.say(files.stopped(error), out=sys.stderr)
         if error.filename is None:
             console.let_go(1)
         return 2

@@ -9,5 +9,4 @@ from core.spec.study import Study
 
 CATALOGUE = catalogue(Path(__file__).parent)
 STUDIES: tuple[Study, ...] = CATALOGUE.studies
-GROUPS = CATALOGUE.groups  # a paper's studies by its folder's name
 find = CATALOGUE.find

@@ -6,8 +6,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-from core.spec.errors import UserError
-
 FILE = Path(__file__).parents[2] / "studies" / "reference" / "deviations.md"
 ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)
 NUMBER = re.compile(r"\bD\d+\b")
@@ -17,13 +15,6 @@ NUMBER = re.compile(r"\bD\d+\b")
 def explanations() -> dict[str, str]:
     """One sentence a D-number, in the file's order."""
     return dict(ENTRY.findall(FILE.read_text(encoding="utf-8")))
-
-
-def explain(number: str) -> str:
-    """The sentence of a D-number ("D21"). Raises UserError if the file has no such entry."""
-    if number not in explanations():
-        raise UserError(f"There is no deviation {number}; studies/reference/deviations.md has those that there are.")
-    return explanations()[number]
 
 
 def explained(*texts: str) -> tuple[str, ...]:

@@ -131,6 +131,13 @@ def trouble(path: Path, error: OSError) -> str:
     return f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
 
 
+def stopped(error: OSError) -> str:
+    """The sentence for what the system refused, be it reading or writing; an error without a file is of the output."""
+    if error.filename is None or error.errno in _FULL:
+        return trouble(Path(error.filename or "The output"), error)
+    return f"{error.filename} cannot be used ({error.strerror or error}); mend that and give the same command again."
+
+
 def sync(path: Path) -> None:
     """Have the disk keep a file or a folder's names, whatever happens next."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -9,7 +9,7 @@ from small_study import result, small, stored
 from core.report.frames import cell_frame
 from core.report.notes import footnotes, reading, seeds_of, setting
 from core.report.tables import markdown
-from core.spec.deviations import explain
+from core.spec.deviations import explanations
 from core.spec.scale import MINI
 from core.spec.table import Axis, Cell
 from studies import find
@@ -61,7 +61,7 @@ def test_mixed_environments_and_origins_are_footnoted():
 
 def test_studys_own_footnotes_come_last_with_what_their_numbers_stand_for_and_long_lists_are_cut():
     notes = footnotes(result(TABLE7, FakeStore()))
-    assert notes[-1] == f"D14: {explain('D14')}" and notes[-1 - len(TABLE7.footnotes) : -1] == TABLE7.footnotes
+    assert notes[-1] == f"D14: {explanations()['D14']}" and notes[-1 - len(TABLE7.footnotes) : -1] == TABLE7.footnotes
     assert notes[0].startswith("Not comparable at this scale: the queue turns over for the first time in 40 % of the run (none/4096; ")
     assert notes[1].startswith("60 of 60 runs not run yet") and "; …" in notes[1] and notes[1].count(";") == 8
 

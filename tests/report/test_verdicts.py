@@ -264,6 +264,11 @@ def test_how_often_a_cell_is_best_when_seeds_are_drawn_anew():
     assert "best of redrawn seeds" in measured(verdict[0])
 
 
+def test_a_cell_that_ties_is_not_the_best():
+    (verdict,) = verdicts(result(study(best(A, (A, B, C))), a=[50.0] * 3, b=[50.0] * 3, c=[40.0] * 3))
+    assert verdict.p_best == 0.0
+
+
 def test_below_three_seeds_none_are_drawn_anew():
     values = {"a": [50.0, 52.0], "b": [51.0, 50.5], "c": [40.0, 41.0]}
     assert verdicts(result(study(best(A, (A, B, C))), **values))[0].p_best is None

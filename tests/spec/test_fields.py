@@ -99,10 +99,12 @@ def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
 def test_a_paper_s_name_is_all_its_studies(capsys):
     head, *lines = printed(capsys, "esimcse", "--list").splitlines()
     assert (
-        head.startswith("ESimCSE, ") and len(lines) == len(studies.GROUPS["esimcse"]) and all(line.startswith("esimcse-") for line in lines)
+        head.startswith("ESimCSE, ")
+        and len(lines) == len(studies.CATALOGUE.groups["esimcse"])
+        and all(line.startswith("esimcse-") for line in lines)
     )
-    assert sum(map(len, studies.GROUPS.values())) == len(studies.STUDIES)
-    assert all(isinstance(study, Study) for study in studies.GROUPS["own"])
+    assert sum(map(len, studies.CATALOGUE.groups.values())) == len(studies.STUDIES)
+    assert all(isinstance(study, Study) for study in studies.CATALOGUE.groups["own"])
 
 
 def test_options_that_change_nothing_are_said(capsys):

@@ -208,6 +208,18 @@ def test_a_full_disk_leaves_nothing_torn(store):
     assert "disk is full" in files.trouble(path(store), OSError(28, "No space left on device"))
 
 
+def test_what_cannot_be_read_is_not_said_to_be_unwritable(tmp_path):
+    with pytest.raises(OSError) as refused:
+        (tmp_path / "list.txt").read_text()
+    said = files.stopped(refused.value)
+    assert said == f"{tmp_path / 'list.txt'} cannot be used (No such file or directory); mend that and give the same command again."
+    assert (
+        files.stopped(OSError(28, "full", "x"))
+        == "x could not be written because the disk is full; make space and give the same command again."
+    )
+    assert files.stopped(OSError(5, "Input/output error")).startswith("The output could not be written")
+
+
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="results"):

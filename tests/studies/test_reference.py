@@ -12,8 +12,7 @@ from small_study import result
 
 from core.report.claims import noted
 from core.report.notes import footnotes
-from core.spec.deviations import FILE, explain, explained, explanations
-from core.spec.errors import UserError
+from core.spec.deviations import FILE, explained, explanations
 from studies import STUDIES, find
 
 READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks", "docs")
@@ -49,11 +48,10 @@ def test_every_entry_is_one_sentence_with_what_this_project_does():
         assert sentence.endswith(".") and len(sentence) <= 130 and ". " not in sentence, number
 
 
-def test_explain_is_the_first_line_of_the_entry():
-    assert explain("D23") == "The code's feature cut-off draws columns for each sentence and view, at least one."
-    assert explained("as in D23, D9", "(D23) and D999") == (f"D9: {explain('D9')}", f"D23: {explain('D23')}")
-    with pytest.raises(UserError, match="no deviation D79"):
-        explain("D79")
+def test_an_explanation_is_the_first_line_of_the_entry():
+    assert explanations()["D23"] == "The code's feature cut-off draws columns for each sentence and view, at least one."
+    assert explained("as in D23, D9", "(D23) and D999") == (f"D9: {explanations()['D9']}", f"D23: {explanations()['D23']}")
+    assert "D79" not in explanations() and explained("D79") == ()
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
@@ -67,7 +65,7 @@ def test_every_number_in_the_notes_of_a_table_is_explained_there(study):
 
 def test_the_note_of_a_claim_in_the_csv_explains_its_numbers():
     (claim,) = [claim for claim in find("table8").claims if claim.key == "T8.3"]
-    assert noted(claim) == f"{claim.note} D44: {explain('D44')}"
+    assert noted(claim) == f"{claim.note} D44: {explanations()['D44']}"
 
 
 def test_every_table_is_named_in_its_readme_and_has_numbers_alone():
