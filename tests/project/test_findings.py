@@ -1,6 +1,7 @@
 """README and docs/findings.md say what the published results say: counts, and every entry of their tables of numbers."""
 
 import re
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -79,11 +80,10 @@ def test_the_number_of_runs_is_the_published_one():
         assert [int(number) for number in said.groups()] == [len(runs), len(runs) - len(own)]
 
 
-@pytest.mark.parametrize("text", [README, FINDINGS], ids=["README", "findings"])
-def test_the_table_by_learning_rate_is_the_published_one(text):
+def test_the_table_by_learning_rate_is_the_published_one():
     found = pd.read_csv(PUBLISHED / "mini" / "paper" / "esimcse-table7_rates.csv")
     cells = ("unsup-SimCSE", "+word repetition", "+momentum contrast", "ESimCSE")
-    table = rows(text, "learning rate")
+    table = rows(FINDINGS, "learning rate")
     for name, factor in (("a third, 1e-4", 0.333333), ("the scale’s, 3e-4", 1.0), ("three times, 9e-4", 3.0)):
         for place, cell in enumerate(cells):
             row = found[(found["components"] == cell) & (found["factor"] == factor)].iloc[0]
@@ -147,32 +147,69 @@ def test_the_curves_by_lengthening_are_those_of_the_published_runs():
             assert agrees(entry, at["value"].mean(), at["value"].mean(), len(at)), (step, name)
 
 
-def test_lengthening_at_other_rates_is_what_the_published_runs_say():
+@cache
+def scores(study: str, factor: float, task: str) -> dict[str, pd.Series]:
+    """Scores by seed of each row of a study at so many times the learning rate, from the published runs alone."""
     store = Store(ROOT / "none", PUBLISHED)
-    found = sources.recorded_sources(MINI, store)
-    edition = Edition(profile="paper", scale=MINI, sources=found.sources, seeds=3)
-    table = rows(FINDINGS, "above SimCSE (none), by rate")
+    edition = Edition(profile="paper", scale=MINI, sources=sources.recorded_sources(MINI, store).sources, seeds=3)
+    result = gather(find(study), edition.at_rate(factor) if factor != 1.0 else edition, store)
+    metric = Metric(task=task, title="")
+    return {
+        cell.cell.labels[0]: pd.Series(
+            {run.seed: quantities.value(run.rows, metric, result.aggregate, MINI) for run in cell.runs if run.rows is not None}, dtype=float
+        )
+        for cell in result.cells
+    }
+
+
+def says(entry: str, values: pd.Series) -> bool:
+    """Whether an entry is the mean of these values, with half of its 95 % interval."""
+    half = stats.t.isf(0.025, len(values) - 1) * values.std() / len(values) ** 0.5
+    return agrees(entry, values.mean(), values.mean() - half, len(values))
+
+
+def test_lengthening_at_other_rates_is_what_the_published_runs_say():
     for place, factor in enumerate((1 / 3, 1.0, 3.0)):
-        result = gather(find("esimcse-table10"), edition.at_rate(factor) if factor != 1.0 else edition, store)
-        for name, entries in table.items():
-            task = "avg" if name.startswith("tests") else "dev"
-            scores = {
-                cell.cell.labels[0]: pd.Series(
-                    {
-                        run.seed: quantities.value(run.rows, Metric(task=task, title=""), result.aggregate, MINI)
-                        for run in cell.runs
-                        if run.rows is not None
-                    }
-                )
-                for cell in result.cells
-            }
-            difference = (scores[name.removeprefix("tests, ")] - scores["none"]).dropna()
-            half = stats.t.isf(0.025, len(difference) - 1) * difference.std() / len(difference) ** 0.5
-            assert agrees(entries[place], difference.mean(), difference.mean() - half, len(difference)), (name, factor)
+        for name, entries in rows(FINDINGS, "above SimCSE (none), by rate").items():
+            found = scores("esimcse-table10", factor, "avg" if name.startswith("tests") else "dev")
+            assert says(entries[place], (found[name.removeprefix("tests, ")] - found["none"]).dropna()), (name, factor)
+
+
+OF_README = (  # the row that it is subtracted from, or none: then the row is a level
+    ("**SimCSE**, seven STS test sets", "esimcse-table7", "avg", "unsup-SimCSE", ""),
+    ("+ repetition of sub-words", "esimcse-table7", "avg", "+word repetition", "unsup-SimCSE"),
+    ("+ momentum queue", "esimcse-table7", "avg", "+momentum contrast", "unsup-SimCSE"),
+    ("+ both, which is ESimCSE", "esimcse-table7", "avg", "ESimCSE", "unsup-SimCSE"),
+    ("**SimCSE**, development set", "esimcse-table10", "dev", "none", ""),
+    ("ESimCSE, whole words repeated", "esimcse-table10", "dev", "word repetition", "none"),
+    ("ESimCSE, [MASK] inserted", "esimcse-table10", "dev", "[MASK]", "none"),
+    ("ESimCSE, stop-words inserted", "esimcse-table10", "dev", "stop-words", "none"),
+    ("**ESimCSE**, development set, dropout 0.1", "esimcse-table8", "dev", "0.1", ""),
+    ("dropout 0.15", "esimcse-table8", "dev", "0.15", "0.1"),
+    ("dropout 0.2", "esimcse-table8", "dev", "0.2", "0.1"),
+)
+
+
+@pytest.mark.parametrize("name, study, task, row, base", OF_README, ids=[row[0] for row in OF_README])
+def test_the_table_of_the_readme_is_what_papers_runs_and_verdicts_say(name, study, task, row, base):
+    paper, *ours, verdict = rows(README, "English, in points")[name]
+    printed = {cell.labels[0]: cell.published for cell in find(study).cells if cell.labels[1:] in ((), (task,))}
+    assert float(paper.replace("−", "-")) == pytest.approx(printed[row] - (printed[base] if base else 0))
+    for entry, factor in zip(ours, (1.0, 1 / 3, 3.0), strict=True):
+        found = scores(study, factor, task)
+        assert (entry == "") == found[row].empty
+        assert entry == "" or says(entry, (found[row] - (found[base] if base else 0)).dropna()), factor
+    if base:
+        key, outcome = re.fullmatch(r"(E\d+\.\d)(?: .|,) (\w+)", verdict).groups()
+        claims = pd.read_csv(PUBLISHED / "claims.csv")
+        claims = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")]
+        (given,) = claims["verdict"][claims["claim"].isin([key, f"{key} (BERT-base)"])]
+        assert given == {"open": "undecided"}.get(outcome, outcome)
+    assert len(rows(README, "English, in points")) == len(OF_README)
 
 
 def test_the_paired_differences_by_lengthening_are_those_of_the_published_runs():
-    def scores(study, row, task):
+    def of_row(study, row, task):
         runs = pd.read_csv(PUBLISHED / "mini" / "paper" / f"{study}_runs.csv")
         chosen = runs[
             (runs.iloc[:, 0] == row) & (runs["checkpoint"] == "selected") & (runs["task"] == task) & (runs["metric"] == "spearman_all")
@@ -182,14 +219,14 @@ def test_the_paired_differences_by_lengthening_are_those_of_the_published_runs()
     beside = {"SimCSE": ("esimcse-table10", "none"), "queue": ("esimcse-table6", "+momentum contrast")}
     for name, entries in rows(FINDINGS, "lengthening, paired").items():
         task = "avg" if name.startswith("tests") else "dev"
-        base = scores(*beside["queue" if "queue" in name else "SimCSE"], task)
+        base = of_row(*beside["queue" if "queue" in name else "SimCSE"], task)
         lengthened = [
             *(("esimcse-table10", row) for row in ("stop-words", "[MASK]", "word repetition")),
             CUT_AGAIN,
             ("esimcse-table10", "sub-word repetition"),
         ]
         for entry, row in zip(entries, lengthened, strict=True):
-            difference = (scores(*row, task) - base).dropna()
+            difference = (of_row(*row, task) - base).dropna()
             half = stats.t.isf(0.025, len(difference) - 1) * difference.std() / len(difference) ** 0.5
             assert agrees(entry, difference.mean(), difference.mean() - half, len(difference)), (name, row)
 
