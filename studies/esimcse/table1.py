@@ -111,7 +111,7 @@ STUDY = Study(
             note=(
                 "E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction they are misjudged, which the paper never measures. "
                 "The margin, a twentieth of an SD, is ours. Registered when runs at other learning rates had shown the number. Runs "
-                "from before, the published ones of profiles paper and repaired among them, do not hold it: train these cells without --use-published."
+                "from before, most published ones of profiles paper and repaired among them, do not hold it, and have to be trained anew."
             ),
         ),
         Claim(

@@ -19,6 +19,7 @@ from studies import find
 
 PUBLISHED = ROOT / "results" / "published"
 README, FINDINGS = ((ROOT / name).read_text() for name in ("README.md", "docs/findings.md"))
+CLAIMS = pd.read_csv(PUBLISHED / "claims.csv").query("scale == 'mini' and profile == 'paper'").set_index("claim")
 EDITIONS = pd.read_csv(PUBLISHED / "editions.csv").set_index(["scale", "profile"])
 CUT_AGAIN = ("deviations-esimcse", "D62 cut again at 32")
 ENTRY = re.compile(r"(?P<mean>[+−]?\d+\.\d+)(?: ± (?P<half>\d+\.\d+))? \((?P<n>\d+)(?: seeds)?\)")
@@ -200,12 +201,19 @@ def test_the_table_of_the_readme_is_what_papers_runs_and_verdicts_say(name, stud
         assert (entry == "") == found[row].empty
         assert entry == "" or says(entry, (found[row] - (found[base] if base else 0)).dropna()), factor
     if base:
-        key, outcome = re.fullmatch(r"(E\d+\.\d)(?: .|,) (\w+)", verdict).groups()
-        claims = pd.read_csv(PUBLISHED / "claims.csv")
-        claims = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")]
-        (given,) = claims["verdict"][claims["claim"].isin([key, f"{key} (BERT-base)"])]
-        assert given == {"open": "undecided"}.get(outcome, outcome)
+        key, outcome = re.fullmatch(r"(E\d+\.\d(?: \(BERT-base\))?)(?: .|,) (\w+)", verdict).groups()
+        assert CLAIMS.loc[key, "verdict"] == {"open": "undecided"}.get(outcome, outcome)
     assert len(rows(README, "English, in points")) == len(OF_README)
+
+
+def test_verdicts_in_the_text_on_english_are_the_published_ones():
+    part = FINDINGS[FINDINGS.index("## On English: what ESimCSE") : FINDINGS.index("## Before any training")]
+    said = re.findall(r"\((E\S+(?: \(BERT-base\))?), (supported|contradicted|open)(?! with three seeds)", part)
+    assert len(said) >= 3 and all(CLAIMS.loc[key, "verdict"] == {"open": "undecided"}.get(given, given) for key, given in said), said
+    low, high = re.search(r"\(E1\.1, supported\s+with eight seeds, tested from (\S+) to (\S+);", part).groups()
+    row = CLAIMS.loc["E1.1"]
+    assert [f"{row[name]:.1f}" for name in ("low", "high")] == [low, high] and row["n"] == 8
+    assert row["at_other_rates"].count("undecided") == 2
 
 
 def test_the_paired_differences_by_lengthening_are_those_of_the_published_runs():
