@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.report.cells import CellResult
-from core.report.contrasts import Readings, weights
+from core.report.contrasts import Labels, Readings, weights
 from core.report.judgement import Verdict
 from core.report.sequential import LOOKS
 from core.spec.table import Metric
