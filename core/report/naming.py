@@ -26,7 +26,12 @@ def label_here(label: str, result: StudyResult) -> str:
         return label
     if BARE.search(label) and any(label in cell.cell.labels and not cell.unavailable for cell in result.cells):
         return BARE.sub(lambda found: result.sources.encoder_name + (" " if found[1] else ""), label)
-    return _replaced(label, result.sources.encoder_name)
+    return _base_here(label, result)
+
+
+def _base_here(label: str, result: StudyResult) -> str:
+    """The same of BERT-base alone, for comparisons, whose words stand in CSV files, too."""
+    return label if result.scale.name == PAPER.name else _replaced(label, result.sources.encoder_name)
 
 
 def spoken(labels: Sequence[str | None], result: StudyResult) -> str:
@@ -71,7 +76,7 @@ def contrast_here(contrast: Contrast, result: StudyResult) -> str:
 
 def _cell(labels: Labels, result: StudyResult) -> str:
     return "/".join(
-        "every " + axis.title.lower() if label is None else label_here(label, result)
+        "every " + axis.title.lower() if label is None else _base_here(label, result)
         for axis, label in zip(result.study.axes, labels, strict=False)
     )
 

@@ -87,7 +87,8 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
             else:
                 begun.append((result, None))
                 _remove(pictures, study.name)
-                why = "it has no figure" if study.figure is None else "no two rows to draw beside each other"
+                why = "no two rows to draw beside each other" if any(cell.estimate.n for cell in result.cells) else "no score to draw"
+                why = "it has no figure" if study.figure is None else why
                 lines.append(f"{head}; {tables / study.name}.md ({why})")
             _write_all(tables, _table_files(result))
         sections = []

@@ -13,7 +13,7 @@ from core.report.comparability import judged
 from core.report.differences import Panel, Row, base_of, differences
 from core.report.figures import drawable, figure, finding
 from core.report.findings import amount, of_differences
-from core.report.naming import label_here, spoken
+from core.report.naming import contrast_here, label_here, spoken
 from core.report.style import drawing
 from core.report.withholding import instead_of_finding, silent
 from core.spec.claim import Claim, greater
@@ -108,6 +108,13 @@ def test_bert_alone_is_the_encoder_that_was_run_in_rows_that_are_run():
     kept = ("BERT-flow", "IS-BERT", "RoBERTa (first-last avg.)", "SimCSE-BERT-large")
     assert [label_here(label, here) for label in kept] == list(kept)
     assert label_here("BERT (first-last avg.)", of(study, filled(study, seeds=1, scale=PAPER), PAPER)) == "BERT (first-last avg.)"
+
+
+def test_the_words_of_a_comparison_stay_as_they_stand_in_csv_files():
+    study = find("mocose-table1")
+    contrast = greater(("BERT-whitening", "avg"), ("MoCoSE-BERT-base", "avg"))
+    here = of(study, filled(study, seeds=1, scale=MINI), MINI)
+    assert contrast_here(contrast, here).startswith(f"BERT-whitening/avg minus MoCoSE-{here.sources.encoder_name}/avg")
 
 
 def learner(gain, claims):
