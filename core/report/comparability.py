@@ -56,22 +56,26 @@ def judged(result: StudyResult) -> StudyResult:
 def withheld(result: StudyResult) -> dict[str, str]:
     """Why claims cannot be answered although their study can be carried, by key: a method of `must_learn` that they compare has run
     and has not learnt, or they ask for a range over too few checks."""
-    unlearnt = {labels: reason for labels in result.study.must_learn if (reason := _unlearnt(result, labels))}
+    failed = unlearnt(result)
     found = {}
     for claim in result.study.claims:
         contrasts = claim.predicate.contrasts()
         speaks = {labels for contrast in contrasts for labels in weights(contrast, result)}
-        reasons = [reason for labels, reason in unlearnt.items() if any(matches(labels, one) for one in speaks)]
+        reasons = [check.words for labels, check in failed.items() if any(matches(labels, one) for one in speaks)]
         if reason := "; ".join([*reasons, *_too_coarse(result, speaks)]):
             found[claim.key] = reason
     return found
 
 
-def _unlearnt(result: StudyResult, labels: Labels) -> str:
-    """Why a cell that must learn has not; "" if it has, or has not run."""
-    cell = next((one for one in result.cells if matches(labels, one.cell.labels) and one.runs), None)
-    checks = [] if cell is None else _learning(cell, result, cell.cell.labels[0])
-    return next((check.words for check in checks if check.met is False), "")
+def unlearnt(result: StudyResult) -> dict[Labels, Check]:
+    """The cells of `must_learn` that have run and have not learnt, each with the check that says so."""
+    found: dict[Labels, Check] = {}
+    for labels in result.study.must_learn:
+        cell = next((one for one in result.cells if matches(labels, one.cell.labels) and one.runs), None)
+        checks = [] if cell is None else _learning(cell, result, cell.cell.labels[0])
+        failed = [check for check in checks if check.met is False]
+        found |= {labels: failed[0]} if failed else {}
+    return found
 
 
 def _too_coarse(result: StudyResult, speaks: Collection[Labels]) -> list[str]:
@@ -197,7 +201,7 @@ def _updates(runs: Sequence[tuple[Cell, RunConfig]], result: StudyResult) -> lis
 
 def _trained(result: StudyResult) -> list[Check]:
     """The trained reference against the untrained encoder's [CLS], and where its checkpoint was selected."""
-    cell = _reference(result)
+    cell = learner(result)
     return [] if cell is None else _learning(cell, result, f"the trained reference ({'/'.join(cell.cell.labels)})")
 
 
@@ -230,8 +234,8 @@ def _learning(cell: CellResult, result: StudyResult, name: str) -> list[Check]:
     ]  # fmt: skip
 
 
-def _reference(result: StudyResult) -> CellResult | None:
-    """The study's reference; in a study without a reference, the cell with the highest score of those that must learn, or, where none is
+def learner(result: StudyResult) -> CellResult | None:
+    """The cell by which a study is judged: its reference; in a study without a reference, the cell with the highest score of those that must learn, or, where none is
     named, of all. A cell that a claim says collapses must not stand for what a scale can train, or the claim could never hold."""
     named = next((cell for cell in result.cells if cell.is_reference and cell.runs), None)
     if named is not None:

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from core.report.cells import CellResult, StudyResult
 from core.report.comparisons import comparisons
-from core.report.naming import label_here
+from core.report.naming import label_here, spoken
 from core.report.quantities import SCORE, unit
 from core.report.statistics import HOLDS_95, NO_COMPARISON, Comparison
+from core.report.withholding import instead_of_finding, silent
 
 Labels = tuple[str, ...]
 FAILED = ("collapsed", "diverged")
 NO_DIFFERENCE = 1e-9  # of stored numbers: less is none
-LEAST_FRAME = 1.0  # of the unit of scores: noise should not look like an effect
 LONGEST_TITLE = 26  # characters of a panel's title; a longer one is without its axis' name
-FAR = 2.5  # times what is in the frame already: farther numbers are named at its edge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One cell against the base of its panel. `mean` None: nothing of ours, and `word` says why (so it does where a cell cannot act).
 
-    `band` is half of the range that seeds alone give a difference of so many runs, None if unknown.
+    `name` is the label as a sentence has it, with its axis ("dropout 0.2"). `band` is half of the range that seeds alone give a difference
+    of so many runs, None if unknown.
     """
 
     label: str
+    name: str = ""
     mean: float | None
     low: float = float("nan")
     high: float = float("nan")
@@ -54,13 +55,19 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """All panels of a figure. `ordered`: the rows are numbers in order, so that lines may join them; `from_noise`: the band is the noise study's, else the reference's own interval."""
+    """All panels of a figure. `ordered`: the rows are numbers in order, so that lines may join them; `from_noise`: the band is the noise
+    study's, else the reference's own interval. `base_name` is the base as a sentence has it. `instead` is the title where verdicts are
+    withheld, and no row is told then."""
 
     base: str
+    base_name: str
     panels: tuple[Panel, ...]
     ordered: bool
     from_noise: bool
     left_out: int  # rows that are not run and that the paper prints nothing for
+    elsewhere: int = 0  # rows that are never run here: copied ones, and those of another encoder than the base's
+    untrained: float | None = None  # the untrained encoder's [CLS] less the base, where the study has one base and it is a score
+    instead: str = ""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -87,15 +94,38 @@ def differences(result: StudyResult) -> Differences | None:
     if not any(row.n for row in rows.values()):
         return None
     bases = [cells[labels] for labels in cells if base_of(labels, pattern) == labels]
-    drawn = {labels: row for labels, row in rows.items() if row.printed is not None or row.word not in ("not run", "not at this scale")}
+    here = {labels: row for labels, row in rows.items() if not _of_another_kind(cells[labels], [one for one in bases if one.runs])}
+    drawn = {labels: row for labels, row in here.items() if row.printed is not None or row.word not in ("not run", "not at this scale")}
     named = "/".join(label_here(label, result) for label in pattern if label not in (None, "avg"))
     return Differences(
         base=named or "the reference",
+        base_name=spoken(pattern, result) or "the reference",
         panels=_panels(result, drawn, bases),
         ordered=result.figure.kind == "line" and _numbers(result),
         from_noise=result.noise is not None and _is_score(bases),
-        left_out=len(rows) - len(drawn),
+        left_out=len(here) - len(drawn),
+        elsewhere=len(rows) - len(here),
+        untrained=_untrained(bases),
+        instead=instead_of_finding(result),
     )
+
+
+def _of_another_kind(cell: CellResult, bases: Sequence[CellResult]) -> bool:
+    """Whether a cell has no run here, and never will: copied by the paper from elsewhere, or of another encoder than the bases. The paper's
+    difference of it would be one of encoders, beside differences of methods."""
+    return not cell.runs and (cell.cell.copied or all(cell.cell.encoder != base.cell.encoder for base in bases))
+
+
+def _untrained(bases: Sequence[CellResult]) -> float | None:
+    """The untrained encoder's [CLS] less the base's mean, for a table of scores with one base that has runs; else None."""
+    begun = [one for one in bases if one.estimate.n]
+    if len(begun) != 1 or unit(begun[0].metric) != SCORE or begun[0].metric.task not in ("avg", "dev"):
+        return None
+    base = begun[0]
+    for run in base.runs:
+        if run.rows is not None and (found := run.rows.one("untrained", base.metric.task, "spearman_all")) is not None:
+            return found.value - base.estimate.mean
+    return None
 
 
 def _shown(result: StudyResult) -> list[CellResult]:
@@ -116,7 +146,13 @@ def _against(base: CellResult, group: Sequence[CellResult], result: StudyResult)
     values = {cell.cell.labels: {run.seed: run.value for run in cell.runs if run.value is not None} for cell in group}
     same = {cell.cell.labels: values[cell.cell.labels] for cell in group if _alike(cell, base)}
     found = comparisons(same, base.cell.labels, result.study.claims) if same.get(base.cell.labels) else {}
-    return {cell.cell.labels: _row(cell, base, found.get(cell.cell.labels, NO_COMPARISON), values, result) for cell in group}
+    rows = {cell.cell.labels: _row(cell, base, found.get(cell.cell.labels, NO_COMPARISON), values, result) for cell in group}
+    unsaid = silent(result)
+    names = {labels: spoken(labels, result) for labels in rows}
+    return {
+        labels: replace(row, name=names[labels], told=row.told and labels not in unsaid and base.cell.labels not in unsaid)
+        for labels, row in rows.items()
+    }
 
 
 def _alike(cell: CellResult, base: CellResult) -> bool:
@@ -207,21 +243,3 @@ def _numbers(result: StudyResult) -> bool:
     except ValueError:
         return False
     return bool(numbers) and all(a < b for a, b in pairwise(numbers))
-
-
-def frame(panels: Sequence[Panel]) -> tuple[float, float]:
-    """The limits that all panels share. They hold our means and the paper's numbers; numbers far beyond all others are named at the
-    edge. Single runs and intervals may widen the limits by half."""
-    rows = [row for panel in panels for row in panel.rows]
-    bands = [row.band for row in rows if row.band is not None]
-    ours = sorted(abs(row.mean) for row in rows if row.mean is not None)
-    every = sorted([*ours, *(abs(row.printed) for row in rows if row.printed is not None)])
-    least = LEAST_FRAME if all(panel.unit.endswith("× 100") for panel in panels) else 1e-3
-    reach = max([least, *(1.1 * band for band in bands), *(ours[len(ours) // 2 : len(ours) // 2 + 1])])
-    for size in every:
-        reach = max(reach, size) if size <= FAR * reach else reach
-    kept = [value for row in rows for value in (row.mean, row.printed) if value is not None and abs(value) <= reach]
-    wanted = [end for row in rows for end in (row.low, row.high, *row.seeds) if np.isfinite(end) and abs(end) <= 1.5 * reach]
-    inside = [-least / 2, least / 2, *kept, *wanted, *(sign * band for band in bands for sign in (-1, 1))]
-    margin = 0.06 * (max(inside) - min(inside))
-    return min(inside) - margin, max(inside) + margin

@@ -2,57 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from core.report.differences import Differences, Row
 
-MOST_NAMED = 3
+MOST_NAMED = 2
+AVERAGE = "avg"  # the label of a row that is the average over test sets
 WORTH_SAYING = 1.0  # of the unit: a printed difference that is smaller is not set beside ours
+TOGETHER = 2.0  # points: lines that end no farther apart have no order worth a title
 
 
-def of_differences(found: Differences) -> str:
-    """How many rows are told from the base, which rows these are, and the paper's largest difference that our interval leaves out."""
-    rows = [(_name(panel.title, row), row, row.mean) for panel in found.panels for row in panel.rows if row.mean is not None]
-    told = sorted(((name, mean) for name, row, mean in rows if row.told), key=lambda pair: -abs(pair[1]))
+def of_differences(found: Differences, settled: Mapping[str, tuple[str, int]] | None = None) -> str:
+    """The rows that differ most from the base with what the paper prints for them, averages before single test sets, and how many differ;
+    or why nothing is said. Where no row differs, claims that are `settled` all the same (outcome and seeds by key)."""
+    if found.instead:
+        return found.instead
+    rows = [row for row in found.rows if row.mean is not None]
+    told = sorted((row for row in rows if row.told), key=lambda row: (row.label != AVERAGE, -abs(row.mean or 0.0)))
     if not rows:
-        return f"Nothing can be compared with {found.base}"
-    if len(rows) == 1 and not told:
-        name, _, mean = rows[0]
-        head = f"{name} is not told from {found.base} ({signed(mean)})"
-    elif not told:
-        head = f"None of {len(rows)} rows can be told from {found.base}"
+        return f"Nothing can be told of rows against {found.base_name}: none can act here"
+    if told:
+        named = [_lies(row, found, first=n == 0) for n, row in enumerate(told[:MOST_NAMED])]
+        head = ", ".join(named) + (f"; in all {len(told)} of {len(rows)} rows differ" if len(told) > MOST_NAMED else "")
+    elif len(rows) == 1:
+        head = f"{rows[0].name} cannot be told from {found.base_name} ({_beside(rows[0])})"
     else:
-        named = ", ".join(f"{name} {signed(mean)}" for name, mean in told[:MOST_NAMED])
-        more = f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else ""
-        head = f"{len(told)} of {len(rows)} rows differ{'s' if len(told) == 1 else ''} from {found.base}: {named}{more}"
-    return head + _other_than_printed(rows)
+        head = f"None of {len(rows)} rows can be told from {found.base_name}"
+    if not told:
+        head += "".join(f"; claim {key} is {outcome} all the same, with {n} seeds" for key, (outcome, n) in (settled or {}).items())
+    said = told[:MOST_NAMED] if len(rows) > 1 else rows
+    return _capital(head + _other_than_printed([row for row in rows if row.label == AVERAGE] or rows, said))
 
 
-def _other_than_printed(rows: Sequence[tuple[str, Row, float]]) -> str:
-    """The paper's largest difference beside ours, where our tested interval leaves it out; else ""."""
+def _lies(row: Row, found: Differences, first: bool) -> str:
+    """Where a row lies: "dropout 0.2 lies 5.8 below 0.1 (the paper prints 1.5 below)"; of rows on the base's axis the first alone names it."""
+    axis = row.name.removesuffix(row.label)
+    alike = len(found.panels) == 1 and bool(axis) and found.base_name == axis + found.base
+    name = row.label if alike and not first else row.name
+    base = "" if not first else f" {found.base}" if alike else f" {found.base_name}"
+    printed = "" if row.printed is None else f" ({'the paper prints ' if first else ''}{amount(row.printed)})"
+    return f"{name} lies {amount(row.mean or 0.0)}{base}{printed}"
+
+
+def _beside(row: Row) -> str:
+    ours = amount(row.mean or 0.0)
+    return ours if row.printed is None else f"{ours}; the paper prints {amount(row.printed)}"
+
+
+def _other_than_printed(rows: Sequence[Row], said: Sequence[Row]) -> str:
+    """The paper's largest difference beside ours, where our tested interval leaves it out and the title has not said it; else ""."""
     left_out = [
-        (name, row.printed, mean)
-        for name, row, mean in rows
+        row for row in rows
         if row.printed is not None and abs(row.printed) >= WORTH_SAYING and row.basis == "own" and not row.low <= row.printed <= row.high
-    ]
-    if not left_out:
+    ]  # fmt: skip
+    row = max(left_out, key=lambda one: abs(one.printed or 0.0), default=None)
+    if row is None or row in said:
         return ""
-    name, printed, mean = max(left_out, key=lambda one: abs(one[1]))
-    return f"; for {name} the paper prints {signed(printed)}, here it is {signed(mean)}"
-
-
-def _name(title: str, row: Row) -> str:
-    return f"{title.partition(': ')[2] or title}/{row.label}" if title else row.label
+    return f"; {row.name}, which the paper prints {amount(row.printed or 0.0)}, lies {amount(row.mean or 0.0)}"
 
 
 def of_levels(ours: Sequence[float], papers: Sequence[float | None], unit: str) -> str:
-    """How many levels lie above the paper's, for a figure without a reference."""
+    """How many levels lie above the paper's, for a study that names no reference."""
     pairs = [(a, b) for a, b in zip(ours, papers, strict=False) if b is not None]
-    if len(ours) == 1:
-        printed = "".join(f"; the paper prints {theirs:.2f}" for _, theirs in pairs)
-        return f"One row: {ours[0]:.2f} ({unit}){printed}".replace("-", "−")
     if len(pairs) < 2:
         return f"{len(ours)} rows from {min(ours):.2f} to {max(ours):.2f} ({unit})".replace("-", "−")
     above, order = sum(a > b for a, b in pairs), _agreement(pairs)
@@ -74,18 +87,33 @@ def of_noise(values: Sequence[float], papers: Sequence[float]) -> str:
     return head + (f"; the paper prints it up to {np.ptp(papers):.1f} apart" if len(papers) > 1 else "")
 
 
-def of_curves(ends: Sequence[tuple[str, float]]) -> str:
-    """Where each line ends, highest first."""
-    said = [f"{end:.1f} ({name})" for name, end in sorted(ends, key=lambda one: -one[1])]
-    return f"At the end of training {', '.join(said)}".replace(" -", " −") if said else "No run has a curve"
+def of_curves(ends: Sequence[tuple[str, float]], papers: Sequence[float] = ()) -> str:
+    """Which lines end highest and lowest, or that all end together, and where the paper's end."""
+    if not ends:
+        return "No run has a curve"
+    (top, high), *_, (bottom, low) = sorted(ends, key=lambda one: -one[1]) if len(ends) > 1 else [*ends, *ends]
+    if len(ends) == 1:
+        head = f"{top} ends at {high:.1f}"
+    elif high - low <= TOGETHER:
+        head = f"All {len(ends)} lines end between {low:.1f} and {high:.1f}"
+    else:
+        head = f"{top} ends highest, at {high:.1f}, and {bottom} lowest, at {low:.1f}"
+    where = " and ".join(f"{end:.1f}" for end in sorted(papers))
+    return _capital(head + (f"; the paper's end{'s' if len(papers) == 1 else ''} at {where}" if papers else "")).replace(" -", " −")
 
 
 def of_spectra(shares: Sequence[tuple[str, float]], index: int) -> str:
     """How much of the largest singular value is left at an index."""
-    said = [f"{name} {share:.2f}" for name, share in sorted(shares, key=lambda one: -one[1])]
-    return f"Singular value {index} over the largest: {', '.join(said)}" if said else "No run has a spectrum"
+    order = sorted(shares, key=lambda one: -one[1])
+    said = [f"{share:.2f}{'' if n else ' of the largest'} for {name}" for n, (name, share) in enumerate(order)]
+    return f"The {index}th singular value is {', '.join(said)}" if said else "No run has a spectrum"
 
 
-def signed(value: float) -> str:
-    """A difference with its sign."""
-    return f"{value:+.1f}".replace("-", "−") if abs(value) >= 0.095 else f"{value:+.3f}".replace("-", "−")
+def amount(value: float) -> str:
+    """A difference in words: its size, and whether it is above or below."""
+    size = f"{abs(value):.1f}" if abs(value) >= 0.095 else f"{abs(value):.3f}"
+    return "the same" if value == 0 else f"{size} {'above' if value > 0 else 'below'}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

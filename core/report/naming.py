@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from core.report.cells import StudyResult
 from core.spec.claim import Contrast, Labels
 from core.spec.scale import PAPER
+from core.spec.table import Axis
 
 BASE = re.compile(r"BERT-base(?![\w])")
+BARE = re.compile(r"(?<![\w-])BERT(?!-base|-large|\w)(-?)")  # the encoder itself, untrained or averaged
+NUMERIC = re.compile(r"[\d.~]+(e-?\d+)?")
 SETS = re.compile(r"\bseven STS (tasks|sets|test sets)")
 TRANSFER = re.compile(r"\b([Ss])even transfer tasks")
 MOST_TERMS = 4  # of a comparison that is spelled out
@@ -16,8 +20,37 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def label_here(label: str, result: StudyResult) -> str:
-    """A row's label with the encoder that was run in the place of BERT-base: "MoCoSE-BERT-base" is "MoCoSE-MiniLM" where MiniLM is."""
+    """A row's label with the encoder that was run in the place of BERT-base: "MoCoSE-BERT-base" is "MoCoSE-MiniLM" where MiniLM is, and
+    so is "BERT" alone in a row that is run here."""
+    if result.scale.name == PAPER.name:
+        return label
+    if BARE.search(label) and any(label in cell.cell.labels and not cell.unavailable for cell in result.cells):
+        return BARE.sub(lambda found: result.sources.encoder_name + (" " if found[1] else ""), label)
+    return _base_here(label, result)
+
+
+def _base_here(label: str, result: StudyResult) -> str:
+    """The same of BERT-base alone, for comparisons, whose words stand in CSV files, too."""
     return label if result.scale.name == PAPER.name else _replaced(label, result.sources.encoder_name)
+
+
+def spoken(labels: Sequence[str | None], result: StudyResult) -> str:
+    """A cell's labels as a sentence has them, each number with its axis: "dropout 0.2", "SimCSE, batch size 64". Such numbers come
+    after the other labels, and a test set last; averages and labels that are None are passed over."""
+    given = [(axis, label) for axis, label in zip(result.study.axes, labels, strict=False) if label is not None]
+    task = next((f" on {label}" for axis, label in given if axis.name == "task" and label != "avg"), "")
+    named = [(label_here(label, result), axis, label) for axis, label in given if axis.name != "task"]
+    parts = [(here, _with_axis(axis, label, here)) for here, axis, label in named]
+    return ", ".join(part for _, part in sorted(parts, key=lambda pair: pair[0] != pair[1])) + task
+
+
+def _with_axis(axis: Axis, label: str, here: str) -> str:
+    """A label behind its axis' title where it says little alone: a number, a phrase that ends in one, or what stands among numbers."""
+    small = label.islower() and (any(NUMERIC.fullmatch(one) for one in axis.labels) or label[-1].isdigit() and " " in label)
+    if not small and not NUMERIC.fullmatch(label):
+        return here
+    title = axis.title if axis.title[1:2].isupper() else axis.title[0].lower() + axis.title[1:]
+    return f"{title} {here}"
 
 
 def text_here(text: str, result: StudyResult) -> str:
@@ -43,7 +76,7 @@ def contrast_here(contrast: Contrast, result: StudyResult) -> str:
 
 def _cell(labels: Labels, result: StudyResult) -> str:
     return "/".join(
-        "every " + axis.title.lower() if label is None else label_here(label, result)
+        "every " + axis.title.lower() if label is None else _base_here(label, result)
         for axis, label in zip(result.study.axes, labels, strict=False)
     )
 
@@ -55,7 +88,7 @@ def _term(weight: float, name: str, first: bool) -> str:
 
 def stand_in(result: StudyResult) -> str:
     """One sentence on the encoder that stands for BERT-base, if a label names BERT-base; else ""."""
-    named = any(BASE.search(label) for axis in result.study.axes for label in axis.labels)
+    named = any(label_here(label, result) != label for axis in result.study.axes for label in axis.labels)
     if not named or result.scale.name == PAPER.name:
         return ""
     return f"Rows and columns are named by the encoder that was run, {result.sources.encoder_name}; the paper's numbers in them are of BERT-base."

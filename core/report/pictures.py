@@ -14,14 +14,25 @@ from core.report.findings import of_curves, of_noise, of_spectra
 from core.report.findings import of_levels as said_of_levels
 from core.report.naming import label_here
 from core.report.quantities import curve, spectrum, unit
-from core.report.sheet import ROOM_FOR_N, notes_of, place, room, sheet, wrapped
+from core.report.sheet import ROOM_FOR_N, Sheet, notes_of, place, room, sheet, wrapped
 from core.report.style import DASHED, GREY, LOOKS, OURS, PALE
+from core.report.withholding import in_full, instead_of_finding
+
+Curve = Sequence[tuple[float, float]]  # points of one of the paper's
 
 PER_ROW = 0.235  # inches
 STEPS_DOWN = 50  # of a run's own spectrum that are drawn: the paper draws about as many of 768
 NAMED_INDEX = 10  # of a run's own spectrum: what the title speaks of
 DODGED = 0.05  # of the panel's height: labels of lines that end closer are moved apart
+LEAST_ROWS = 2  # of a figure by row: fewer compare nothing
+APART = 1.0  # times the height of our curves: where the paper's lie farther off they have a panel of their own
+PAPERS_SHARE, BREAK = 0.36, 0.05  # of the height: the panel of the paper's curves, and what is between the two
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+
+
+def drawable(result: StudyResult) -> bool:
+    """Whether a study without a base has a figure: bars have two rows at least."""
+    return result.figure.kind in ("curve", "spectrum", "strip") or sum(cell.estimate.n > 0 for cell in result.cells) >= LEAST_ROWS
 
 
 def of_levels(result: StudyResult) -> Figure:
@@ -35,7 +46,9 @@ def bars(result: StudyResult) -> Figure:
     """One row a cell, in table order: mean, interval and single runs, with the paper's number hollow."""
     cells = [cell for cell in result.cells if cell.estimate.n]
     names = ["/".join(label_here(label, result) for label in cell.cell.labels) for cell in cells]
-    finding = said_of_levels([cell.estimate.mean for cell in cells], [cell.cell.published for cell in cells], unit(result.study.metric))
+    finding = instead_of_finding(result) or said_of_levels(
+        [cell.estimate.mean for cell in cells], [cell.cell.published for cell in cells], unit(result.study.metric)
+    )
     line = f"{result.figure.caption}   ● ours, | one seed, line: 95 % interval of the mean   ○ as the paper prints it"
     made = sheet(result, finding, line, notes_of(result), height=0.12 + PER_ROW * len(cells), left=room(names), right=ROOM_FOR_N)
     axes = place(made.figure, made.boxes[0])
@@ -105,8 +118,8 @@ def strip(result: StudyResult) -> Figure:
 def learning_curves(result: StudyResult) -> Figure:
     """The development score along training, a line for each cell with a run of its own: mean over seeds, and each seed pale."""
 
-    def ends(lines: Sequence[tuple[str, Mapping[float, float]]]) -> str:
-        return of_curves([(name, list(mean.values())[-1]) for name, mean in lines if mean])
+    def ends(lines: Sequence[tuple[str, Mapping[float, float]]], papers: Sequence[Curve]) -> str:
+        return of_curves([(name, list(mean.values())[-1]) for name, mean in lines if mean], [one[-1][1] for one in papers if one])
 
     steps = [curve(run.rows, result.aggregate).index.max() for run in result.runs if run.rows is not None]
     whole = float(np.nanmax(steps)) if steps else 1.0
@@ -124,7 +137,7 @@ def spectra(result: StudyResult) -> Figure:
         values = spectrum(run.rows, checkpoint)[:STEPS_DOWN]
         return dict(enumerate(values / values[0], start=1)) if len(values) and values[0] > 0 else {}
 
-    def left(lines: Sequence[tuple[str, Mapping[float, float]]]) -> str:
+    def left(lines: Sequence[tuple[str, Mapping[float, float]]], papers: Sequence[Curve]) -> str:
         return of_spectra([(name, mean[NAMED_INDEX]) for name, mean in lines if NAMED_INDEX in mean], NAMED_INDEX)
 
     width = max((len(spectrum(run.rows)) for run in result.runs if run.rows is not None), default=0)
@@ -141,18 +154,19 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
         lines.append((_name(result, cell), {x: float(np.mean([one[x] for one in found])) for x in common}, found))
     papers = [result.figure.curves.get(label, ()) for label in labels]
     line = f"{result.figure.caption}   thick: mean over seeds   thin: one seed"
-    line += "   dashed, hollow: the paper's, of its own encoder, by share of the run or of the width" if any(papers) else ""
+    line += f"   dashed, hollow: the paper's, of its own encoder, by share of the {'width' if log else 'run'}" if any(papers) else ""
     names = [f"{name} (n = {len(found)})" for name, _, found in lines]
     made = sheet(
         result,
-        finding([(name, mean) for name, mean, _ in lines]),
+        instead_of_finding(result) or finding([(name, mean) for name, mean, _ in lines], papers),
         line,
-        notes_of(result),
+        notes_of(result, in_full(result)),
         left=0.62,
         right=0.2 + max((0.058 * len(name) for name in names), default=0),
         height=2.7,
     )
-    axes = place(made.figure, made.boxes[0])
+    values = [value for _, _, found in lines for one in found for value in one.values()]
+    axes, below = _panels(made, values, [y for paper in papers for _, y in paper], log)
     for number, (_, mean, found) in enumerate(lines):
         look, dashes = LOOKS[number % len(LOOKS)], DASHES[number // len(LOOKS) % len(DASHES)]
         for one in found:
@@ -167,7 +181,7 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
             markersize=3.4,
             markevery=max(1, len(mean) // 10),
         )
-        axes.plot(
+        below.plot(
             [share * whole for share, _ in papers[number]],
             [y for _, y in papers[number]],
             color=look.colour,
@@ -182,11 +196,40 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.grid(axis="y", color=PALE, linewidth=0.6)
-    axes.set_xlabel(x_name, loc="left")
+    for panel in (axes, below):
+        panel.grid(axis="y", color=PALE, linewidth=0.6)
+    below.set_xlabel(x_name, loc="left")
     axes.set_ylabel(y_name)
+    if below is not axes:
+        axes.set_ylabel(y_name.replace(", ", ",\n"), size=7)
+        below.set_ylabel("the paper's", size=7)
+        _same_width(axes, below)
     _name_ends(axes, [(names[n], mean, LOOKS[n % len(LOOKS)].colour) for n, (_, mean, _) in enumerate(lines) if mean])
     return made.figure
+
+
+def _panels(made: Sheet, ours: Sequence[float], papers: Sequence[float], log: bool) -> tuple[Axes, Axes]:
+    """Axes for our lines and for the paper's: the same, or two above each other where the paper's lie so far below that ours would be one
+    line."""
+    left, bottom, width, height = made.boxes[0]
+    if log or not ours or not papers or min(ours) - max(papers) <= APART * float(np.ptp(ours)):
+        axes = place(made.figure, made.boxes[0])
+        return axes, axes
+    theirs, between = PAPERS_SHARE * height, BREAK * height
+    upper = place(made.figure, (left, bottom + theirs + between, width, height - theirs - between))
+    return upper, place(made.figure, (left, bottom, width, theirs))
+
+
+def _same_width(upper: Axes, lower: Axes) -> None:
+    """One x for both panels, named below the lower one, and a break between them."""
+    ends = [end for axes in (upper, lower) for end in axes.get_xlim()]
+    for axes in (upper, lower):
+        axes.set_xlim(min(ends), max(ends))
+    upper.spines["bottom"].set_visible(False)
+    upper.tick_params(axis="x", bottom=False, labelbottom=False)
+    for axes, height in ((upper, 0.0), (lower, 1.0)):
+        axes.plot([0], [height], transform=axes.transAxes, marker=[(-1, -0.6), (1, 0.6)], markersize=7, color="black", linestyle="",
+                  markeredgewidth=0.8, clip_on=False)  # fmt: skip
 
 
 def _name_ends(axes: Axes, lines: Sequence[tuple[str, Mapping[float, float], str]]) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from core.report.cells import RunResult, StudyResult, gather
 from core.report.claims import claim_frame
 from core.report.comparability import comparability_frame, not_begun
-from core.report.figures import figure, finding
+from core.report.figures import drawable, figure, finding
 from core.report.frames import cell_frame, csv_text, run_frame
 from core.report.notes import title
 from core.report.other_rates import found
@@ -81,12 +81,14 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
                 why = f"; not comparable at this scale: {result.not_comparable}" if result.not_comparable else ""
                 lines.append(f"{head}; nothing to draw yet{why}")
                 continue
-            if study.figure is not None and any(cell.estimate.n for cell in result.cells):
+            if drawable(result):
                 begun.append((result, _drawn(result, elsewhere)))
                 lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
             else:
                 begun.append((result, None))
-                why = "it has no figure" if study.figure is None else "no score to draw"
+                _remove(pictures, study.name)
+                why = "no two rows to draw beside each other" if any(cell.estimate.n for cell in result.cells) else "no score to draw"
+                why = "it has no figure" if study.figure is None else why
                 lines.append(f"{head}; {tables / study.name}.md ({why})")
             _write_all(tables, _table_files(result))
         sections = []
@@ -195,6 +197,12 @@ def _picture(result: StudyResult) -> Picture:
         files = {f"{name}.png": png_bytes(pixels(drawn)), f"{name}.pdf": pdf_bytes(drawn)}
         words = f"{title(result)}. {finding(drawn)}. The numbers are in the table below."
         return Picture(files, svg_text(drawn, f"{name}-{result.scale.name}-{result.profile}", words))
+
+
+def _remove(folder: Path, name: str) -> None:
+    """Remove the picture that a study had and has no longer, say since its runs were moved."""
+    for ending in (".png", ".pdf"):
+        (folder / f"{name}{ending}").unlink(missing_ok=True)
 
 
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:

@@ -20,11 +20,10 @@ from small_study import small, stored
 
 from core.report.cells import gather
 from core.report.comparisons import comparisons, divisors
-from core.report.differences import Panel, Row, differences, frame
-from core.report.figures import figure, finding
-from core.report.findings import of_differences
+from core.report.differences import differences
+from core.report.figures import figure
 from core.report.sequential import alpha_at
-from core.report.style import DPI, GREYS, LOOKS, OURS, TINTS, TOLD, drawing, pdf_bytes, pixels, png_bytes, svg_text
+from core.report.style import BAND, DPI, GREYS, LOOKS, OURS, PALE, TINTS, TOLD, drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim, best, greater
 from core.spec.scale import DEMO, MINI
@@ -142,28 +141,7 @@ def test_the_band_is_what_the_noise_study_gives_a_difference_of_so_many_runs():
     assert {row.band for row in differences(of(TABLE3, filled(TABLE3))).rows if row.n} == {reference.high - reference.mean}
 
 
-def far_rows():
-    return (
-        Row(label="near", mean=0.5, low=-30.0, high=31.0, basis="own", n=3, printed=0.4, band=1.0),
-        Row(label="far", mean=-40.0, n=3, printed=-2.0),
-        Row(label="ours", mean=1.0, low=0.5, high=1.5, basis="own", n=3, printed=27.0),
-    )
-
-
-def test_far_numbers_do_not_flatten_the_others_and_are_named_at_the_edge():
-    low, high = frame([Panel(title="", unit="Spearman × 100", rows=far_rows())])
-    assert -4 < low < -2 and 1 < high < 4
-    from core.report.figures import _draw
-
-    with drawing():
-        axes = matplotlib.figure.Figure().add_subplot()
-        _draw(axes, Panel(title="", unit="", rows=far_rows()), (low, high), False, False)
-    assert [text.get_text() for text in axes.texts] == ["−40.0", "+27.0"]
-
-
-def test_noise_does_not_fill_a_frame_and_a_hundredth_of_a_point_is_a_difference():
-    low, high = frame([Panel(title="", unit="Spearman × 100", rows=(Row(label="a", mean=0.01, n=3),))])
-    assert low < -0.49 and high > 0.49
+def test_a_hundredth_of_a_point_is_a_difference():
     one = small_result(small(), stored(small(), a=[50.0, 51.0, 50.5], b=[50.01, 51.01, 50.51]), seeds=3)
     assert differences(one).panels[0].rows[1].mean == pytest.approx(0.01)
 
@@ -213,17 +191,6 @@ def test_nothing_leaves_the_page_or_overlaps(figures, name):
     for n, (one, a) in enumerate(outer):
         for other, b in outer[n + 1 :]:
             assert not a.overlaps(b), (one.get_text(), other.get_text())
-
-
-def test_the_title_is_the_finding():
-    rows = (
-        Row(label="x", mean=2.0, low=1.0, high=3.0, basis="own", told=True, n=5, printed=-4.0),
-        Row(label="y", mean=0.1, low=-1, high=1, basis="own", n=5),
-    )
-    found = replace(differences(of(TABLE3, filled(TABLE3))), panels=(Panel(title="", unit="", rows=rows),), base="0.85")
-    assert of_differences(found) == "1 of 2 rows differs from 0.85: x +2.0; for x the paper prints −4.0, here it is +2.0"
-    assert of_differences(replace(found, panels=(Panel(title="", unit="", rows=rows[1:] * 2),))) == "None of 2 rows can be told from 0.85"
-    assert finding(drawn(TABLE3, filled(TABLE3))).startswith("None of 5 rows can be told from 0.85")
 
 
 def test_a_tag_names_scale_profile_and_seeds_and_there_is_no_watermark(figures):
@@ -291,3 +258,12 @@ def test_on_a_page_a_figure_has_the_pages_colours_its_own_ids_and_letters():
     assert len(ids) == len(set(ids)) and all(name.startswith("one-two-") for name in ids)
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) == set(ids)
     assert "0.85" in re.findall(r"<text[^>]*>([^<]*)</text>", text) and "<style" not in text and "xlink" not in text.split(">", 1)[1]
+
+
+def test_the_two_kinds_of_band_have_two_looks_and_the_legend_says_which():
+    said = []
+    for noise in (None, 1.0):
+        made = drawn(TABLE3, filled(TABLE3), noise=noise)
+        words = " ".join(" ".join(text.get_text() for text in made.texts).split())
+        said.append((matplotlib.colors.to_hex(made.axes[0].patches[0].get_facecolor()), "grey band" in words, "blue band" in words))
+    assert said == [(BAND.lower(), False, True), (PALE.lower(), True, False)]

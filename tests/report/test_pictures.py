@@ -10,7 +10,7 @@ from fake_store import edition, filled
 
 from core.report import pictures
 from core.report.cells import gather
-from core.report.figures import finding
+from core.report.figures import drawable, finding
 from core.report.findings import of_curves, of_levels
 from core.report.style import drawing, pixels, png_bytes
 from core.spec.table import FigureSpec
@@ -122,8 +122,41 @@ def test_the_papers_own_curves_stand_beside_ours_at_their_share_of_the_run():
     assert printed[0].get_xdata()[1] == pytest.approx(300 / 15_625 * 300)  # the made-up runs have 300 steps
 
 
-def test_the_title_of_curves_has_the_highest_end_first():
-    assert of_curves([("a", 24.03), ("standard", 61.2), ("b", -0.3)]) == "At the end of training 61.2 (standard), 24.0 (a), −0.3 (b)"
+def test_the_title_of_curves_says_which_end_highest_and_lowest_and_where_the_papers_end():
+    assert of_curves([("a", 24.03), ("standard", 61.2), ("b", -0.3)]) == "Standard ends highest, at 61.2, and b lowest, at −0.3"
+    assert of_curves([("a", 62.7), ("b", 63.8)], [4.2, 0.0]) == "All 2 lines end between 62.7 and 63.8; the paper's end at 0.0 and 4.2"
+    assert of_curves([("a", 62.7)], [4.2]) == "A ends at 62.7; the paper's ends at 4.2"
+
+
+def test_the_papers_curves_have_a_panel_of_their_own_where_they_lie_far_below_ours():
+    study = find("mocose-figure5")
+    shared, apart = (drawn_curves(along(filled(study), start)) for start in (12.0, 62.0))
+    assert len(shared) == 1 and len(apart) == 2
+    upper, lower = apart
+    ours, papers = ([line for line in axes.lines if line.get_linewidth() == width and len(line.get_xdata()) > 1]
+                    for axes, width in ((upper, 1.5), (lower, 0.8)))  # fmt: skip
+    assert len(ours) == 5 and len(papers) == 2 and upper.get_xlim() == lower.get_xlim()
+    assert upper.get_ylim()[0] > lower.get_ylim()[1] and upper.get_position().y0 > lower.get_position().y1
+
+
+def along(store, start):
+    """The store, each of whose runs rises by half a point at every check."""
+    for run in store.runs.values():
+        checks = run.rows["checkpoint"] == "curve"
+        run.rows.loc[checks, "value"] = start + run.rows.loc[checks, "step"] / 200
+    return store
+
+
+def drawn_curves(store):
+    with drawing():
+        return pictures.of_levels(of(find("mocose-figure5"), store)).axes
+
+
+def test_one_bar_is_no_figure_and_two_are():
+    for run in (1, 2):
+        study = replace(TABLE3, figure=FigureSpec(kind="bars", caption=""))
+        others = {(cell.labels, seed) for cell in study.cells[run:] for seed in range(3)}
+        assert drawable(of(study, filled(study, skip=others))) == (run == 2)
 
 
 @pytest.mark.parametrize("run, named", [("no predictor, η = 0", True), ("standard", False)])
@@ -137,7 +170,5 @@ def test_the_papers_curves_are_explained_where_one_is_drawn(run, named):
     assert bool(printed) == named and ("the paper's, of its own encoder" in said) == named
 
 
-def test_the_title_of_a_single_level_names_it():
-    assert of_levels([-5.0], [None], "cosine") == "One row: −5.00 (cosine)"
-    assert of_levels([52.57], [77.04], "Spearman × 100") == "One row: 52.57 (Spearman × 100); the paper prints 77.04"
+def test_the_title_of_levels_without_the_papers():
     assert of_levels([1.0, 2.5], [None, None], "cosine") == "2 rows from 1.00 to 2.50 (cosine)"

@@ -56,6 +56,14 @@ def test_a_study_without_a_number_to_draw_has_a_table_and_no_empty_figure(tmp_pa
     assert (tmp_path / "results/demo/paper/mocose-small.md").is_file() and not (tmp_path / "figures").exists()
 
 
+def test_a_study_with_a_single_row_has_no_figure_and_an_old_one_is_removed(tmp_path):
+    study, figures = small(), tmp_path / "figures/demo/paper"
+    draw([study], stored(study, a=[50.0, 51.0], b=[52.0, 53.0]), tmp_path)
+    assert {path.name for path in figures.iterdir()} == {"mocose-small.png", "mocose-small.pdf"}
+    summary = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)
+    assert "no two rows to draw beside each other" in summary.lines[0] and not list(figures.iterdir())
+
+
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
     draw([TABLE11], filled(TABLE11), tmp_path)
     page = tmp_path / "results/demo/paper/esimcse-table11.md"
