@@ -8,16 +8,17 @@ from typing import NamedTuple
 from core.report.claims import signed
 from core.report.page.content import DEFAULT_PROFILE, Card, Page, Shown, Standing
 
-MOST = 2  # claims that are named of a kind
+MOST = {"supported": 2, "contradicted": 2, "equivalent": 1}  # claims that are named of a kind
 KINDS = {"supported": "Supported", "contradicted": "Contradicted", "equivalent": "Equivalent (no difference larger than the margin)"}
 SCALES = ("paper", "mini", "demo")  # by how much they tell of the papers
 
 
 class Part(NamedTuple):
-    """A piece of the answer, and the claim to which it leads; "" for none."""
+    """A piece of the answer, the claim to which it leads ("" for none), and whether it begins a line."""
 
     text: str
     anchor: str = ""
+    begins: bool = False
 
 
 def answer(page: Page) -> str:
@@ -37,7 +38,7 @@ def lede(page: Page) -> list[Part]:
         chosen = _chosen(page, telling, outcome)
         for place, (card, one) in enumerate(chosen):
             parts += [
-                Part("; " if place else f" {said}: "),
+                Part("; ") if place else Part(f" {said}: ", begins=True),
                 Part(card.claim.key, card.anchor),
                 Part(f": {card.claim.text.rstrip('.')}{_effect(one)}"),
             ]
@@ -63,7 +64,7 @@ def _chosen(page: Page, edition: Shown, outcome: str) -> list[tuple[Card, Standi
     points, comes last."""
     found = [(card, card.standings[edition.name]) for cards in page.cards.values() for card in cards if edition.name in card.standings]
     of_it = [(card, one) for card, one in found if one.verdict.outcome == outcome]
-    return sorted(of_it, key=lambda each: _order(each[1]))[:MOST]
+    return sorted(of_it, key=lambda each: _order(each[1]))[: MOST[outcome]]
 
 
 def _order(one: Standing) -> tuple[bool, bool, float]:
@@ -76,4 +77,5 @@ def _effect(one: Standing) -> str:
     found = one.verdict
     if not one.in_points or not math.isfinite(found.effect):
         return ""
-    return f" ({signed(found.effect)}{'' if found.printed_effect is None else f', printed {signed(found.printed_effect)}'})"
+    printed = "" if found.printed_effect is None else f", printed {signed(round(found.printed_effect, 2))}"
+    return f" ({signed(round(found.effect, 2))}{printed})"
