@@ -16,6 +16,7 @@ NUMERIC = re.compile(r"[\d.~]+(e-?\d+)?")
 SETS = re.compile(r"\bseven STS (tasks|sets|test sets)")
 TRANSFER = re.compile(r"\b([Ss])even transfer tasks")
 MOST_TERMS = 4  # of a comparison that is spelled out
+TEXTS = {"wiki_sentences.txt": "Wikipedia sentences", "wiki1m_for_simcse.txt": "one million Wikipedia sentences"}  # by their known files
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -57,6 +58,11 @@ def text_here(text: str, result: StudyResult) -> str:
     """A caption or a sentence of ours with as many test sets and transfer tasks as this scale has."""
     text = SETS.sub(lambda found: f"{_count(result.scale.tests)} test sets", text)
     return TRANSFER.sub(lambda found: f"{_count(result.scale.probes, found[1] == 'S')} transfer tasks", text)
+
+
+def text_named(file: str) -> str:
+    """A training text as a reader knows it: a file of a known name by what it holds, any other by its name."""
+    return TEXTS.get(file, file)
 
 
 def contrast_here(contrast: Contrast, result: StudyResult) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from core.report.cells import RunResult, StudyResult, gather
+from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
 from core.report.comparability import comparability_frame, not_begun
 from core.report.figures import drawable, figure, finding
@@ -32,7 +32,6 @@ from core.spec.edition import Edition
 from core.spec.printable import counted
 from core.spec.study import Study
 
-PACK = "runs.parquet"  # of the published runs of a scale
 WORTH_PROCESSES = 8  # studies; a process takes about two seconds to start
 
 
@@ -158,7 +157,7 @@ def render_index(
     page = gathered_page(studies, sections, editions, functools.partial(not_begun, store=store))
     if not page.begun:
         return []
-    texts = page_files(page, Path(results_dir), Path(figures_dir), functools.partial(_run_file, store), explanations())
+    texts = page_files(page, Path(results_dir), Path(figures_dir), explanations())
     for edition in page.begun:
         frames = {"claims.csv": claim_frame(edition.results), "comparability.csv": comparability_frame(edition.results)}
         texts |= {f"{edition.scale}/{edition.profile}/{name}": csv_text(frame, digits=6) for name, frame in frames.items()}
@@ -167,13 +166,6 @@ def render_index(
                 _write_all(Path(results_dir) / edition.scale / edition.profile, _table_files(one.result))
     _write_all(Path(results_dir), {name: text.encode() for name, text in texts.items()})
     return [f"{Path(results_dir) / name}" for name in ("index.html", "README.md", "claims.csv")]
-
-
-def _run_file(store, run: RunResult, scale: str) -> Path | None:
-    """The file that holds a run: the user's own, else the pack of its scale; None if neither file exists."""
-    own = Path(store.root) / "runs" / f"{run.run_id}.parquet"
-    packed = None if store.published is None else Path(store.published) / scale / PACK
-    return next((path for path in (own, packed) if path is not None and path.exists()), None)
 
 
 def _table_files(result: StudyResult) -> dict[str, bytes]:

@@ -9,15 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from fake_store import FakeStore, filled
-from pages import TABLE, TABLE7, Reader, made, result
+from pages import TABLE, Reader, made, result
 
 from core.report.claims import COLUMNS, chances, claim_frame, measured, signed
 from core.report.comparability import comparability_frame
 from core.report.contrasts import Readings
 from core.report.frames import cell_frame
 from core.report.next_runs import Next, next_runs
-from core.report.page import Section, gathered_page, page_files, writing
-from core.report.page.content import answer
+from core.report.page import Section, following, gathered_page, page_files
 from core.report.render import render_index
 from core.report.tables import markdown
 from core.report.verdicts import verdicts
@@ -63,13 +62,12 @@ def test_every_number_of_cards_and_tables_is_in_a_csv(page):
         assert np.abs(known - value).min() <= 0.51 * 10**-places, text
 
 
-def test_bars_and_answer_count_what_the_verdicts_say(page):
+def test_bars_count_what_the_verdicts_say(page):
     given, files = page
     demo = given.editions[0]
     found = [one.outcome for section in demo.sections for one in verdicts(section.result)]
     waiting = len(find("esimcse-table11").claims)
     assert demo.counts == {name: found.count(name) + waiting * (name == "not run") for name in set(found) | {"not run"}}
-    assert answer(given).startswith(f"None of {2 + len(TABLE7.claims) + waiting} claims has been tested at the papers' own scale yet.")
     table = pd.read_csv(io.StringIO(files["editions.csv"]))
     assert [(row.scale, row.profile) for row in table.itertuples()] == [
         ("demo", "paper"),
@@ -84,7 +82,7 @@ def test_a_card_has_quotation_place_decision_points_and_what_to_run_next(page):
     text = page[1]["index.html"]
     card = text[text.index('id="X.1"') : text.index('id="X.2-all"')]
     assert "First | second." in card and "Section 4" in card and "0.5 against 0.8" in card and "In-batch negatives. paper: eq. 3" in card
-    assert "It turns on 0.5 minus 0.8, above 0." in card
+    assert "It turns on whether “0.5” is above “0.8”." in card
     assert card.count('class="seed"') == 6  # three seeds under two profiles
     assert "python run_study.py mocose-table3 --scale demo --profile paper --seeds 5 --cell 0.5 --cell 0.8" in card
     seeds = pd.read_csv(io.StringIO(page[1]["seeds.csv"]))
@@ -153,7 +151,7 @@ def test_what_cannot_be_compared_says_why_and_the_paper_is_quoted():
         "∅ not comparable: The queue never turns over." in text and "“First \\| second.” (Section 4). Decided by: 0.5 against 0.8." in text
     )
     page = gathered_page((TABLE,), {("demo", "paper"): [Section(result=one, picture=None)]})
-    seen = Reader(page_files(page, Path("r"), Path("f"), lambda run, scale: None, {})["index.html"])
+    seen = Reader(page_files(page, Path("r"), Path("f"), {})["index.html"])
     assert "The queue never turns over." in seen.text and "∅ not comparable" in seen.text
     row = claim_frame([one]).iloc[0]
     assert (row["verdict"], row["reason"], row["chance"]) == ("not comparable", one.not_comparable, "")
@@ -190,18 +188,18 @@ def test_the_claim_to_run_next_is_one_with_a_chance_that_is_worth_a_run(page, mo
     edition = shown.begun[0]
     first, second = shown.cards["mocose-table3"]
 
-    def asked(*following):
+    def asked(*looks):
         given = [
             (card, card.standings[edition.name], Next(seeds=5, runs=1, minutes=minutes, chance=chance, futile=False, command="x"))
-            for card, (chance, minutes) in zip((first, second), following, strict=False)
+            for card, (chance, minutes) in zip((first, second), looks, strict=False)
         ]
-        monkeypatch.setattr(writing, "_open", lambda _, there: given if there is edition else [])
-        return writing.next_of_all(shown)
+        monkeypatch.setattr(following, "open_claims", lambda _, there: given if there is edition else [])
+        return following.next_of_all(shown)
 
     assert asked() is None and asked((None, 5.0), (0.0, 5.0)) is None
     assert asked((0.04, 1.0)).card is first  # nothing better
     chosen = asked((0.09, 1.0), (0.5, 60.0))
-    assert chosen.card is second and (chosen.minutes, chosen.open_claims) == (61.0, 2)
+    assert chosen.card is second and (chosen.minutes, chosen.undecided + chosen.not_run) == (61.0, 2)
     assert asked((0.4, 1.0), (0.5, 60.0)).card is first
 
 

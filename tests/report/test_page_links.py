@@ -71,40 +71,34 @@ def test_every_link_of_a_drawn_page_leads_to_a_file_within_results_and_figures(d
     drawn(store, stored(desk, store), figures)
     found = links(results)
     assert {f"{scale}/paper/{ONE.name}.csv" for scale in ("demo", "mini")} <= found
-    assert any(link.endswith(".png") for link in found) and any(link.startswith("runs/") for link in found)
+    assert any(link.endswith(".png") for link in found) and any(link.endswith("_runs.csv") for link in found)
     for link in found:
         path = target(results, link).resolve()
         assert path.is_file() and path.stat().st_size, link
         assert path.is_relative_to(results.resolve()) or path.is_relative_to(figures.resolve()), link
 
 
-def test_a_published_run_has_a_link_in_its_own_folder_and_none_from_outside(desk):
+def test_the_runs_behind_a_claim_are_in_a_csv_beside_the_page_wherever_they_are_kept(desk):
     """Whoever is given a results folder has no use for a path of the machine that it was drawn on."""
     published, theirs = desk.folder / "home" / "results" / "published", Store(desk.folder / "theirs", None)
     known = stored(desk, theirs)
     theirs.publish(theirs.runs(), published)
-    for root, linked in (
-        (published.parent, {f"published/{scale}/runs.parquet" for scale in ("demo", "mini")}),
-        (desk.folder / "mine", set()),
-    ):
+    for root in (published.parent, desk.folder / "mine"):
         drawn(Store(root, published), known, desk.folder / "figures")
-        assert {link for link in links(root) if link.endswith("runs.parquet")} == linked
         page = (root / "index.html").read_text()
-        assert str(desk.folder) not in page and all(run[:8] in page for run in theirs.runs())
+        assert str(desk.folder) not in page and not [link for link in links(root) if link.endswith(".parquet")]
+        table = (root / "mini" / "paper" / f"{ONE.name}_runs.csv").read_text()
+        behind = set(re.findall(r"<code>([0-9a-f]{8})</code>", page))
+        assert behind and all(run in table + (root / "demo" / "paper" / f"{ONE.name}_runs.csv").read_text() for run in behind)
 
 
 def test_folders_whose_names_are_syntax_are_quoted(tmp_path):
     folder, figures = tmp_path / "results", tmp_path / NAMED / "figures"
     page = gathered_page((TABLE,), {("demo", "paper"): [Section(result=result(), picture=SVG)]})
-    inside = folder / NAMED / "runs.parquet"
-    files = page_files(page, folder, figures, lambda run, scale: inside, {})
+    files = page_files(page, folder, figures, {})
     folder.mkdir()
     for name in ("index.html", "README.md"):
         (folder / name).write_text(files[name])
     found = {target(folder, link).resolve() for link in links(folder)}
-    assert inside in found and figures / "demo" / "paper" / "mocose-table3.png" in found
+    assert figures / "demo" / "paper" / "mocose-table3.png" in found
     assert all(re.fullmatch(r"[\w./~%-]+(#[\w.-]+)?", link) for link in links(folder))
-    for outside in (tmp_path / "runs.parquet", folder / ".." / "x", Path("/etc/passwd"), tmp_path / "results-of-others" / "x"):
-        written = page_files(page, folder, figures, lambda run, scale, outside=outside: outside, {})["index.html"]
-        (folder / "index.html").write_text(written)
-        assert outside.resolve() not in {target(folder, link).resolve() for link in links(folder)}

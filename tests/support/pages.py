@@ -46,9 +46,7 @@ def made(**deviations_):
         ("demo", "released"): [Section(result=under("released", 40.0), picture=None)],
     }
     page = gathered_page((TABLE, TABLE7, find("esimcse-table11")), sections)
-    return page, page_files(
-        page, Path("results"), Path("figures"), lambda run, scale: Path(f"results/runs/{run.run_id}.parquet"), deviations_
-    )
+    return page, page_files(page, Path("results"), Path("figures"), deviations_)
 
 
 class Reader(HTMLParser):

@@ -50,8 +50,17 @@ def effects(card: Card, editions: Sequence[str]) -> str:
     return f'<svg class="effect" role="img" aria-label="{words}" viewBox="0 0 {WIDE} {high}">{"".join(bands)}{zero}{"".join(parts)}</svg>'
 
 
+def beside_the_axis(card: Card) -> list[Standing]:
+    """How a claim stands where its effect is in no points, so that it is written and not drawn."""
+    return [one for one in card.standings.values() if _measured(one) and not one.in_points]
+
+
 def _known(one: Standing) -> bool:
-    return one.in_points and bool(one.values) and np.isfinite(one.verdict.effect) and one.verdict.outcome != "not comparable"
+    return one.in_points and _measured(one)
+
+
+def _measured(one: Standing) -> bool:
+    return bool(one.values) and bool(np.isfinite(one.verdict.effect)) and one.verdict.outcome != "not comparable"
 
 
 def _x(value: float) -> float:

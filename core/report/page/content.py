@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from core.report import claims
 from core.report.cells import RunResult, StudyResult
 from core.report.comparability import by_configuration, reasons
-from core.report.contrasts import Readings
+from core.report.contrasts import Readings, weights
 from core.report.judgement import Verdict
-from core.report.naming import text_here
+from core.report.naming import text_here, text_named
 from core.report.next_runs import Next, next_runs
+from core.report.page.words import POINTS, unit_of
 from core.report.signflip import sentences
 from core.report.statistics import HOLDS_95
 from core.report.verdicts import settled_once, verdicts
@@ -35,19 +35,33 @@ class Section:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """How a claim stands in one edition. `values` are the deciding contrast's by seed, above the claim's threshold; `band` half of what
-    seeds alone give its mean; `in_points`: it is in points of a score, so that it stands on the common axis."""
+    seeds alone give its mean; `unit` what the contrast is in: points of a score stand on the common axis. `same_as` is the edition that
+    rests on the same runs, "" without one."""
 
     verdict: Verdict
     result: StudyResult
     values: tuple[float, ...]
     band: float | None
-    in_points: bool
+    unit: str
     next: Next | None
+    same_as: str = ""
+
+    @property
+    def in_points(self) -> bool:
+        """Whether the deciding contrast is in points of a score."""
+        return self.unit == POINTS
 
     @property
     def begun(self) -> bool:
         """Whether its study has a run here."""
         return any(run.rows is not None for cell in self.result.cells for run in cell.runs)
+
+    @property
+    def evidence(self) -> frozenset[str]:
+        """The runs on which its verdict rests, as far as there is one: those of the deciding cells at the look that was asked."""
+        named = weights(self.verdict.contrast, self.result) if self.values and self.verdict.outcome != "not comparable" else {}
+        cells = [cell for cell in self.result.cells if cell.cell.labels in named]
+        return frozenset(run.run_id for cell in cells for run in cell.runs if run.rows is not None and run.seed < self.verdict.n)
 
     @property
     def edition(self) -> str:
@@ -62,16 +76,12 @@ class Card:
     claim: Claim
     study: Study
     standings: Mapping[str, Standing]
+    scales: frozenset[str] = frozenset()  # at which it is asked: elsewhere it speaks of test sets that there are not
 
     @property
     def anchor(self) -> str:
         """Its permanent link on the page."""
         return slug(self.claim.key)
-
-    @property
-    def next(self) -> Next | None:
-        """What to run next for the claim, in the first edition that leaves it open."""
-        return next((one.next for one in self.standings.values() if one.next is not None), None)
 
     @property
     def printed(self) -> str:
@@ -88,7 +98,8 @@ class Card:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """What the page shows of a scale under a profile: the sections of its begun studies, the others as their configuration has them,
-    and the counts of all claims by outcome. `out_of_reach` of those not run cannot be, at this scale and with these data."""
+    and the counts of all claims by outcome. `out_of_reach` of those not run cannot be, at this scale and with these data; `shared` says how
+    many rest on the very runs of another edition, by its name."""
 
     scale: str
     profile: str
@@ -96,6 +107,7 @@ class Shown:
     waiting: Sequence[StudyResult] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     out_of_reach: int = 0
+    shared: Mapping[str, int] = field(default_factory=dict)
     noise: tuple[str, ...] = ()
 
     @property
@@ -129,7 +141,7 @@ class Shown:
         if not self.sections:
             return {"mini": "English, a compact encoder", "paper": "bert-base, one million sentences"}.get(self.scale, "made-up language")
         found = self.sections[0].result.sources
-        return f"{found.encoder_name}, {found.corpus_name}"
+        return f"{found.encoder_name}, {text_named(found.corpus_name)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,13 +197,16 @@ def gathered_page(
         for begun, results in ((True, [one.result for one in edition.sections]), (False, edition.waiting))
         for result in results
     }
-    cards = {study.name: [_card(claim, study, shown, standings) for claim in study.claims] for study in studies}
+    standings = with_shared_runs(standings)
+    scales = {study.name: {name: {claim.key for claim in study.at(scale).claims} for name, scale in SCALES.items()} for study in studies}
+    cards = {study.name: [_card(claim, study, shown, standings, scales[study.name]) for claim in study.claims] for study in studies}
     return Page(editions=[_counted(edition, studies, standings) for edition in shown], studies=studies, cards=cards)
 
 
 def _counted(edition: Shown, studies: Sequence[Study], standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> Shown:
     """The edition with the counts of its claims."""
     counts: Counter[str] = Counter()
+    shared: Counter[str] = Counter()
     out_of_reach = 0
     for study in studies:
         found = standings.get((edition.name, study.name))
@@ -200,23 +215,39 @@ def _counted(edition: Shown, studies: Sequence[Study], standings: Mapping[tuple[
         else:
             counts.update(one.verdict.outcome for one in found.values())
             out_of_reach += sum(one.verdict.outcome == "not run" and bool(one.verdict.reason) for one in found.values())
-    return replace(edition, counts=dict(counts), out_of_reach=out_of_reach)
+            shared.update(one.same_as for one in found.values() if one.same_as)
+    return replace(edition, counts=dict(counts), out_of_reach=out_of_reach, shared=dict(shared))
 
 
-def _card(claim: Claim, study: Study, editions: Sequence[Shown], standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> Card:
+def with_shared_runs(standings: Mapping[tuple[str, str], Mapping[str, Standing]]) -> dict[tuple[str, str], dict[str, Standing]]:
+    """The standings, each of which rests on the very runs of an earlier edition with that edition's name."""
+    first: dict[tuple[str, frozenset[str]], str] = {}
+    found: dict[tuple[str, str], dict[str, Standing]] = {}
+    for place, ones in standings.items():
+        marked = found[place] = dict(ones)
+        for key, one in ones.items():
+            evidence = one.evidence
+            earlier = first.setdefault((key, evidence), one.edition) if evidence else one.edition
+            if earlier != one.edition:
+                marked[key] = replace(one, same_as=earlier)
+    return found
+
+
+def _card(
+    claim: Claim, study: Study, editions: Sequence[Shown], standings: Mapping[tuple[str, str], Mapping[str, Standing]],
+    scales: Mapping[str, set[str]],
+) -> Card:  # fmt: skip
     found = {}
     for edition in editions:
         one = standings.get((edition.name, study.name), {}).get(claim.key)
         if one is not None:
             found[edition.name] = one
-    return Card(claim=claim, study=study, standings=found)
+    return Card(claim=claim, study=study, standings=found, scales=frozenset(name for name, keys in scales.items() if claim.key in keys))
 
 
 def _waiting(result: StudyResult) -> dict[str, Standing]:
     """How each claim stands in a study without a run."""
-    return {
-        one.claim.key: Standing(verdict=one, result=result, values=(), band=None, in_points=False, next=None) for one in verdicts(result)
-    }
+    return {one.claim.key: Standing(verdict=one, result=result, values=(), band=None, unit="", next=None) for one in verdicts(result)}
 
 
 def _standings(result: StudyResult) -> dict[str, Standing]:
@@ -233,19 +264,10 @@ def _standings(result: StudyResult) -> dict[str, Standing]:
             result=result,
             values=() if values is None else tuple(float(value) for value in values),
             band=None if spread is None or not verdict.n else HOLDS_95 * spread / verdict.n**0.5,
-            in_points=_in_points(verdict, result),
+            unit=unit_of(verdict.contrast, result.study),
             next=next_runs(verdict, readings),
         )
     return found
-
-
-def _in_points(verdict: Verdict, result: StudyResult) -> bool:
-    """Whether the deciding contrast is in points of a score."""
-    if verdict.contrast.metric is not None:
-        return verdict.contrast.metric.quantity == "spearman"
-    cells = {term.cell for term in verdict.contrast.terms}
-    metrics = [result.study.metric_of(cell) for labels in cells for cell in result.study.matching(labels)]
-    return all(metric.quantity.startswith(("spearman", "accuracy", "curve")) for metric in metrics)
 
 
 def seconds(run: RunResult) -> float:
@@ -263,32 +285,3 @@ def title(study: Study, result: StudyResult | None = None) -> str:
     """Paper, table and caption, the caption as it holds at a result's scale."""
     caption = study.caption if result is None else text_here(study.caption, result)
     return f"{study.paper_name} {study.title}: {caption}"
-
-
-def answer(page: Page) -> str:
-    """The page's first sentence, from the counts alone: what is known at the papers' own scale, and at the others."""
-    own = next(edition for edition in page.editions if edition.scale == "paper")
-    total = sum(own.counts.values())
-    if own.begun:
-        return f"At the papers' own scale {_said(own)} of {total} claims."
-    said = f"None of {total} claims has been tested at the papers' own scale yet."
-    for edition in page.begun:
-        if edition.profile == DEFAULT_PROFILE:
-            where = "On the demo's made-up language" if edition.scale == "demo" else f"On English ({edition.sources})"
-            said += f" {where} {_said(edition)}, of {sum(edition.counts.values())} claims (profile {edition.profile})."
-    return said
-
-
-def _said(edition: Shown) -> str:
-    counts = edition.counts
-    words = {
-        "supported": "are supported",
-        "contradicted": "are contradicted",
-        "equivalent": "are equivalent (smaller than their margin)",
-        "undecided": "are undecided",
-        "not comparable": "cannot be compared there",
-        "not run": "are not run" + (f" ({edition.out_of_reach} for want of a model or of data)" if edition.out_of_reach else ""),
-    }
-    one = {outcome: said.replace("are ", "is ", 1).replace("their", "its") for outcome, said in words.items()}
-    parts = [f"{counts[outcome]} {(one if counts[outcome] == 1 else words)[outcome]}" for outcome in claims.OUTCOMES if counts.get(outcome)]
-    return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] if parts else "nothing is known"

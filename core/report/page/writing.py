@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import jinja2
@@ -17,19 +15,19 @@ import pandas as pd
 from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import claims
-from core.report.cells import RunResult, StudyResult
+from core.report.cells import StudyResult
 from core.report.comparability import reasons
 from core.report.dialects import md
 from core.report.frames import csv_text
 from core.report.grids import number
 from core.report.naming import contrast_here, label_here, text_here
-from core.report.next_runs import Next, data_option
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
-from core.report.page import charts
-from core.report.page.content import Card, Page, Shown, Standing, answer, seconds, slug, title
+from core.report.page import charts, words
+from core.report.page.content import Page, seconds, slug, title
+from core.report.page.following import hopeful, next_of, next_of_all, open_claims
+from core.report.page.lede import answer, lede
 from core.report.quantities import curve
 from core.report.rate_table import HEADING, rate_grid, rate_notes
-from core.report.sequential import FUTILE
 from core.report.tables import grid, marks
 from core.spec.printable import shown
 
@@ -38,42 +36,17 @@ DEVIATION = re.compile(r"\bD\d+\b")
 CSV_FILES = ("claims.csv", "editions.csv", "seeds.csv", "curves.csv", "noise.csv", "not_tested.csv", "environment.csv")
 
 
-class NextOfAll(NamedTuple):
-    """The claim to run next: where it stands, and the minutes and number of its edition's open claims."""
-
-    edition: Shown
-    card: Card
-    one: Standing
-    minutes: float
-    open_claims: int
-
-    @property
-    def command(self) -> str:
-        """What runs the likeliest of all claims of the edition first."""
-        named = ("--scale", self.edition.scale, "--profile", self.edition.profile, *data_option(self.edition.scale))
-        return shlex.join(("python", "run_study.py", "--all", *named, "--resolve", "--budget", "2h"))
-
-
-def page_files(
-    page: Page, folder: Path, figures: Path, run_file: Callable[[RunResult, str], Path | None], deviations: Mapping[str, str]
-) -> dict[str, str]:
+def page_files(page: Page, folder: Path, figures: Path, deviations: Mapping[str, str]) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `figures` is where the figures' files lie, `run_file` the file that holds a run of a scale (None: no link), `deviations` what each D-number stands for.
-    A run outside of `folder` has no link: whoever is given the folder does not have it.
+    `figures` is where the figures' files lie, `deviations` what each D-number stands for. Every link is to a file beside the page: whoever
+    is given a folder of results has no other.
     """
-
-    def link(run: RunResult, scale: str) -> str:
-        path = run_file(run, scale)
-        if path is None or not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
-            return ""
-        return linked(path, folder)
-
     given = {
         "page": page,
         "answer": answer(page),
+        "lede": lede(page),
         "outcomes": claims.OUTCOMES,
-        "link": link,
         "csv_files": CSV_FILES,
         "distinct": distinct(page),
         "next_of_all": next_of_all(page),
@@ -127,6 +100,9 @@ def _templates() -> jinja2.Environment:
         "RATES": HEADING,
         "marks": marks,
         "measured": claims.measured,
+        "words": words,
+        "next_of": next_of,
+        "hopeful": hopeful,
         "signed": claims.signed,
         "number": number,
         "reading": reading,
@@ -169,30 +145,11 @@ def profiles_of(sections) -> list[tuple[str, list[str]]]:
     return [("/".join(labels), entries) for labels, entries in by_labels.items() if sum(map(bool, entries)) > 1]
 
 
-def next_of_all(page: Page) -> NextOfAll | None:
-    """Of all editions the open claim with the largest chance a minute at its next look, and what the open claims of its edition take to
-    reach theirs. A claim whose chance there is too small to be worth a run comes after all others. None without an open claim."""
-    found = [
-        (chance >= FUTILE, chance / max(then.minutes, 0.1), edition, card, one)
-        for edition in page.begun
-        for card, one, then in _open(page, edition)
-        if then.runs and (chance := then.chance)
-    ]
-    if not found:
-        return None
-    _, _, edition, card, one = max(found, key=lambda each: each[:2])
-    beside = [then for _, _, then in _open(page, edition) if then.runs]
-    return NextOfAll(edition, card, one, sum(then.minutes for then in beside), len(beside))
-
-
-def _open(page: Page, edition: Shown) -> list[tuple[Card, Standing, Next]]:
-    """The open claims of an edition that more runs may settle, and what to run next for each."""
-    found = [(card, card.standings.get(edition.name)) for cards in page.cards.values() for card in cards]
-    return [(card, one, one.next) for card, one in found if one is not None and one.next is not None and not one.next.futile]
-
-
 def claim_table(page: Page) -> pd.DataFrame:
-    """One row a claim and edition, run or not: all of claims.csv of that edition, what seeds alone give its mean, and what to run next."""
+    """One row a claim and edition, run or not: all of claims.csv of that edition, what seeds alone give its mean, and what to run next.
+
+    `measured` is the deciding comparison itself, in `unit`: the effect plus what the claim asks. `hopeful_…` are of the first look with a
+    real chance, and `same_runs_as` is the edition whose runs these are."""
     parts = []
     for edition in page.editions:
         frame = claims.claim_frame(edition.results)
@@ -203,7 +160,7 @@ def claim_table(page: Page) -> pd.DataFrame:
             if edition.name in card.standings
         }
         standing = [found[key] for key in frame["claim"]]
-        following = [one.next for one in standing]
+        following, real = [one.next for one in standing], [hopeful(one) for one in standing]
         parts.append(frame.assign(
             paper=[one.result.study.paper for one in standing],
             band=[one.band for one in standing], next_seeds=pd.array([None if one is None else one.seeds for one in following], dtype="Int64"),
@@ -211,6 +168,11 @@ def claim_table(page: Page) -> pd.DataFrame:
             next_minutes=[None if one is None else one.minutes for one in following],
             next_chance=[None if one is None else one.chance for one in following],
             command=["" if one is None else one.command for one in following],
+            measured=[one.verdict.effect + one.verdict.contrast.above for one in standing], unit=[one.unit for one in standing],
+            hopeful_seeds=pd.array([None if one is None else one.seeds for one in real], dtype="Int64"),
+            hopeful_runs=pd.array([None if one is None else one.runs for one in real], dtype="Int64"),
+            hopeful_minutes=[None if one is None else one.minutes for one in real],
+            hopeful_chance=[None if one is None else one.chance for one in real], same_runs_as=[one.same_as for one in standing],
             run_ids=[" ".join(run.run_id for cell in charts.cells_of(one) for run in cell.runs if run.rows is not None) for one in standing],
         ))  # fmt: skip
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=claims.COLUMNS)
@@ -228,7 +190,7 @@ def edition_table(page: Page) -> pd.DataFrame:
         }
         row |= {"claims": sum(edition.counts.values()), **{name.replace(" ", "_"): edition.counts.get(name, 0) for name in claims.OUTCOMES}}
         row["out_of_reach"] = edition.out_of_reach
-        open_ = [then for _, _, then in _open(page, edition)]
+        open_ = [then for _, _, then in open_claims(page, edition)]
         row |= {"open_with_a_chance": len(open_), "minutes_to_their_next_look": round(sum(then.minutes for then in open_), 1)}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -19,6 +19,7 @@
   const key = (row, place) => {
     const cell = row.cells[place], v = cell.querySelector(".v");
     if (v) return order.indexOf(v.className.split(" ")[1]);
+    if (cell.classList.contains("c") && place > 1) return order.length;
     const mark = cell.querySelector("svg circle[cx], svg path");
     if (cell.classList.contains("effect-cell")) return mark ? -parseFloat(mark.getAttribute("cx") || 0) : 999;
     const number = parseFloat((cell.textContent.match(/(\d+) %/) || [])[1]);
@@ -47,6 +48,6 @@
   addEventListener("hashchange", reveal);
   reveal();
   let closed = [];
-  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open])")]; closed.forEach(one => { one.open = true; }); });
+  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open]):not(.behind)")]; closed.forEach(one => { one.open = true; }); });
   addEventListener("afterprint", () => closed.forEach(one => { one.open = false; }));
 })();
