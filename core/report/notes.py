@@ -91,7 +91,7 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
 def of_runs(result: StudyResult) -> tuple[str, ...]:
     """Notes on these runs: baselines, comparability, runs that are missing, diverged or collapsed, mixed environments and origins."""
     named = [said for said in (stand_in(result),) if said]
-    return (*named, *_about_baselines(result), *_about_scale(result), *_about_runs(result), *_about_origin(result))
+    return (*named, *_about_baselines(result), *_about_scale(result), *_about_seeds(result), *_about_runs(result), *_about_origin(result))
 
 
 def of_paper(result: StudyResult) -> tuple[str, ...]:
@@ -114,6 +114,24 @@ def _about_scale(result: StudyResult) -> Iterator[str]:
     """Whether these runs can carry the paper's experiment, with the numbers; nothing for a study without claims."""
     if result.study.claims and any(cell.runs for cell in result.cells):
         yield comparability(result).sentence
+
+
+def one_order(result: StudyResult) -> bool:
+    """Whether the runs of a trained cell all read the text in one order and with one dropout, so that seeds move new weights alone (D35)."""
+    trained = (cell.cell for cell in result.cells if any(run.rows is not None for run in cell.runs))
+    for cell in trained:
+        runs = [result.edition.config(result.study, cell, seed) for seed in (0, 1)]
+        if runs[0].train.steps:
+            return runs[0].seed.data == runs[1].seed.data
+    return False
+
+
+def _about_seeds(result: StudyResult) -> Iterator[str]:
+    if one_order(result):
+        yield (
+            "All runs read the text in one order and with one dropout; a seed moves new weights alone (D35). Intervals and verdicts speak "
+            "of that order, and would be wider over several."
+        )
 
 
 def _about_baselines(result: StudyResult) -> Iterator[str]:

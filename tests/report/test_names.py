@@ -42,7 +42,7 @@ def named(name: str, scale=DEMO):
 def pages(found) -> dict[str, str]:
     """The texts of the page over one result."""
     page = gathered_page((STUDY,), {(found.scale.name, found.profile): [Section(result=found, picture=None)]})
-    return page_files(page, Path("results"), Path("figures"), lambda run: None, {})
+    return page_files(page, Path("results"), Path("figures"), {})
 
 
 ids = [ascii(name[:14]) for name in EVIL]

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pandas as pd
-from fake_store import FakeStore, config_of, filled
+from fake_store import FakeStore, config_of, edition, filled
 from small_study import result, small, stored
 
+from core.report.cells import gather
 from core.report.frames import cell_frame
-from core.report.notes import footnotes, reading, seeds_of, setting
+from core.report.notes import footnotes, one_order, reading, seeds_of, setting
 from core.report.tables import markdown
 from core.spec.deviations import explanations
 from core.spec.scale import MINI
@@ -102,3 +103,14 @@ def test_what_cannot_be_run_is_listed_by_rows_where_a_whole_row_cannot():
     assert noted == ["Unavailable (n/a): scale demo has no encoder in the place of bert-large (large)."]
     study = replace(study, cells=tuple(replace(c, encoder="bert-base") if c.labels == ("large", "x") else c for c in study.cells))
     assert [note[-10:] for note in footnotes(result(study, FakeStore())) if note.startswith("Unavailable")] == ["(large/y)."]
+
+
+def test_seeds_that_share_the_order_of_the_text_are_told():
+    study = find("mocose-table3")
+    for profile, shared in (("paper", False), ("released", True)):
+        store = FakeStore()
+        for seed in range(3):
+            store.add(config_of(study, ("0.85",), seed, profile), 50.0 + seed)
+        found = gather(study, edition(3, profile), store)
+        assert one_order(found) == shared == any("in one order and with one dropout" in note for note in footnotes(found))
+    assert not one_order(gather(study, edition(3, "released"), FakeStore()))

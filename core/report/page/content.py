@@ -12,6 +12,7 @@ from core.report.contrasts import Readings, weights
 from core.report.judgement import Verdict
 from core.report.naming import text_here, text_named
 from core.report.next_runs import Next, next_runs
+from core.report.notes import one_order
 from core.report.page.words import POINTS, unit_of
 from core.report.signflip import sentences
 from core.report.statistics import HOLDS_95
@@ -134,6 +135,11 @@ class Shown:
     def hours(self) -> float:
         """What these runs took, one after the other."""
         return sum(seconds(run) for run in self.runs.values()) / 3600
+
+    @property
+    def one_order(self) -> bool:
+        """Whether its seeds share the order of the text and dropout."""
+        return any(one_order(one.result) for one in self.sections)
 
     @property
     def sources(self) -> str:
