@@ -39,7 +39,10 @@ def method(name: str) -> Method:
     if name not in known:
         raise UserError(f"There is no method {name}; {nearest(name, known, 'known: ' + ', '.join(known) + '.')}")
     try:
-        return importlib.import_module(f"{__name__}.{name}.settings").METHOD
+        found = importlib.import_module(f"{__name__}.{name}.settings").METHOD
+        if not isinstance(found, importlib.import_module("core.spec.method").Method):
+            raise TypeError(f"METHOD must be a Method, not {type(found).__name__}")
+        return found
     except Exception as error:  # the folder is being written, perhaps by somebody else
         said = f"{type(error).__name__}: {error}"
         raise UserError(f"Method {name} has settings that cannot be used ({said}); mend core/methods/{name}/settings.py.") from error

@@ -22,6 +22,7 @@ from core.spec.paper import Paper
 from core.spec.printable import nearest
 from core.spec.scale import SCALES
 from core.spec.study import Study
+from core.spec.typed import check_types
 
 SETS = frozenset(name for scale in SCALES.values() for name in (*scale.tests, *scale.probes))
 Stated = TypeVar("Stated", Paper, Study)
@@ -146,6 +147,7 @@ def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
     value = getattr(made, name, None)
     if not isinstance(value, kind):
         raise StudyError(f"It states no {name}; write {name} = {kind.__name__}(…), or begin the file's name with an underscore.", name)
+    check_types(value)
     return value
 
 
@@ -197,9 +199,18 @@ def _fault(file: Path, error: BaseException, names: tuple[str, ...]) -> Fault:
 
 
 def _line(file: Path, near: tuple[str, ...]) -> int | None:
-    """The first line of a file where one of these stands: a text, else an argument of the study itself."""
+    """The first line of a file where one of these stands: a text, "Cell(published='70')" for an argument that is written so, else an argument
+    of the study itself."""
     nodes = list(ast.walk(ast.parse(file.read_bytes())))
     texts = {node.value: node.lineno for node in reversed(nodes) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Study", "Paper")]
+    written = {
+        f"{getattr(node.func, 'id', '')}({word.arg}={ast.unparse(word.value)})": word.value.lineno
+        for node in nodes
+        if isinstance(node, ast.Call)
+        for word in node.keywords
+    }
     arguments = {word.arg: word.value.lineno for call in calls for word in call.keywords}
-    return next((place[name] for name in near for place in (texts, arguments) if name in place), calls[0].lineno if calls else None)
+    return next(
+        (place[name] for name in near for place in (texts, written, arguments) if name in place), calls[0].lineno if calls else None
+    )

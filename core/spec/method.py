@@ -23,6 +23,17 @@ class Method:
     repaired: Mapping[str, Any]
     released: Mapping[str, Any]
 
+    def __post_init__(self):
+        if not isinstance(self.paper, RunConfig):
+            raise TypeError(f"paper must be a RunConfig, not {type(self.paper).__name__}")
+        for name, changes in (("repaired", self.repaired), ("released", self.released)):
+            if not isinstance(changes, Mapping):
+                raise TypeError(f"{name} must be a mapping of paths to values, not {type(changes).__name__}")
+        for field in dataclasses.fields(self.paper):
+            value = getattr(self.paper, field.name)
+            if not isinstance(value, (str, int, float, tuple, type(None))) and not _frozen(value):
+                raise TypeError(f"the section {public_name(field.name)} must be a frozen dataclass, which {type(value).__name__} is not")
+
     @property
     def name(self) -> str:
         """The name that `method` has in its runs, and its folder."""
@@ -37,3 +48,7 @@ class Method:
         """The sections that its runs may have beyond those of every run."""
         own, shared = (({public_name(field.name) for field in dataclasses.fields(cls)}) for cls in (self.run, RunConfig))
         return frozenset(own - shared)
+
+
+def _frozen(value: Any) -> bool:
+    return bool(getattr(getattr(value, "__dataclass_params__", None), "frozen", False))

@@ -149,10 +149,10 @@ def test_the_curves_by_lengthening_are_those_of_the_published_runs():
 
 
 @cache
-def scores(study: str, factor: float, task: str) -> dict[str, pd.Series]:
+def scores(study: str, factor: float, task: str, profile: str = "paper") -> dict[str, pd.Series]:
     """Scores by seed of each row of a study at so many times the learning rate, from the published runs alone."""
     store = Store(ROOT / "none", PUBLISHED)
-    edition = Edition(profile="paper", scale=MINI, sources=sources.recorded_sources(MINI, store).sources, seeds=3)
+    edition = Edition(profile=profile, scale=MINI, sources=sources.recorded_sources(MINI, store).sources, seeds=3)
     result = gather(find(study), edition.at_rate(factor) if factor != 1.0 else edition, store)
     metric = Metric(task=task, title="")
     return {
@@ -204,6 +204,24 @@ def test_the_table_of_the_readme_is_what_papers_runs_and_verdicts_say(name, stud
         key, outcome = re.fullmatch(r"(E\d+\.\d(?: \(BERT-base\))?)(?: .|,) (\w+)", verdict).groups()
         assert CLAIMS.loc[key, "verdict"] == {"open": "undecided"}.get(outcome, outcome)
     assert len(rows(README, "English, in points")) == len(OF_README)
+
+
+def test_what_the_code_adds_is_what_the_published_runs_say():
+    names = ("+word repetition", "+momentum contrast", "ESimCSE")
+    for name, entries in rows(FINDINGS, "above SimCSE, by profile").items():
+        task = "avg" if name.startswith("tests") else "dev"
+        if name.endswith("the paper"):
+            study = find("esimcse-table7" if task == "avg" else "esimcse-table6")
+            printed = {cell.labels[0]: cell.published for cell in study.cells if cell.labels[1:] in ((), (task,))}
+            assert [f"+{printed[one] - printed['unsup-SimCSE']:.2f}" for one in names] == entries
+            continue
+        found = scores("esimcse-table7", 1.0, task, name.split("`")[1])
+        for entry, one in zip(entries, names, strict=True):
+            assert says(entry, (found[one] - found["unsup-SimCSE"]).dropna()), (name, one)
+    for name, entries in rows(FINDINGS, "ESimCSE under `paper`, changed in").items():
+        for entry, task in zip(entries, ("avg", "dev"), strict=True):
+            found = scores("deviations-esimcse", 1.0, task)
+            assert says(entry, (found[name] - found["paper"]).dropna()), (name, task)
 
 
 def test_verdicts_in_the_text_on_english_are_the_published_ones():

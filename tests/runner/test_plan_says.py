@@ -1,5 +1,7 @@
 """What a plan says of what training would refuse, and what is refused wherever a command trains or only looks."""
 
+import sys
+
 import pytest
 from places import ROOT
 
@@ -39,6 +41,32 @@ def test_a_method_that_is_half_written_is_a_sentence(capsys, monkeypatch, tmp_pa
     said = capsys.readouterr().err
     assert said.startswith("Method unfinished has settings that cannot be used (SyntaxError: ") and said.count("\n") == 1
     assert "mend core/methods/unfinished/settings.py" in said
+
+
+SETTINGS = """
+from core.methods.simcse.settings import METHOD as SIMCSE
+from core.spec.method import Method
+
+METHOD = {method}
+"""
+
+
+@pytest.mark.parametrize(
+    "method, sentence",
+    [
+        ('{"paper": 1}', "METHOD must be a Method, not dict"),
+        ("Method(paper=SIMCSE.paper, repaired={}, released=None)", "released must be a mapping of paths to values, not NoneType"),
+        ("Method(paper=SIMCSE, repaired={}, released={})", "paper must be a RunConfig, not Method"),
+    ],
+)
+def test_a_method_with_a_wrong_type_is_a_sentence(capsys, monkeypatch, tmp_path, method, sentence):
+    (tmp_path / "wrong").mkdir()
+    (tmp_path / "wrong" / "settings.py").write_text(SETTINGS.format(method=method))
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "core.methods.wrong.settings", raising=False)
+    assert run_study.main(["--fields"]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1 and "mend core/methods/wrong/settings.py" in said
 
 
 @pytest.mark.parametrize("below", ["", "x"])

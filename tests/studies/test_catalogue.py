@@ -75,6 +75,21 @@ WRONG = {  # what is put in the place of what, the line that is named, and the s
     "no tuple": ("SIZES = (256, 512)", "SIZES = (256, 512) + 1", 7, "TypeError: can only concatenate tuple"),
     "an import": ("import Claim, greater", "import Claim, larger", 3, "ImportError: cannot import name 'larger'"),
     "no study": ("STUDY = Study(", "TABLE = Study(", 9, "It states no STUDY; write STUDY = Study(…)"),
+    "a word for a number": (
+        'changes={"queue.size": 256}',
+        'changes={}, published="70"',
+        19,
+        "Cell's published is '70', where float | None is wanted",
+    ),
+    "a number for a word": ('caption="Queue sizes"', "caption=7", 13, "Study's caption is 7, where str is wanted"),
+    "a number for a title": ('Axis(name="size", title="Size"', 'Axis(name="size", title=2', 15, "Axis's title is 2, where str is wanted"),
+    "a word for a margin": (
+        'text="More is better."',
+        'text="More is better.", margin="1"',
+        26,
+        "Claim's margin is '1', where float | None",
+    ),
+    "a text for notes": ('rows="size"', 'footnotes=("A note."), rows="size"', 16, "Study's footnotes is 'A note.', where tuple[str, ...]"),
     "it ends the command": ("SIZES = (256, 512)", "raise SystemExit(3)", 7, "It ends the command (exit 3)"),
 }
 UNMADE = {  # what only making the runs shows
