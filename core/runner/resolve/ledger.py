@@ -4,7 +4,7 @@
 
 A ledger holds claims, margins and looks as they were before the first run, the first seed's run of every cell that a claim speaks
 of, each claim's verdict, and the batch of runs that is under way. Verdicts follow from the stored runs, so a ledger adds no knowledge:
-it shows that nobody chose claims, margins or looks after the runs were seen. It carries a checksum of its own.
+it shows that claims, margins and looks were not chosen after the runs that followed it were seen. It carries a checksum of its own.
 """
 
 from __future__ import annotations
