@@ -152,13 +152,14 @@ class Study:
         return vary(run, {p: v for p, v in changes.items() if p not in named and p.partition(".")[0] not in whole})
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
-        """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35)."""
-        return self._seeded(self._scaled(cell, profile, scale, sources), profile, sources, seed)
+        """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35), and as the cell has it
+        where it names it."""
+        return self._seeded(self._scaled(cell, profile, scale, sources), cell, profile, sources, seed)
 
     def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
         run = self._scaled(cell, profile, scale, sources)
-        return [self._seeded(run, profile, sources, seed) for seed in range(seeds)]
+        return [self._seeded(run, cell, profile, sources, seed) for seed in range(seeds)]
 
     def _scaled(self, cell: Cell, profile: str, scale: Scale, sources: Sources) -> RunConfig:
         def make() -> RunConfig:
@@ -174,8 +175,9 @@ class Study:
             self.made[key] = cell, make()
         return self.made[key][1]
 
-    def _seeded(self, run: RunConfig, profile: str, sources: Sources, seed: int) -> RunConfig:
-        run = vary(run, {"seed.model": seed} if profile == "released" else {"seed": Seed(model=seed, data=seed)})
+    def _seeded(self, run: RunConfig, cell: Cell, profile: str, sources: Sources, seed: int) -> RunConfig:
+        held = profile == "released" or "seed.data" in cell.changes
+        run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
         settings = dict(parse_setting(run, text) for text in self.settings if has(run, setting_path(text)))
         if not settings:
             return run
