@@ -113,7 +113,9 @@ def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale
     study = study.at(scale)
     cells = available(study, scale, sources)
     runs = [study.config(cell, profile=profile, scale=scale, sources=sources, seed=s) for cell in cells for s in range(3)]
-    assert len({run_id(run) for run in runs}) == 3 * len({(c.method, c.encoder, repr(sorted(c.changes.items()))) for c in cells})
+    given = {"seed.data": 42} if profile == "released" else {}  # what a cell names of the profile itself is no change
+    changes = [[one for one in sorted(c.changes.items()) if one not in given.items()] for c in cells]
+    assert len({run_id(run) for run in runs}) == 3 * len({(c.method, c.encoder, repr(one)) for c, one in zip(cells, changes, strict=True)})
     assert {run.scale for run in runs} == {scale.name} or study.name == "mocose-figure13"  # of BERT-large alone
 
 
@@ -121,7 +123,7 @@ def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale
 def test_profiles_share_a_run_only_where_they_say_the_same_and_cells_keep_what_they_vary(study):
     for cell in available(study, PAPER, PAPER_SOURCES):
         paper, repaired, released = (study.config(cell, profile=p, scale=PAPER, sources=PAPER_SOURCES, seed=7) for p in PROFILES)
-        assert run_id(released) not in (run_id(paper), run_id(repaired))
+        assert (run_id(released) in (run_id(paper), run_id(repaired))) == ("seed.data" in cell.changes)  # there one seed moves all alike
         same = paper.method == "simcse" or study.name.startswith("deviations") or cell.changes.get("dup", paper) is None
         assert (run_id(paper) == run_id(repaired)) == same  # SimCSE's paper is its code; a list of deviations is the same under each
         own = study.base_changes if cell.method in (None, study.method) else {}
