@@ -54,8 +54,8 @@ STUDY = Study(
     footnotes=(
         (
             "Every row is the paper's configuration with one thing changed towards the code, or towards another reading of "
-            "the paper. D62's cap is all that repaired changes. D35 gives all runs the code's order of the text, dropout and repetitions; "
-            "the last row has all that the code does but this, unless the profile is released."
+            "the paper. D62's cap is all that repaired changes. D35 gives all runs one order of the text, dropout and repetitions, as the code "
+            "does, from the same number though by another generator; the last row has all that the code does but this, unless the profile is released."
         ),
         (
             "Scores are averages of the test sets, not development scores as in the paper's ablations, which select on what "
