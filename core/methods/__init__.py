@@ -42,6 +42,8 @@ def method(name: str) -> Method:
         found = importlib.import_module(f"{__name__}.{name}.settings").METHOD
         if not isinstance(found, importlib.import_module("core.spec.method").Method):
             raise TypeError(f"METHOD must be a Method, not {type(found).__name__}")
+        if found.name != name:  # its runs would be those of another method
+            raise TypeError(f"the method of its runs is {found.name!r}, and the folder is {name!r}")
         return found
     except Exception as error:  # the folder is being written, perhaps by somebody else
         said = f"{type(error).__name__}: {error}"

@@ -57,6 +57,7 @@ METHOD = {method}
         ('{"paper": 1}', "METHOD must be a Method, not dict"),
         ("Method(paper=SIMCSE.paper, repaired={}, released=None)", "released must be a mapping of paths to values, not NoneType"),
         ("Method(paper=SIMCSE, repaired={}, released={})", "paper must be a RunConfig, not Method"),
+        ("SIMCSE", "the method of its runs is 'simcse', and the folder is 'wrong'"),
     ],
 )
 def test_a_method_with_a_wrong_type_is_a_sentence(capsys, monkeypatch, tmp_path, method, sentence):
