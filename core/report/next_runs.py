@@ -28,8 +28,9 @@ class Next:
     command: str
 
 
-def next_runs(verdict: Verdict, readings: Readings) -> Next | None:
-    """The next look of a claim; None if the claim is settled, cannot be compared, has no look left, or needs a cell that cannot be run."""
+def next_runs(verdict: Verdict, readings: Readings, least: int = 0) -> Next | None:
+    """The next look of a claim, of those with `least` seeds or more; None if the claim is settled, cannot be compared, has no look left, or
+    needs a cell that cannot be run."""
     result = readings.result
     if verdict.outcome not in ("undecided", "not run"):
         return None
@@ -43,7 +44,7 @@ def next_runs(verdict: Verdict, readings: Readings) -> Next | None:
     usable = {
         labels: set.intersection(*({*readings.values(metric)[labels]} for metric in metrics)) for labels, metrics in asked.items()
     }  # the seeds of each cell whose runs hold every number
-    look = next((n for n in LOOKS if any(not seeds.issuperset(range(n)) for seeds in usable.values())), None)
+    look = next((n for n in LOOKS if n >= least and any(not seeds.issuperset(range(n)) for seeds in usable.values())), None)
     if look is None:
         return None
     lacking = any(run.source == "published" and run.seed not in usable[c.cell.labels] for c in cells for run in c.runs if run.seed < look)

@@ -37,8 +37,6 @@ def _hints(kind: Any) -> Mapping[str, object]:
 def _fits(value: object, declared: object) -> bool:
     """Whether a value is of a declared type. A whole number is a real one; truth values are neither."""
     origin, parts = typing.get_origin(declared), typing.get_args(declared)
-    if origin is typing.Annotated:
-        return _fits(value, parts[0])
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, part) for part in parts)
     if origin is typing.Literal:

@@ -138,7 +138,10 @@ def test_the_next_look_is_the_first_with_a_chance_where_the_scale_is_largest():
     ((name, one),) = card.standings.items()
     then = replace(one.next, chance=0.0, minutes=8.0)
     chances = (Chance(5, 0.0, 0.0, 0.0), Chance(8, 0.52, 0.1, 0.2), Chance(12, 0.7, 0.1, 0.2))
-    one = replace(one, verdict=replace(one.verdict, chances=chances), next=then)
+    cells = [
+        replace(cell, runs=tuple(replace(run, provenance={"seconds": {"train": 120.0}}) for run in cell.runs)) for cell in one.result.cells
+    ]
+    one = replace(one, verdict=replace(one.verdict, chances=chances), next=then, result=replace(one.result, cells=tuple(cells)))
     found = hopeful(one)
     assert (then.seeds, then.runs) == (5, 4) and (found.seeds, found.runs, found.minutes, found.chance) == (8, 10, 20.0, 0.52)
     assert "--seeds 8 " in found.command and found.command.replace("--seeds 8 ", "--seeds 5 ") == then.command

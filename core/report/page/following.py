@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from core.report.contrasts import weights
-from core.report.next_runs import Next
+from core.report.contrasts import Readings
+from core.report.next_runs import Next, next_runs
 from core.report.page.content import Card, Page, Shown, Standing
 from core.report.sequential import FUTILE
 from core.spec.scale import SCALES
@@ -74,24 +71,4 @@ def hopeful(one: Standing) -> Next | None:
     look = next((each for each in one.verdict.chances if each.n > then.seeds and (each.best or 0.0) >= FUTILE), None)
     if look is None:
         return then
-    runs = then.runs + _wanted(one, look.n) - _wanted(one, then.seeds)
-    minutes = then.minutes * runs / then.runs if then.runs else float("nan")
-    return replace(then, seeds=look.n, runs=runs, minutes=minutes, chance=look.best, command=_with_seeds(then.command, look.n))
-
-
-def _wanted(one: Standing, look: int) -> int:
-    """Distinct runs with a seed below a look that the cells of a claim lack."""
-    named = {labels for contrast in one.verdict.claim.predicate.contrasts() for labels in weights(contrast, one.result)}
-    stored = {
-        tuple(run.run_id for run in cell.runs)[:1]: sum(run.rows is not None and run.seed < look for run in cell.runs)
-        for cell in one.result.cells
-        if cell.cell.labels in named
-    }
-    return sum(look - have for have in stored.values())
-
-
-def _with_seeds(command: str, seeds: int) -> str:
-    """A command with another number of seeds."""
-    parts: Sequence[str] = shlex.split(command)
-    place = parts.index("--seeds") + 1
-    return shlex.join([*parts[:place], str(seeds), *parts[place + 1 :]])
+    return next_runs(one.verdict, Readings(one.result), least=look.n)
