@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from pathlib import Path
+
+if (interrupted := signal.getsignal(signal.SIGINT)) is signal.default_int_handler and __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # while it imports there is nothing to stop in order
 
 from core.store import console
 
@@ -50,4 +54,5 @@ def shipped() -> Surroundings:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, interrupted)
     sys.exit(main(sys.argv[1:]))

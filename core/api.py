@@ -12,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -83,20 +83,25 @@ class Results:
             else pd.DataFrame(columns=["run", "task", "subset", "gold", "cosine", "words_a", "words_b"])
         )
 
-    def table(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
-        """A study's table, one row a cell, with the columns of its CSV file. Raises UserError for names that are not there."""
-        return importlib.import_module("core.report.frames").cell_frame(self.study(study, scale, profile, seeds))
+    def table(self, study: str, **of: Any) -> pd.DataFrame:
+        """A study's table, one row a cell, with the columns of its CSV file. What else it takes, `study` says."""
+        return importlib.import_module("core.report.frames").cell_frame(self.study(study, **of))
 
-    def rates(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
+    def rates(self, study: str, **of: Any) -> pd.DataFrame:
         """A study's cells by learning rate, one row each, with the columns of its `_rates.csv`; empty if no other rate than the scale's was run."""
-        return importlib.import_module("core.report.rate_table").rate_frame(self.study(study, scale, profile, seeds))
+        return importlib.import_module("core.report.rate_table").rate_frame(self.study(study, **of))
 
-    def claims(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
+    def claims(self, study: str, **of: Any) -> pd.DataFrame:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds, chances."""
-        return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds)])
+        return importlib.import_module("core.report.claims").claim_frame([self.study(study, **of)])
 
-    def study(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> StudyResult:
-        """What tables, figures and verdicts of a study are made of."""
+    def study(
+        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Sequence[str] = ()
+    ) -> StudyResult:
+        """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as `loss.temperature=0.1`.
+
+        Raises UserError for names that are not there, and for settings that the command would refuse.
+        """
         if scale not in SCALES or profile not in PROFILES:
             raise UserError(
                 f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}."
@@ -111,7 +116,8 @@ class Results:
         cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
         noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))  # it steadies the chances, as in claims.csv
-        return importlib.import_module("core.report.other_rates").found(find(study), edition, self.store, {}, noise)
+        wanted = edition.varied(find(study), tuple(settings)) if settings else find(study)
+        return importlib.import_module("core.report.other_rates").found(wanted, edition, self.store, {}, noise)
 
     def _each(self) -> Iterator[StoredRun]:
         """Every run that can be believed; damaged ones, those of another version of the code, and those that went meanwhile, are passed over."""

@@ -11,6 +11,7 @@ import pandas as pd
 from core.report.cells import StudyResult
 from core.report.judgement import AtRate, Outcome, Verdict
 from core.report.naming import contrast_here
+from core.report.notes import one_order
 from core.report.verdicts import verdicts
 from core.spec.claim import ROUNDING, Claim
 from core.spec.deviations import explained
@@ -24,7 +25,7 @@ RATES = dict(zip(OTHER_RATES, ("a third of", "three times"), strict=True))
 COLUMNS = (
     "study", "claim", "text", "quote", "place", "decided_by", "turns_on", "verdict", "reason", "effect", "low", "high", "n", "look", "p_supported",
     "p_contradicted", "p_equivalent", "alpha", "effect_now", "n_now", "chance", "futile", "at_other_rates", "survives", "printed_effect", "against_printed", "p_best",
-    "holds_as_printed", "on_the_papers_runs", "margin", "note", "scale", "profile",
+    "holds_as_printed", "on_the_papers_runs", "margin", "note", "scale", "profile", "seed_of_data",
 )  # fmt: skip
 
 
@@ -34,17 +35,19 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
     `effect`, `low`, `high`, `n` and the p are of look number `look` (from 1; empty: no look is complete yet); a p counts at `alpha`.
     `turns_on` is the comparison that the numbers are of: the weakest that the claim needs. `effect_now` and `n_now` are of all stored
     seeds; `chance` is that of being settled at each look left. `at_other_rates` has the outcome and the seeds at a third and at three
-    times the learning rate; `survives` says whether the verdict is robust or fragile there.
+    times the learning rate; `survives` says whether the verdict is robust or fragile there. `seed_of_data`: "one for all" where all
+    seeds share the order of the text, dropout and repetitions (D35), so that a verdict is of that order.
     """
     rows = []
     for result in results:
+        order = "one for all" if one_order(result) else ""
         for one in verdicts(result):
             claim = one.claim
             rows.append((
                 result.study.name, claim.key, claim.text, claim.quote, claim.place, claim.decided_by, contrast_here(one.contrast, result), one.outcome, one.reason, one.effect,
                 one.low, one.high, one.n, pd.NA if one.look < 0 else one.look + 1, *one.p, one.alpha, one.effect_now, one.n_now,
                 chances(one), "yes" if one.futile else "no", at_rates(one), one.survives, _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
-                printed(one), one.paper_runs, _or_nan(claim.margin), noted(claim), result.scale.name, result.profile,
+                printed(one), one.paper_runs, _or_nan(claim.margin), noted(claim), result.scale.name, result.profile, order,
             ))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS).astype({"look": "Int64"})
 

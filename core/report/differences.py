@@ -97,13 +97,15 @@ def differences(result: StudyResult) -> Differences | None:
     here = {labels: row for labels, row in rows.items() if not _of_another_kind(cells[labels], [one for one in bases if one.runs])}
     drawn = {labels: row for labels, row in here.items() if row.printed is not None or row.word not in ("not run", "not at this scale")}
     named = "/".join(label_here(label, result) for label in pattern if label not in (None, "avg"))
+    panels = _panels(result, here, drawn, bases)
+    shown = [row for panel in panels for row in panel.rows]
     return Differences(
         base=named or "the reference",
         base_name=spoken(pattern, result) or "the reference",
-        panels=_panels(result, drawn, bases),
+        panels=panels,
         ordered=result.figure.kind == "line" and _numbers(result),
         from_noise=result.noise is not None and _is_score(bases),
-        left_out=len(here) - len(drawn),
+        left_out=sum(labels not in drawn and not any(row is one for one in shown) for labels, row in here.items()),
         elsewhere=len(rows) - len(here),
         untrained=_untrained(bases),
         instead=instead_of_finding(result),
@@ -204,21 +206,31 @@ def _label(cell: CellResult, result: StudyResult) -> str:
     return "/".join(shown)
 
 
-def _panels(result: StudyResult, rows: Mapping[Labels, Row], bases: Sequence[CellResult]) -> tuple[Panel, ...]:
-    """One panel, or one for each label of the figure's series; those without a number are left out, and so is the reference's own."""
-    cells = {cell.cell.labels: cell for cell in result.cells}
+def _panels(result: StudyResult, here: Mapping[Labels, Row], drawn: Mapping[Labels, Row], bases: Sequence[CellResult]) -> tuple[Panel, ...]:
+    """One panel, or one for each label of the figure's series; those without a number are left out, and so is the reference's own.
+
+    Panels beside each other have the same rows in the same order, since the first names them for all: a row that is `drawn` in one
+    stands in each, without a number where it is only `here`, or in the study not at all.
+    """
     series, axes = result.figure.series, [axis.name for axis in result.study.axes]
     if series is None:
-        return (Panel(title="", unit=unit(bases[0].metric), rows=tuple(rows.values())),)
-    shown = {}
-    for name in result.study.axis(series).labels:
-        mine = [labels for labels in rows if labels[axes.index(series)] == name]
-        if any(rows[labels].n for labels in mine):
-            shown[label_here(name, result)] = mine
+        return (Panel(title="", unit=unit(bases[0].metric), rows=tuple(drawn.values())),)
+    cells = {cell.cell.labels: cell for cell in result.cells}
+    place = axes.index(series)
+    shown = {
+        name: {row.label: labels for labels, row in here.items() if labels[place] == name} for name in result.study.axis(series).labels
+    }
+    shown = {name: mine for name, mine in shown.items() if any(here[labels].n for labels in mine.values())}
+    rows = list(dict.fromkeys(row.label for labels, row in drawn.items() if labels[place] in shown))
+    titles = {name: label_here(name, result) for name in shown}
     axis = f"{result.study.axis(series).title}: "  # before every title, or before none
-    before = axis if all(len(axis + name) <= LONGEST_TITLE for name in shown) else ""
+    before = axis if all(len(axis + title) <= LONGEST_TITLE for title in titles.values()) else ""
     return tuple(
-        Panel(title=f"{before}{name}", unit=unit(cells[mine[0]].metric), rows=tuple(rows[labels] for labels in mine))
+        Panel(
+            title=f"{before}{titles[name]}",
+            unit=unit(cells[next(iter(mine.values()))].metric),
+            rows=tuple(here[mine[label]] if label in mine else Row(label=label, mean=None) for label in rows),
+        )
         for name, mine in shown.items()
     )
 

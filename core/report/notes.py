@@ -117,9 +117,10 @@ def _about_scale(result: StudyResult) -> Iterator[str]:
 
 
 def one_order(result: StudyResult) -> bool:
-    """Whether the runs of a trained cell all read the text in one order and with one dropout, so that seeds move new weights alone (D35)."""
-    trained = (cell.cell for cell in result.cells if any(run.rows is not None for run in cell.runs))
-    for cell in trained:
+    """Whether the runs of a trained cell all read the text in one order and with one dropout, so that seeds move new weights alone (D35).
+    Cells that name their order themselves are passed over."""
+    trained = [cell.cell for cell in result.cells if any(run.rows is not None for run in cell.runs)]
+    for cell in (cell for cell in trained if "seed.data" not in result.study.named(cell, result.profile)):
         runs = [result.edition.config(result.study, cell, seed) for seed in (0, 1)]
         if runs[0].train.steps:
             return runs[0].seed.data == runs[1].seed.data

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from core import methods
 from core.report.cells import StudyResult
 from core.report.comparability import comparability, learner, reasons, unlearnt
 from core.report.judgement import Check, Kind
 from core.report.verdicts import verdicts
 from core.spec.claim import Labels, matches
 
-METHODS = {"mocose": "MoCoSE", "esimcse": "ESimCSE", "simcse": "SimCSE"}
 SHORT: dict[Kind, str] = {  # a failed check in a title's words; its numbers stand below the figure
     "turnover": "the queue turns over too late in the run",
     "initial weights": "the momentum branch keeps too much of its initial weights",
@@ -62,4 +62,4 @@ def _first(result: StudyResult, wanted: Labels) -> Labels:
 def _short(check: Check, labels: Labels | None, result: StudyResult) -> str:
     cell = next((one for one in result.cells if one.cell.labels == labels), None)
     method = (cell.cell.method if cell is not None else None) or result.study.method
-    return SHORT[check.kind].format(method=METHODS.get(method, method))
+    return SHORT[check.kind].format(method=methods.method(method).title)

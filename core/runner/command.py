@@ -55,6 +55,8 @@ class Command:
         self.published = surroundings.home / "results" / "published"
         if self.published in (self.results, *self.results.parents):
             raise UserError(f"{self.published} holds what the project publishes, and no command's own runs; give another --results-dir.")
+        if self.results.exists() and not self.results.is_dir():
+            raise UserError(f"{self.results} is no folder; give another --results-dir.")
         self.store = Store(self.results, self.published)
         self.drawing = Drawing(options, self.store, self.results, (options.results_dir or surroundings.home) / "figures")
         self.training = Training(options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm)
@@ -79,6 +81,8 @@ class Command:
         edition = Edition(profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=options.seeds or scale.seeds)
         if options.settings:
             studies = [self.varied(study, edition) for study in studies]
+        for study in studies:
+            edition.check(study)
         if options.last:
             studies = [study.at_last() for study in studies]
         if options.mode == "render" and options.all:
@@ -140,10 +144,7 @@ class Command:
 
     def varied(self, study: Study, edition: Edition) -> Study:
         """The study under the user's --set, with a name of its own; says which rows it leaves as they are."""
-        runs = {cell.labels: edition.config(study, cell, 0) for cell in study.cells if edition.unavailable(study, cell) is None}
-        if not runs:
-            raise UserError(f"No cell of {study.name} can be run at scale {edition.scale.name}, so there is nothing to vary.")
-        varied = study.with_settings(self.options.settings, runs)
+        varied = edition.varied(study, self.options.settings)
         for line in varied.footnotes[len(study.footnotes) :]:
             print(line)
         return varied

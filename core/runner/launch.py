@@ -87,8 +87,8 @@ class Launcher:
         self._nursery = self._begin()
 
     def wait_ready(self) -> None:
-        """Wait until the training code is imported. Raises UserError if it cannot be."""
-        self._nursery.wait_ready()
+        """Wait until the training code is imported, or somebody asks to stop. Raises UserError if it cannot be."""
+        self._nursery.wait_ready(lambda: self.stop.asked)
 
     def again(self, display: Display) -> None:
         """Go on with other runs under the same circumstances: another display, and nobody has asked to stop. The nursery stays warm; a
@@ -175,7 +175,7 @@ class Launcher:
                         raise UserError("The process that starts the runs died twice; see its log and give the same command again.")
                     self._restarts -= 1
                     self._nursery = self._begin()
-                    self._nursery.wait_ready()
+                    self.wait_ready()
                 with contextlib.suppress(OSError):  # it may die at this very moment, and then counts as dead
                     return self._nursery.start(request, descriptors)
 

@@ -77,6 +77,8 @@ class Catalogue:
         full = {known: one for one in reversed(self._found) for known in one.names}
         short = {known.removeprefix(f"{one.folder}-"): one for known, one in full.items()}
         one = full.get(name) or short.get(name)
+        if one is None and name in self.groups:
+            raise UserError(f"{name} stands for all studies of its folder; name one of them, such as {self.groups[name][0].name}.")
         if one is None:
             names = [study.name for study in self.studies]
             hint = nearest(name.lower(), [*names, *short, *self.groups], f"choose one of {', '.join(names)}.", cutoff=0.5)
@@ -152,20 +154,27 @@ def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
 
 
 def _told_apart(found: list[Found]) -> list[Found]:
-    """The same, where studies of one name are faults: nobody knows which is meant."""
-    by_name: dict[str, list[Found]] = {}
+    """The same, where studies of one name are faults, since nobody knows which is meant, and studies that state a claim of one key."""
+    by_word: dict[str, list[Found]] = {}
     for one in found:
-        if one.study is not None:
-            by_name.setdefault(one.study.name, []).append(one)
-    double = {name: ones for name, ones in by_name.items() if len(ones) > 1}
+        for word in () if one.study is None else (one.study.name, *(claim.key for claim in one.study.claims)):
+            by_word.setdefault(word, []).append(one)
+    double = {word: ones for word, ones in by_word.items() if len(ones) > 1}
+    folders = {one.folder for one in found}
 
     def told(one: Found) -> Found:
-        if one.study is None or one.study.name not in double:
+        if one.study is not None and one.study.name in folders:
+            error = StudyError(
+                f"{one.study.name} is a paper's folder, and stands for all studies in it; give the study another name.", one.study.name
+            )
+            return replace(one, study=None, fault=_fault(one.file, error, _names(one.file)))
+        word = next((word for word, ones in double.items() if one in ones), None)
+        if one.study is None or word is None:
             return one
-        name = one.study.name
-        other = next(other.file for other in double[name] if other is not one)
-        error = StudyError(f"The name {name} is that of {other.parent.name}/{other.name}, too; give each study its own.", name, "name")
-        return replace(one, study=None, fault=_fault(one.file, error, (name,)))
+        other = next(other.file for other in double[word] if other is not one)
+        kind, what = ("study", "name") if word == one.study.name else ("claim", "key")
+        said = f"The {what} {word} is that of {other.parent.name}/{other.name}, too; give each {kind} its own."
+        return replace(one, study=None, fault=_fault(one.file, StudyError(said, word, what), (one.study.name,)))
 
     return [told(one) for one in found]
 

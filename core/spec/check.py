@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 import typing
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from core import methods
-from core.spec.claim import matches
+from core.spec.claim import Printed, matches
 from core.spec.errors import StudyError, UserError
 from core.spec.profiles import PROFILES
 from core.spec.table import ENCODERS, FigureSpec, Metric
+from core.spec.vary import settled_for_cells
 
 if TYPE_CHECKING:
     from core.spec.study import Study
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 CHECKPOINTS = (
     "selected", "last", "curve", "data", "time", "untrained", "untrained_first_last", "untrained_first_last_0", "whitening", "bag_of_words",
 )  # fmt: skip
+PRINTED = typing.get_args(Printed)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")  # of a study: it becomes the name of files and of a place on the page
 TAKEN = (
     "claims",
@@ -26,6 +29,7 @@ TAKEN = (
     "comparability",
     "cost",
     "environment",
+    "evaluate",
     "matrix",
     "not-tested",
     "search",
@@ -47,6 +51,7 @@ QUANTITIES = re.compile(
 def check_shape(study: Study) -> None:
     """Whether axes, cells, reference, figure and claims fit together. Raises StudyError."""
     _check_cells(study)
+    _check_changes(study)
     names = [axis.name for axis in study.axes]
     drawn = (study.figure.x, study.figure.series) if study.figure is not None else ()
     for place, axis in (("rows", study.rows), ("columns", study.columns), *(("figure", axis) for axis in drawn)):
@@ -60,6 +65,9 @@ def check_shape(study: Study) -> None:
         raise StudyError(
             f"{study.name} has no cell {_spoken(study.reference)} for its reference; name one of its cells, or None.", "reference"
         )
+    base = study.figure.base if study.figure is not None else None
+    if base is not None and not study.matching(base):
+        raise StudyError(f"{study.name} has no cell {_spoken(base)} that the others could be drawn against; name one of its cells.", "base")
     for labels in study.must_learn:
         if not study.matching(labels):
             raise StudyError(f"{study.name} has no cell {_spoken(labels)} that could learn; name cells of it in must_learn.", "must_learn")
@@ -77,11 +85,23 @@ def _check_cells(study: Study) -> None:
                 f"The cell {_spoken(cell.labels)} does not lie on the axes of {study.name}; give it one label of each, in their order.",
                 *cell.labels, "cells",
             )  # fmt: skip
+        for number in (*cell.published_runs, *(() if cell.published is None else (cell.published,))):
+            if not math.isfinite(number):
+                raise StudyError(f"{_spoken(cell.labels)} has {number} as what is printed; give a number, or leave it out.", *cell.labels)
         if cell.encoder not in ENCODERS:
             raise StudyError(f"There is no encoder {cell.encoder}; choose one of {', '.join(ENCODERS)}.", cell.encoder, "cells")
     for profile in [*study.by_profile, *(name for cell in study.cells for name in cell.by_profile)]:
         if profile not in PROFILES:
             raise StudyError(f"There is no profile {profile}; choose one of {', '.join(PROFILES)}.", profile, "by_profile")
+
+
+def _check_changes(study: Study) -> None:
+    cells = [changes for cell in study.cells for changes in (cell.changes, *cell.by_profile.values())]
+    for path in dict.fromkeys(path for changes in (study.base_changes, *study.by_profile.values(), *cells) for path in changes):
+        if (option := settled_for_cells(path)) is not None:
+            raise StudyError(
+                f"{study.name} changes {path}, which {option} settles whatever a study says; leave it out, or change another field.", path
+            )
 
 
 def _check_claims(study: Study) -> None:
@@ -91,6 +111,10 @@ def _check_claims(study: Study) -> None:
         if claim.key in keys:
             raise StudyError(f"{study.name} has two claims {claim.key}; give each a key of its own.", claim.key)
         keys.add(claim.key)
+        if claim.printed not in PRINTED:
+            raise StudyError(f"Claim {claim.key} is printed as {claim.printed!r}; choose one of {', '.join(PRINTED)}.", claim.printed)
+        if claim.margin is not None and not 0.0 < claim.margin < math.inf:
+            raise StudyError(f"Claim {claim.key} has a margin of {claim.margin:g}; give one above 0.", "margin", claim.key)
         for wanted in {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}:
             if wanted not in labels and not any(matches(wanted, have) for have in labels):
                 raise StudyError(
@@ -101,7 +125,7 @@ def _check_claims(study: Study) -> None:
 def check_names(study: Study, sets: frozenset[str]) -> None:
     """Whether everything that a study names is known: methods, the figure's kind, tasks, checkpoints and quantities. `sets` are the
     test sets and transfer tasks of all scales. Raises StudyError."""
-    if not NAME.fullmatch(study.name) or study.name in TAKEN or study.name.endswith("_runs"):
+    if not NAME.fullmatch(study.name) or study.name in TAKEN or study.name.endswith(("_runs", "_rates")):
         raise StudyError(
             f"A study cannot be called {study.name[:80]!r}, since files and links are named after it; give it a name of letters, digits "
             "and hyphens that no file of an edition has.", study.name, "name",

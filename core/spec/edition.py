@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from core.spec.errors import UserError
+from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
@@ -46,3 +48,26 @@ class Edition:
         for cell in study.cells:
             if self.unavailable(study, cell) is None:
                 yield cell, self.configs(study, cell, self.seeds_of(study))
+
+    def varied(self, study: Study, settings: tuple[str, ...]) -> Study:
+        """The study under `--set`'s settings, with a name of its own. Raises UserError for one that it cannot have."""
+        runs = {cell.labels: self.config(study, cell, 0) for cell in study.cells if self.unavailable(study, cell) is None}
+        if not runs:
+            raise UserError(f"No cell of {study.name} can be run at scale {self.scale.name}, so there is nothing to vary.")
+        return study.with_settings(settings, runs)
+
+    def check(self, study: Study) -> None:
+        """Whether cells that a study tells apart are apart at this scale, which rounds widths and counts. Raises UserError."""
+        kept: dict[str, tuple[Cell, RunConfig]] = {}
+        study = study.at(self.scale)
+        for cell in study.cells:
+            if self.unavailable(study, cell) is not None:
+                continue
+            asked = study.paper_config(cell, self.profile)
+            other, already = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, asked))
+            if already != asked:
+                names = " and ".join("/".join(one.labels) for one in (other, cell))
+                raise UserError(
+                    f"{names} of {study.name} are one run at scale {self.scale.name}, which rounds what tells them apart; "
+                    "give them values further apart, or choose another --scale."
+                )

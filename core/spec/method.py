@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.spec.run import RunConfig
-from core.spec.section import public_name
+from core.spec.section import public_name, public_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A method. `paper` is its base configuration under the profile `paper`, in the papers' units.
+    """A method, whose `title` is its name in sentences. `paper` is its base configuration under the profile `paper`, in the papers' units.
 
     `repaired` is what that profile changes in it, and `released` what that one changes beyond: values by dotted path. A path whose
     section a run lacks is passed over. A mapping as a value says which values become which others, and leaves the rest.
     """
 
+    title: str
     paper: RunConfig
     repaired: Mapping[str, Any]
     released: Mapping[str, Any]
@@ -29,6 +30,9 @@ class Method:
         for name, changes in (("repaired", self.repaired), ("released", self.released)):
             if not isinstance(changes, Mapping):
                 raise TypeError(f"{name} must be a mapping of paths to values, not {type(changes).__name__}")
+            for path in changes:
+                if path.partition(".")[0] not in public_names(type(self.paper)):
+                    raise TypeError(f"{name} changes {path}, but its runs have no section {path.partition('.')[0]}")
         for field in dataclasses.fields(self.paper):
             value = getattr(self.paper, field.name)
             if not isinstance(value, (str, int, float, tuple, type(None))) and not _frozen(value):

@@ -16,6 +16,7 @@ from core.spec.vary import vary
 
 PAPER_BATCH = 64
 PAPER_RATE = 3e-5
+UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")  # the scale's own, but where a study or a cell names them
 OTHER_RATES = (1 / 3, 3.0)  # times the scale's own: does a verdict survive there?
 
 

@@ -19,8 +19,9 @@ from core.spec.errors import UserError
 from core.spec.paper import Paper
 from core.spec.profiles import profile_changes
 from core.spec.run import RunConfig, Seed
-from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
+from core.spec.scale import UNSCALED, Scale, Sources, at_scale, evaluation_digest
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.typed import check_types
 from core.spec.vary import has, parse_setting, read, setting_path, settled_by, vary
 
 LONGEST_SUFFIX = 120
@@ -63,6 +64,7 @@ class Study:
     made: dict[tuple, tuple[Cell, RunConfig]] = field(default_factory=dict, init=False, repr=False, compare=False)  # configurations so far
 
     def __post_init__(self):
+        check_types(self)
         check_shape(self)
 
     @property
@@ -141,19 +143,21 @@ class Study:
         return self._once(cell, (profile,), lambda: self._paper_config(cell, profile))
 
     def _paper_config(self, cell: Cell, profile: str) -> RunConfig:
-        method = cell.method or self.method
-        named = {**cell.changes, **cell.by_profile.get(profile, {})}
-        if method == self.method:
-            named = {**self.base_changes, **self.by_profile.get(profile, {}), **named}
-        start = methods.method(method).paper
+        named = self.named(cell, profile)
+        start = methods.method(cell.method or self.method).paper
         run = vary(start, named)
         whole = {path for path in named if getattr(start, path, None) is not None}
         changes = profile_changes(run, profile)
         return vary(run, {p: v for p, v in changes.items() if p not in named and p.partition(".")[0] not in whole})
 
+    def named(self, cell: Cell, profile: str) -> dict[str, object]:
+        """The fields that a cell's run has from the study and from the cell itself. A cell of another method has the latter alone."""
+        own = {**cell.changes, **cell.by_profile.get(profile, {})}
+        return own if cell.method not in (None, self.method) else {**self.base_changes, **self.by_profile.get(profile, {}), **own}
+
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
-        """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35), and as the cell has it
-        where it names it."""
+        """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35), and as cell or study
+        have it where they name it."""
         return self._seeded(self._scaled(cell, profile, scale, sources), cell, profile, sources, seed)
 
     def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
@@ -163,7 +167,8 @@ class Study:
 
     def _scaled(self, cell: Cell, profile: str, scale: Scale, sources: Sources) -> RunConfig:
         def make() -> RunConfig:
-            return at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder, self.equal_updates)
+            run = at_scale(self.paper_config(cell, profile), scale, sources, cell.encoder, self.equal_updates)
+            return vary(run, {path: value for path, value in self.named(cell, profile).items() if path in UNSCALED})
 
         return self._once(cell, (profile, scale, sources), make)
 
@@ -176,7 +181,7 @@ class Study:
         return self.made[key][1]
 
     def _seeded(self, run: RunConfig, cell: Cell, profile: str, sources: Sources, seed: int) -> RunConfig:
-        held = profile == "released" or "seed.data" in cell.changes
+        held = profile == "released" or "seed.data" in self.named(cell, profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
         settings = dict(parse_setting(run, text) for text in self.settings if has(run, setting_path(text)))
         if not settings:
@@ -248,7 +253,10 @@ class Study:
         used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
         axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used, strict=True))
         reference = self.reference if self.reference in [cell.labels for cell in cells] else None
-        return replace(self, axes=axes, cells=cells, claims=(), must_learn=(), reference=reference)
+        figure = self.figure
+        if figure is not None and figure.base is not None and not any(matches(figure.base, cell.labels) for cell in cells):
+            figure = replace(figure, base=None)
+        return replace(self, axes=axes, cells=cells, claims=(), must_learn=(), reference=reference, figure=figure)
 
 
 def _nearest(runs: Sequence[RunConfig], path: str) -> RunConfig:

@@ -16,6 +16,11 @@ from core.spec.numbers import decimal, whole
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name, public_names
 
+SETTLED = {
+    "scale": "--scale", "method": "the study", "seed": "--seeds", "seed.model": "--seeds", "data.rows": "--data-dir",
+    "data.digest": "--data-dir", "encoder.digest": "--encoder", "eval.digest": "--data-dir",
+}  # fmt: skip
+
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     """A copy of `run` with the fields at these paths set. A whole section may be given, or None to drop it.
@@ -125,9 +130,14 @@ def _tuples(value):
 
 def settled_by(path: str) -> str | None:
     """The option that settles a field which `--set` may not change; None for every other field."""
-    options = {"scale": "--scale", "method": "the study", "seed": "--seeds", "seed.model": "--seeds", "data.rows": "--data-dir"}
-    options |= {"data.digest": "--data-dir", "encoder.digest": "--encoder", "eval.digest": "--data-dir"}
-    return options.get(path)
+    return SETTLED.get(path)
+
+
+def settled_for_cells(path: str) -> str | None:
+    """The option that settles a field which no study's cells can have of their own: also the length of a run, and sections that hold
+    such a field; None for every other field."""
+    settled = {**SETTLED, "train.steps": "--scale"}
+    return next((option for one, option in settled.items() if one == path or one.startswith(f"{path}.")), None)
 
 
 def _field(section: Section, public: str, path: str) -> str:
@@ -139,7 +149,8 @@ def _field(section: Section, public: str, path: str) -> str:
     if isinstance(section, RunConfig) and (inner := _inner(section, public)):
         raise UserError(f"There is no field {path}; did you mean {' or '.join(inner)}?")
     near = difflib.get_close_matches(public, names, n=1)
-    hint = f"did you mean {path[: len(path) - len(public)]}{near[0]}?" if near else f"known: {', '.join(sorted(names))}."
+    place = len(path) - len(public) if path.endswith(public) else 0  # the name is the path's end or its head
+    hint = f"did you mean {path[:place]}{near[0]}{path[place + len(public) :]}?" if near else f"known: {', '.join(sorted(names))}."
     raise UserError(f"There is no field {path}; {hint}")
 
 

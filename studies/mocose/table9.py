@@ -18,7 +18,6 @@ STUDY = Study(
         "queue.size": 512,
         "queue.init_size": 128,
         "train.batch_size": 64,
-        "train.precision": "fp32",
     },
     axes=(Axis(name="epsilon", title="FGSM ε", labels=(*PRINTED, *CONTROLS)),),
     rows=None,

@@ -141,7 +141,7 @@ def broken(case, folder):
     ("gpt2", "model of type 'gpt2'"),
     ("torn", "weights in .* cannot be loaded"),
     ("lacks a weight", "do not fit .*encoder.layer.1.output.dense.weight"),
-    ("other shape", "cannot be loaded|do not fit"),
+    ("other shape", r"do not fit its config.json \(wrong or missing: \S+ is \[.*\], not \[.*\]\)"),
     ("no pooler", "no trained pooler; take --pooling cls or mean"),
 ])  # fmt: skip
 def test_refusals_are_one_sentence(tmp_path, case, message):

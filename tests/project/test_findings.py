@@ -1,58 +1,23 @@
 """README and docs/findings.md say what the published results say: counts, and every entry of their tables of numbers."""
 
 import re
-from functools import cache
 
 import pandas as pd
 import pytest
 from places import ROOT
+from said import FINDINGS, PUBLISHED, README, agrees, rows, says, scores
 from scipy import stats
 
-from core.data import sources
-from core.report import quantities
-from core.report.cells import gather
-from core.spec.edition import Edition
 from core.spec.scale import DEMO, MINI
-from core.spec.table import Metric
 from core.store.store import Store
 from studies import find
 
-PUBLISHED = ROOT / "results" / "published"
-README, FINDINGS = ((ROOT / name).read_text() for name in ("README.md", "docs/findings.md"))
 CLAIMS, RELEASED = (
     pd.read_csv(PUBLISHED / "claims.csv").query(f"scale == 'mini' and profile == '{profile}'").set_index("claim")
     for profile in ("paper", "released")
 )
 EDITIONS = pd.read_csv(PUBLISHED / "editions.csv").set_index(["scale", "profile"])
 CUT_AGAIN = ("deviations-esimcse", "D62 cut again at 32")
-ENTRY = re.compile(r"(?P<mean>[+−]?\d+\.\d+)(?: ± (?P<half>\d+\.\d+))? \((?P<n>\d+)(?: seeds)?\)")
-
-
-def rows(text: str, first: str) -> dict[str, list[str]]:
-    """The rows of the Markdown table whose header's first cell is this, by their own first cell."""
-    lines = iter(text.splitlines())
-    next(line for line in lines if line.startswith(f"| {first} |"))
-    next(lines)
-    table = {}
-    for line in lines:
-        if not line.startswith("|"):
-            break
-        name, *entries = (cell.strip() for cell in line.strip("|").split("|"))
-        table[name] = entries
-    return table
-
-
-def read(entry: str) -> tuple[float, float | None, int]:
-    """Mean, half of its interval and seeds of an entry such as "−0.5 ± 0.3 (12)"."""
-    found = ENTRY.fullmatch(entry)
-    assert found, entry
-    return float(found["mean"].replace("−", "-")), float(found["half"]) if found["half"] else None, int(found["n"])
-
-
-def agrees(entry: str, mean: float, low: float, n: int) -> bool:
-    """Whether an entry of one decimal is this mean, this interval (if it shows one) and this number of seeds."""
-    said, half, seeds = read(entry)
-    return abs(said - mean) <= 0.0501 and seeds == n and (half is None or abs(half - (mean - low)) <= 0.0501)
 
 
 def test_an_entry_that_differs_is_seen():
@@ -151,27 +116,6 @@ def test_the_curves_by_lengthening_are_those_of_the_published_runs():
             assert agrees(entry, at["value"].mean(), at["value"].mean(), len(at)), (step, name)
 
 
-@cache
-def scores(study: str, factor: float, task: str, profile: str = "paper") -> dict[str, pd.Series]:
-    """Scores by seed of each row of a study at so many times the learning rate, from the published runs alone."""
-    store = Store(ROOT / "none", PUBLISHED)
-    edition = Edition(profile=profile, scale=MINI, sources=sources.recorded_sources(MINI, store).sources, seeds=3)
-    result = gather(find(study), edition.at_rate(factor) if factor != 1.0 else edition, store)
-    metric = Metric(task=task, title="")
-    return {
-        cell.cell.labels[0]: pd.Series(
-            {run.seed: quantities.value(run.rows, metric, result.aggregate, MINI) for run in cell.runs if run.rows is not None}, dtype=float
-        )
-        for cell in result.cells
-    }
-
-
-def says(entry: str, values: pd.Series) -> bool:
-    """Whether an entry is the mean of these values, with half of its 95 % interval."""
-    half = stats.t.isf(0.025, len(values) - 1) * values.std() / len(values) ** 0.5
-    return agrees(entry, values.mean(), values.mean() - half, len(values))
-
-
 def test_lengthening_at_other_rates_is_what_the_published_runs_say():
     for place, factor in enumerate((1 / 3, 1.0, 3.0)):
         for name, entries in rows(FINDINGS, "above SimCSE (none), by rate").items():
@@ -207,24 +151,6 @@ def test_the_table_of_the_readme_is_what_papers_runs_and_verdicts_say(name, stud
         key, outcome = re.fullmatch(r"(E\d+\.\d(?: \(BERT-base\))?)(?: .|,) (\w+)", verdict).groups()
         assert CLAIMS.loc[key, "verdict"] == {"open": "undecided"}.get(outcome, outcome)
     assert len(rows(README, "English, in points")) == len(OF_README)
-
-
-def test_what_the_code_adds_is_what_the_published_runs_say():
-    names = ("+word repetition", "+momentum contrast", "ESimCSE")
-    for name, entries in rows(FINDINGS, "above SimCSE, by profile").items():
-        task = "avg" if name.startswith("tests") else "dev"
-        if name.endswith("the paper"):
-            study = find("esimcse-table7" if task == "avg" else "esimcse-table6")
-            printed = {cell.labels[0]: cell.published for cell in study.cells if cell.labels[1:] in ((), (task,))}
-            assert [f"+{printed[one] - printed['unsup-SimCSE']:.2f}" for one in names] == entries
-            continue
-        found = scores("esimcse-table7", 1.0, task, name.split("`")[1])
-        for entry, one in zip(entries, names, strict=True):
-            assert says(entry, (found[one] - found["unsup-SimCSE"]).dropna()), (name, one)
-    for name, entries in rows(FINDINGS, "ESimCSE under `paper`, changed in").items():
-        for entry, task in zip(entries, ("avg", "dev"), strict=True):
-            found = scores("deviations-esimcse", 1.0, task)
-            assert says(entry, (found[name] - found["paper"]).dropna()), (name, task)
 
 
 def test_verdicts_in_the_text_on_english_are_the_published_ones():

@@ -7,6 +7,7 @@ from fake_store import FakeStore, config_of, edition, filled
 from small_study import result, small, stored
 
 from core.report.cells import gather
+from core.report.claims import claim_frame
 from core.report.frames import cell_frame
 from core.report.notes import footnotes, one_order, reading, seeds_of, setting
 from core.report.tables import markdown
@@ -112,5 +113,10 @@ def test_seeds_that_share_the_order_of_the_text_are_told():
         for seed in range(3):
             store.add(config_of(study, ("0.85",), seed, profile), 50.0 + seed)
         found = gather(study, edition(3, profile), store)
+        assert set(claim_frame([found])["seed_of_data"]) == {"one for all" if shared else ""}
         assert one_order(found) == shared == any("in one order and with one dropout" in note for note in footnotes(found))
     assert not one_order(gather(study, edition(3, "released"), FakeStore()))
+    orders, store = find("orders"), FakeStore()  # its rows name their seeds themselves
+    for seed in range(3):
+        store.add(config_of(orders, ("43", "ESimCSE"), seed, "released"), 50.0 + seed)
+    assert not one_order(gather(orders, edition(3, "released"), store))

@@ -169,3 +169,13 @@ def test_a_study_whose_base_has_not_run_has_no_figure():
     study = find("esimcse-table6")
     others = {(("ESimCSE",), seed) for seed in range(3)}
     assert drawable(of(study, filled(study))) and not drawable(of(study, filled(study, skip=others)))
+
+
+def test_panels_beside_each_other_have_the_same_rows_since_the_first_names_them():
+    study = find("orders")
+    lacking = {("44", "+word repetition"), ("43", "+momentum contrast"), *(("45", part) for part in study.axis("components").labels)}
+    found = differences(of(study, filled(study, skip={(labels, seed) for labels in lacking for seed in range(3)})))
+    assert [panel.title for panel in found.panels] == ["+word repetition", "+momentum contrast", "ESimCSE"]
+    assert [[row.label for row in panel.rows] for panel in found.panels] == [["42", "43", "44", "46", "47"]] * 3
+    empty = [[row.label for row in panel.rows if row.word == "not run" and row.mean is None] for panel in found.panels]
+    assert empty == [["44"], ["43"], []] and found.left_out == 4  # those of 45, SimCSE among them, stand in no panel

@@ -67,6 +67,20 @@ def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
     assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
 
 
+def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
+    study, sources, store = studies.find("table6b"), demo_sources().sources, Store(home / "results", None)
+    edition = Edition(profile="paper", scale=DEMO, sources=sources, seeds=1)
+    for cell in study.cells:
+        config = edition.config(edition.varied(study, ("loss.temperature=0.1",)), cell, 0)
+        store.save(config, made_result(config))
+    assert config.loss.temperature == 0.1
+    mine = load().table("table6b", settings=["loss.temperature=0.1"])
+    assert set(mine["n"]) == {1} and "printed" not in mine.dropna(axis=1, how="all")
+    assert set(load().table("table6b", settings=["loss.temperature=0.2"])["n"]) == {0} and set(load().table("table6b")["n"]) == {2}
+    with pytest.raises(UserError, match="is what mocose-table6b varies"):
+        load().table("table6b", settings=["train.batch_size=8"])
+
+
 def test_claims_are_those_of_claims_csv_chances_too(home):
     """The page and its files know what seeds alone do from the study of one configuration."""
     from core.report.claims import claim_frame

@@ -204,6 +204,16 @@ def test_a_job_that_cannot_be_imported_is_one_sentence(start):
         start(job="tests.support.no_such_module:run").wait_ready()
 
 
+def test_who_asks_to_stop_need_not_wait_for_the_training_code(start):
+    launcher = start(job="tests.support.slow_to_import:run")
+    begun = time.monotonic()
+    threading.Timer(0.3, lambda: launcher.stop.ask(signal.SIGINT, 0.0)).start()
+    launcher.wait_ready()
+    assert launcher.launch(planned(70)).state == "stopped"
+    launcher.close()
+    assert time.monotonic() - begun < 10 and launcher._nursery._process.poll() is not None
+
+
 def test_causes_of_statuses_without_words():
     assert diagnosis(137, None, None).cause == "killed by signal 9 (out of memory?)"
     assert diagnosis(-signal.SIGALRM, None, 2.0).cause == "timed out after 2 s"

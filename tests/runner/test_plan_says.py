@@ -55,8 +55,15 @@ METHOD = {method}
     "method, sentence",
     [
         ('{"paper": 1}', "METHOD must be a Method, not dict"),
-        ("Method(paper=SIMCSE.paper, repaired={}, released=None)", "released must be a mapping of paths to values, not NoneType"),
-        ("Method(paper=SIMCSE, repaired={}, released={})", "paper must be a RunConfig, not Method"),
+        (
+            "Method(title='X', paper=SIMCSE.paper, repaired={}, released=None)",
+            "released must be a mapping of paths to values, not NoneType",
+        ),
+        ("Method(title='X', paper=SIMCSE, repaired={}, released={})", "paper must be a RunConfig, not Method"),
+        (
+            "Method(title='X', paper=SIMCSE.paper, repaired={}, released={'trian.steps': 1})",
+            "released changes trian.steps, but its runs have no section trian",
+        ),
         ("SIMCSE", "the method of its runs is 'simcse', and the folder is 'wrong'"),
     ],
 )

@@ -152,7 +152,7 @@ def test_nothing_is_begun_that_does_not_fit_the_budget_but_it_is_registered(tmp_
     assert set(ledgers(desk)) == {"mocose-one.json", "mocose-two.json"} and entries(desk)["K1"]["n"] == 0
     plan = resolve(desk, *BOTH, "--resolve", "--plan")
     assert plan.returncode == 0 and "mocose-one K1, whose study's reference has not run: 1 run to 1 seed" in plan.stdout
-    assert "5 claims are open; 5 of them" in plan.stdout and not desk.started()
+    assert "5 claims are open; 5 of these" in plan.stdout and not desk.started()
 
 
 def test_published_runs_count_only_if_told_so(alone, tmp_path):

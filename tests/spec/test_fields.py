@@ -94,6 +94,8 @@ def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
     assert "has to be named" not in printed(capsys, "table11", "--plan", "--scale", "demo")
     with pytest.raises(UserError, match="did you mean mocose"):
         studies.find("mocsoe")
+    with pytest.raises(UserError, match="mocose stands for all studies of its folder; name one of them, such as mocose-table1"):
+        studies.find("mocose")
 
 
 def test_a_paper_s_name_is_all_its_studies(capsys):

@@ -172,7 +172,7 @@ def test_vary_sets_deep_and_whole_fields_together_and_leaves_the_original():
 @pytest.mark.parametrize(
     "path, hint",
     [
-        ("queue.sise", "did you mean queue.size"), ("queu.size", "did you mean"), ("loss.xyzzy", "known: in_batch"),
+        ("queue.sise", r"did you mean queue.size\?"), ("data.data", "There is no field data.data; known"), ("eval.eva", r"did you mean eval.every\?|known"), ("queu.size", r"did you mean queue\.size\?"), ("loss.xyzzy", "known: in_batch"),
         ("nothing", "There is no field nothing"), ("dup.rate", "no section dup"), ("queue.size.x", "There is no field queue.size.x"),
     ],
 )  # fmt: skip

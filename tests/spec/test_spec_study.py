@@ -1,17 +1,20 @@
 """Studies: what does not hang together, which of base, profile and cell wins, and a user's own variants."""
 
+from dataclasses import replace
+
 import pytest
-from made_scales import SMALL, SOURCES
+from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
 
 from core.methods.mocose.sections import NegativeQueue
 from core.methods.mocose.settings import constant, rising, wrapping
 from core.spec import run as c
 from core.spec.claim import Claim, greater
+from core.spec.edition import Edition
 from core.spec.errors import StudyError, UserError
 from core.spec.profiles import PROFILES, as_coded, base
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
-from core.spec.vary import vary
+from core.spec.vary import read, vary
 from core.spec.views import TextView
 
 MOCOSE = base("mocose", "paper")
@@ -41,6 +44,16 @@ def study(**changes):
         ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("c",))),)}, "Claim X1 speaks of c, which is no cell"),
         ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",))),) * 2}, "two claims X1"),
         ({"figure": FigureSpec(kind="line", x="depth")}, "no axis depth"),
+        ({"figure": FigureSpec(kind="bars", base=("c",))}, "no cell c that the others could be drawn against"),
+        ({"base_changes": None}, "Study's base_changes is None, where"),
+        ({"cells": (Cell(labels=("a",), changes=["queue.size"]),)}, "Cell's changes is "),
+        ({"cells": (Cell(labels=("a",), published=float("nan")),)}, "a has nan as what is printed"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",)), printed="fail"),)}, "X1 is printed as 'fail'; choose one of holds"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",)), margin=-1.0),)}, "margin of -1; give one above 0"),
+        ({"base_changes": {"train.steps": 10}}, "changes train.steps, which --scale settles"),
+        ({"cells": (Cell(labels=("a",), changes={"data.rows": 10}),)}, "changes data.rows, which --data-dir settles"),
+        ({"cells": (Cell(labels=("a",), by_profile={"paper": {"seed.model": 10}}),)}, "changes seed.model, which --seeds settles"),
+        ({"cells": (Cell(labels=("a",), changes={"train": c.Train(steps=3)}),)}, "changes train, which --scale settles"),
     ],
 )  # fmt: skip
 def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
@@ -104,6 +117,41 @@ def test_the_seed_moves_both_streams_but_under_released_the_model_alone():
     one = study()
     seeds = {p: one.config(one.cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed for p in PROFILES}
     assert seeds == {"paper": c.Seed(model=5, data=5), "repaired": c.Seed(model=5, data=5), "released": c.Seed(model=5, data=42)}
+
+
+@pytest.mark.parametrize("names", ["base_changes", "cell", "by_profile"])
+def test_a_seed_of_the_data_that_a_study_names_holds_wherever_it_names_it(names):
+    named = {"seed.data": 7}
+    cell = Cell(
+        labels=("a",),
+        changes=named if names == "cell" else {},
+        by_profile=as_coded(named) | {"paper": named} if names == "by_profile" else {},
+    )
+    one = study(cells=(cell, Cell(labels=("b",))), base_changes=named if names == "base_changes" else {})
+    for profile in PROFILES:
+        seeds = [one.config(one.cells[0], profile=profile, scale=SMALL, sources=SOURCES, seed=n).seed for n in (0, 5)]
+        assert seeds == [c.Seed(model=0, data=7), c.Seed(model=5, data=7)]
+
+
+@pytest.mark.parametrize(
+    "path, value, standard",
+    [("train.warmup_fraction", 0.3, 0.1), ("train.precision", "bf16", "fp32"), ("train.new_layer_factor", 1.0, 2.0)],
+)
+def test_what_the_scale_has_a_value_for_is_the_study_s_where_it_names_it(path, value, standard):
+    scale = replace(SMALL, new_layer_rate=6e-4)
+    cell = Cell(labels=("a",), changes={path: value})
+    one, base_too = study(cells=(cell, Cell(labels=("b",)))), study(base_changes={path: value})
+    found = [read(s.config(x, profile="paper", scale=scale, sources=SOURCES, seed=0), path) for s in (one, base_too) for x in s.cells]
+    assert found == [value, standard, value, value]
+
+
+def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_the_same_are_not():
+    edition = Edition(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)  # widths shrink by 6
+    wide, wider, same = (Cell(labels=(label,), changes={"heads.out_size": size}) for label, size in (("a", 600), ("b", 601), ("b", 600)))
+    with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small, which rounds what tells them apart"):
+        edition.check(study(cells=(wide, wider)))
+    edition.check(study(cells=(wide, same)))
+    replace(edition, scale=FULL, sources=PAPER_SOURCES).check(study(cells=(wide, wider)))
 
 
 def sample(one, place=0):

@@ -36,7 +36,7 @@ def differing(a, b):
 
 
 def test_they_are_these():
-    assert [study.name for study in OWN] == ["noise", "updates", "deviations", "deviations-d21", "deviations-esimcse", "collapse"]
+    assert [study.name for study in OWN] == ["noise", "updates", "deviations", "deviations-d21", "deviations-esimcse", "collapse", "orders"]
 
 
 @pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
@@ -45,7 +45,7 @@ def test_they_are_these():
 def test_every_cell_is_a_valid_run(study, profile, scale, sources):
     for cell in study.at(scale).cells:
         run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=5)
-        assert (run.scale, run.method) == (scale.name, study.method)
+        assert (run.scale, run.method) == (scale.name, cell.method or study.method)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -171,3 +171,13 @@ def test_collapse_moves_predictor_and_negatives_alone(profile):
         assert differing(reference, run_of(study, *cell.labels, profile=profile)) == moved and bool(moved) == (
             cell.labels != study.reference
         )
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_rows_of_orders_differ_in_the_seed_of_the_data_alone_and_that_of_42_is_released_s_table_7(profile):
+    study, table = find("orders"), find("esimcse-table7")
+    for order, components in (cell.labels for cell in study.cells):
+        here = [run_of(study, order, components, profile=profile, seed=seed) for seed in (0, 3)]
+        assert [run.seed.data for run in here] == [int(order)] * 2 and [run.seed.model for run in here] == [0, 3]
+        there = run_of(table, components, "avg", profile=profile, seed=3)
+        assert differing(here[1], there) == ({"seed.data"} if profile != "released" or order != "42" else set())

@@ -123,7 +123,10 @@ def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale
 def test_profiles_share_a_run_only_where_they_say_the_same_and_cells_keep_what_they_vary(study):
     for cell in available(study, PAPER, PAPER_SOURCES):
         paper, repaired, released = (study.config(cell, profile=p, scale=PAPER, sources=PAPER_SOURCES, seed=7) for p in PROFILES)
-        assert (run_id(released) in (run_id(paper), run_id(repaired))) == ("seed.data" in cell.changes)  # there one seed moves all alike
+        pinned = (
+            study.name.startswith("deviations") and "seed.data" in cell.changes
+        )  # there profiles differ in the seed alone, and it has one
+        assert (run_id(released) in (run_id(paper), run_id(repaired))) == pinned
         same = paper.method == "simcse" or study.name.startswith("deviations") or cell.changes.get("dup", paper) is None
         assert (run_id(paper) == run_id(repaired)) == same  # SimCSE's paper is its code; a list of deviations is the same under each
         own = study.base_changes if cell.method in (None, study.method) else {}

@@ -88,6 +88,7 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
             local_files_only=True,
             dtype=torch.float32,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # named and refused below
             use_safetensors=any((folder / name).is_file() for name in _SAFE),
         )
     except Exception as error:
@@ -195,8 +196,9 @@ def _check_files(folder: Path, allow_pickle: bool) -> None:
 def _check_weights(folder: Path, info: dict, pooling: Pooling, model: nn.Module) -> None:
     missing = sorted(info["missing_keys"])
     trunk = [name for name in missing if not name.startswith("pooler.")]
-    if trunk or info.get("mismatched_keys"):
-        name = trunk[0] if trunk else "weights of another shape"
+    wrong = sorted(f"{name} is {list(has)}, not {list(wanted)}" for name, has, wanted in info.get("mismatched_keys", ()))
+    if trunk or wrong:
+        name = trunk[0] if trunk else wrong[0]
         raise UserError(f"The weights in {folder} do not fit its config.json (wrong or missing: {name}); give a whole checkpoint.")
     if pooling == "pooler" and (missing or getattr(model, "pooler", None) is None):
         raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")

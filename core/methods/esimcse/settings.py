@@ -78,6 +78,7 @@ PAPER = ESimCSERun(
 )
 
 METHOD = Method(
+    title="ESimCSE",
     paper=PAPER,
     repaired={"dup.cap": 10},  # D62
     released={

@@ -142,6 +142,7 @@ PAPER = MoCoSERun(
 )
 
 METHOD = Method(
+    title="MoCoSE",
     paper=PAPER,
     repaired={
         "loss.in_batch_negatives": True,  # D1

@@ -44,6 +44,7 @@ PAPER = SimCSERun(
 )
 
 METHOD = Method(
+    title="SimCSE",
     paper=PAPER,
     repaired={},
     released={"data.drop_last": False, "train.adamw": "transformers", "seed.data": 42},  # D78, D84, D35

@@ -8,12 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from core.runner.process import wire
 from core.spec.errors import UserError
 from core.store import files
 
+POLL = 0.1
 PROJECT = Path(__file__).resolve().parents[3]
 
 
@@ -75,9 +77,11 @@ class Nursery:
         """The nursery's own process id."""
         return self._process.pid
 
-    def wait_ready(self) -> None:
-        """Wait until everything is imported. Raises UserError if that failed."""
-        self._ready.wait()
+    def wait_ready(self, given_up: Callable[[], bool]) -> None:
+        """Wait until everything is imported, or it is given up. Raises UserError if the import failed."""
+        while not self._ready.wait(POLL):
+            if given_up():
+                return
         if self._broken or not self.alive:
             raise UserError(
                 f"The training code could not be started ({self._broken or 'it was killed'}); "
@@ -111,7 +115,9 @@ class Nursery:
                 return False
 
     def close(self) -> None:
-        """Let the nursery end: it ends with its last child."""
+        """Let the nursery end: it ends with its last child, at once if it has not begun any."""
+        if not self._ready.is_set():
+            self._process.kill()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(subprocess.TimeoutExpired):  # children that outlive this command save their results all the same

@@ -19,6 +19,7 @@ from core.runner.resolve.ledger import Batch, Ledger, Ledgers
 from core.runner.resolve.prospects import next_words, table
 from core.runner.train import Training
 from core.spec.edition import Edition
+from core.spec.printable import are
 from core.spec.study import Study
 from core.store.console import say
 from core.store.store import Store
@@ -98,7 +99,9 @@ class Resolving:
         likeliest = {(one.wish.study, one.wish.claim): one for one in reversed(found)}  # of each claim the best choice
         for choice in [one for one in found if one in likeliest.values()][:SHOWN]:
             print(f"{next_words(choice, self._wall(choice))}.")
-        print(f"{len(self._open())} claims are open; {len(likeliest)} of them have runs to come that may settle them.")
+        if not found:
+            print("\n".join(table(self.judges, self.known)))
+        print(f"{are(len(self._open()), 'claim')} open; {len(likeliest)} of these may be settled by runs to come.")
         return 0
 
     def runs(self) -> list[str]:

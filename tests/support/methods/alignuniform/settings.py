@@ -35,4 +35,9 @@ class AlignUniformRun(RunConfig):
 
 
 SHARED = {field.name: getattr(SIMCSE, field.name) for field in dataclasses.fields(SimCSERun) if field.name != "method"}
-METHOD = Method(paper=AlignUniformRun(**SHARED, uniformity=Uniformity()), repaired={}, released={"uniformity.weight": 0.5})
+METHOD = Method(
+    title="Alignment and uniformity",
+    paper=AlignUniformRun(**SHARED, uniformity=Uniformity()),
+    repaired={},
+    released={"uniformity.weight": 0.5},
+)

@@ -1,0 +1,69 @@
+"""What docs/findings.md and README say of seeds of the data (D35) is what the published runs say."""
+
+import re
+
+import pandas as pd
+from said import FINDINGS, README, rows, says, scores
+
+from studies import find
+
+
+def test_what_the_code_adds_is_what_the_published_runs_say():
+    names = ("+word repetition", "+momentum contrast", "ESimCSE")
+    for name, entries in rows(FINDINGS, "above SimCSE, by profile").items():
+        task = "avg" if name.startswith("tests") else "dev"
+        if name.endswith("the paper"):
+            study = find("esimcse-table7" if task == "avg" else "esimcse-table6")
+            printed = {cell.labels[0]: cell.published for cell in study.cells if cell.labels[1:] in ((), (task,))}
+            assert [f"+{printed[one] - printed['unsup-SimCSE']:.2f}" for one in names] == entries
+            continue
+        found = scores("esimcse-table7", 1.0, task, name.split("`")[1])
+        for entry, one in zip(entries, names, strict=True):
+            assert says(entry, (found[one] - found["unsup-SimCSE"]).dropna()), (name, one)
+    for name, entries in rows(FINDINGS, "ESimCSE under `paper`, changed in").items():
+        for entry, task in zip(entries, ("avg", "dev"), strict=True):
+            found = scores("deviations-esimcse", 1.0, task)
+            assert says(entry, (found[name] - found["paper"]).dropna()), (name, task)
+
+
+def test_what_each_order_of_the_text_gains_is_what_the_published_runs_say():
+    table = rows(FINDINGS, "above SimCSE, by seed of the data")
+    assert {"42", "43", "44", "45"} <= set(table)
+    columns = [(part, task) for task in ("avg", "dev") for part in ("+momentum contrast", "ESimCSE")]
+    for name, entries in table.items():
+        for entry, (part, task) in zip(entries, columns, strict=True):
+            if name.isdigit():
+                found = scores("orders", 1.0, task, "released")
+                found = {one: found[f"{name}/{one}"] for one in ("unsup-SimCSE", part)}
+            else:
+                found = scores("esimcse-table7", 1.0, task)
+            assert says(entry, (found[part] - found["unsup-SimCSE"]).dropna()), (name, part, task)
+
+
+def test_no_order_that_has_run_is_left_out_of_the_text():
+    found = scores("orders", 1.0, "avg", "released")
+    run = {label.partition("/")[0] for label, values in found.items() if label.endswith("/ESimCSE") and len(values)}
+    assert {name for name in rows(FINDINGS, "above SimCSE, by seed of the data") if name.isdigit()} == run
+
+
+def test_what_is_said_of_the_draws_is_what_the_published_runs_say():
+    found = scores("orders", 1.0, "avg", "released")
+    gains = {
+        part: {order: (found[f"{order}/{part}"] - found[f"{order}/unsup-SimCSE"]).dropna() for order in ("42", "43", "44", "45")}
+        for part in ("ESimCSE", "+momentum contrast")
+    }
+    both, text = gains["ESimCSE"], " ".join(FINDINGS.split())
+    assert f"({min(both['42']):.1f} to {max(both['42']):.1f} on 42, {min(both['43']):.1f} and {max(both['43']):.1f} on 43, " in text
+    assert f"{min(both['45']):+.1f} and {max(both['45']):+.1f} on 45)".replace("-", "−") in text
+    means = {part: pd.Series({order: values.mean() for order, values in of.items()}) for part, of in gains.items()}
+    assert all(mean.idxmax() == "42" for mean in means.values())
+    (over, queue) = (
+        re.search(rf"{part} gains (\S+ ± \S+?)[,.] ", text[text.index("Over the four") :])[1] for part in ("ESimCSE", "the queue")
+    )
+    assert says(f"{over} (4)", means["ESimCSE"]) and says(f"{queue} (4)", means["+momentum contrast"])
+    table = scores("esimcse-table7", 1.0, "avg")
+    each = (table["ESimCSE"] - table["unsup-SimCSE"]).dropna()
+    assert f"(from {min(each):+.1f} to {max(each):+.1f})".replace("-", "−") in text and len(each) == 12
+    said = re.search(r"it gains (\S+), (\S+) and (\S+) \((\d), (\d) and (\d) seeds\)", " ".join(README.split())).groups()
+    for number, seeds, order in zip(said[:3], said[3:], ("43", "44", "45"), strict=True):
+        assert says(f"{number} ({seeds})", both[order])
