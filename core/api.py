@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from core.report.cells import StudyResult
 
 HOME = Path(__file__).resolve().parents[1]
+Settings = str | Sequence[str]
 
 
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
@@ -83,22 +84,29 @@ class Results:
             else pd.DataFrame(columns=["run", "task", "subset", "gold", "cosine", "words_a", "words_b"])
         )
 
-    def table(self, study: str, **of: Any) -> pd.DataFrame:
-        """A study's table, one row a cell, with the columns of its CSV file. What else it takes, `study` says."""
-        return importlib.import_module("core.report.frames").cell_frame(self.study(study, **of))
+    def table(
+        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
+    ) -> pd.DataFrame:
+        """A study's table, one row a cell, with the columns of its CSV file. What it takes, `study` says."""
+        return importlib.import_module("core.report.frames").cell_frame(self.study(study, scale, profile, seeds, settings))
 
-    def rates(self, study: str, **of: Any) -> pd.DataFrame:
+    def rates(
+        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
+    ) -> pd.DataFrame:
         """A study's cells by learning rate, one row each, with the columns of its `_rates.csv`; empty if no other rate than the scale's was run."""
-        return importlib.import_module("core.report.rate_table").rate_frame(self.study(study, **of))
+        return importlib.import_module("core.report.rate_table").rate_frame(self.study(study, scale, profile, seeds, settings))
 
-    def claims(self, study: str, **of: Any) -> pd.DataFrame:
+    def claims(
+        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
+    ) -> pd.DataFrame:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds, chances."""
-        return importlib.import_module("core.report.claims").claim_frame([self.study(study, **of)])
+        return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds, settings)])
 
     def study(
-        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Sequence[str] = ()
+        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
     ) -> StudyResult:
-        """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as `loss.temperature=0.1`.
+        """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as `loss.temperature=0.1`,
+        one or several.
 
         Raises UserError for names that are not there, and for settings that the command would refuse.
         """
@@ -116,7 +124,8 @@ class Results:
         cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
         noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))  # it steadies the chances, as in claims.csv
-        wanted = edition.varied(find(study), tuple(settings)) if settings else find(study)
+        given = (settings,) if isinstance(settings, str) else tuple(settings)
+        wanted = edition.varied(find(study), given) if given else find(study)
         return importlib.import_module("core.report.other_rates").found(wanted, edition, self.store, {}, noise)
 
     def _each(self) -> Iterator[StoredRun]:

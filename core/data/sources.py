@@ -210,7 +210,7 @@ def unfetched_sources(scale: Scale) -> Sources:
 
 
 def _not_fetched(names: Iterable[str]) -> tuple[EncoderSource, ...]:
-    return tuple(EncoderSource(stands_for=name, digest=NOTHING, hidden=HIDDEN[name], name=name) for name in names)
+    return tuple(EncoderSource(stands_for=name, digest=f"{NOTHING}: {name}", hidden=HIDDEN[name], name=name) for name in names)
 
 
 def recorded(store: Store, scales: Collection[str] = ("demo", "mini", "paper")) -> dict[str, Found]:

@@ -53,10 +53,10 @@ class Command:
         self.around = surroundings
         self.results = options.results_dir or surroundings.home / "results"
         self.published = surroundings.home / "results" / "published"
-        if self.published in (self.results, *self.results.parents):
+        if self.published.resolve() in (self.results.resolve(), *self.results.resolve().parents):
             raise UserError(f"{self.published} holds what the project publishes, and no command's own runs; give another --results-dir.")
-        if self.results.exists() and not self.results.is_dir():
-            raise UserError(f"{self.results} is no folder; give another --results-dir.")
+        if file := next((place for place in (self.results, *self.results.parents) if place.is_file()), None):
+            raise UserError(f"{file} is no folder; give another --results-dir.")
         self.store = Store(self.results, self.published)
         self.drawing = Drawing(options, self.store, self.results, (options.results_dir or surroundings.home) / "figures")
         self.training = Training(options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm)

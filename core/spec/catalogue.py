@@ -102,9 +102,13 @@ def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
     papers: dict[str, Paper] = {}
     found: list[Found] = []
-    for place in [path for folder in folders for path in sorted(folder.iterdir()) if (path / "__init__.py").is_file()]:
+    for place in [path for folder in folders for path in sorted(folder.iterdir()) if path.is_dir()]:
         files = sorted(path for path in place.glob("[!_.]*.py") if path.is_file())
+        if not files and not (place / "__init__.py").is_file():
+            continue
         try:
+            if not (place / "__init__.py").is_file():
+                raise StudyError("There is no such file; write one that states the PAPER of this folder's studies.")
             paper = _stated(place / "__init__.py", "PAPER", Paper, f"studies.{place.name}")
             if any(paper.key == other.key for other in papers.values()) or place.name in papers:
                 raise StudyError(f"The paper {paper.key} is there already; give this folder and its PAPER a key of their own.", paper.key)
@@ -129,6 +133,8 @@ def _read(file: Path, paper: Paper) -> Found:
         study = _stated(file, "STUDY", Study, f"studies.{folder}.{file.stem}")
         if study.paper != paper.key:
             raise StudyError(f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.", study.paper, "paper")
+        if study.settings:
+            raise StudyError("A file's study has no settings, which are what --set gives; name these fields in base_changes.", "settings")
         check_names(study, SETS)
         return Found(file=file, folder=folder, study=replace(study, source=paper))
     except Exception as error:  # whatever a file does when it is run, other studies go on
@@ -154,12 +160,15 @@ def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
 
 
 def _told_apart(found: list[Found]) -> list[Found]:
-    """The same, where studies of one name are faults, since nobody knows which is meant, and studies that state a claim of one key."""
-    by_word: dict[str, list[Found]] = {}
+    """The same, where studies of one name are faults, since nobody knows which is meant, and so is a study with the key of an earlier one's claim."""
+    names: dict[str, list[Found]] = {}
+    keys: dict[str, Found] = {}
     for one in found:
-        for word in () if one.study is None else (one.study.name, *(claim.key for claim in one.study.claims)):
-            by_word.setdefault(word, []).append(one)
-    double = {word: ones for word, ones in by_word.items() if len(ones) > 1}
+        if one.study is None:
+            continue
+        names.setdefault(one.study.name, []).append(one)
+        for claim in one.study.claims:
+            keys.setdefault(claim.key, one)
     folders = {one.folder for one in found}
 
     def told(one: Found) -> Found:
@@ -168,11 +177,13 @@ def _told_apart(found: list[Found]) -> list[Found]:
                 f"{one.study.name} is a paper's folder, and stands for all studies in it; give the study another name.", one.study.name
             )
             return replace(one, study=None, fault=_fault(one.file, error, _names(one.file)))
-        word = next((word for word, ones in double.items() if one in ones), None)
-        if one.study is None or word is None:
+        if one.study is None:
             return one
-        other = next(other.file for other in double[word] if other is not one)
-        kind, what = ("study", "name") if word == one.study.name else ("claim", "key")
+        taken = [("study", "name", one.study.name, other.file) for other in names[one.study.name] if other is not one]
+        taken += [("claim", "key", claim.key, keys[claim.key].file) for claim in one.study.claims if keys[claim.key] is not one]
+        if not taken:
+            return one
+        kind, what, word, other = taken[0]
         said = f"The {what} {word} is that of {other.parent.name}/{other.name}, too; give each {kind} its own."
         return replace(one, study=None, fault=_fault(one.file, StudyError(said, word, what), (one.study.name,)))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from core import methods
-from core.spec.claim import Printed, matches
+from core.spec.claim import Contrast, Printed, matches
 from core.spec.errors import StudyError, UserError
 from core.spec.profiles import PROFILES
 from core.spec.table import ENCODERS, FigureSpec, Metric
@@ -17,11 +17,13 @@ from core.spec.vary import settled_for_cells
 
 if TYPE_CHECKING:
     from core.spec.study import Study
+    from core.spec.table import Cell
 
 CHECKPOINTS = (
     "selected", "last", "curve", "data", "time", "untrained", "untrained_first_last", "untrained_first_last_0", "whitening", "bag_of_words",
 )  # fmt: skip
 PRINTED = typing.get_args(Printed)
+OF = typing.get_args(typing.get_type_hints(Contrast)["of"])
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")  # of a study: it becomes the name of files and of a place on the page
 TAKEN = (
     "claims",
@@ -50,6 +52,7 @@ QUANTITIES = re.compile(
 
 def check_shape(study: Study) -> None:
     """Whether axes, cells, reference, figure and claims fit together. Raises StudyError."""
+    _check_axes(study)
     _check_cells(study)
     _check_changes(study)
     names = [axis.name for axis in study.axes]
@@ -57,6 +60,7 @@ def check_shape(study: Study) -> None:
     for place, axis in (("rows", study.rows), ("columns", study.columns), *(("figure", axis) for axis in drawn)):
         if axis is not None and axis not in names:
             raise StudyError(f"{study.name} has no axis {axis}; choose one of {', '.join(names)}.", axis, place)
+    _check_places(study)
     if study.tasks is not None and "task" not in names:
         raise StudyError(
             f"{study.name} has no axis named task, over which tasks={study.tasks!r} could run; name one so, or leave tasks out.", "tasks"
@@ -72,6 +76,30 @@ def check_shape(study: Study) -> None:
         if not study.matching(labels):
             raise StudyError(f"{study.name} has no cell {_spoken(labels)} that could learn; name cells of it in must_learn.", "must_learn")
     _check_claims(study)
+
+
+def _check_axes(study: Study) -> None:
+    for sort, names in (("axes", [axis.name for axis in study.axes]), *((f"labels along {axis.name}", axis.labels) for axis in study.axes)):
+        double = next((name for name in names if names.count(name) > 1), None)
+        if double is not None:
+            raise StudyError(f"{study.name} has two {sort} called {double}; give each a name of its own.", double, "axes")
+
+
+def _check_places(study: Study) -> None:
+    """Whether no run is hidden: one place of the table may hold several numbers of a run (the others stand in CSV files), but not several runs."""
+    if study.rows is not None and study.rows == study.columns:
+        raise StudyError(
+            f"{study.name} has {study.rows} along rows and columns; name two axes, or None for one of them.", "rows", "columns"
+        )
+    laid = [place for place, axis in enumerate(study.axes) if axis.name in (study.rows, study.columns)] or [0]
+    kept: dict[tuple[str, ...], Cell] = {}
+    for cell in study.cells:
+        other = kept.setdefault(tuple(cell.labels[place] for place in laid), cell)
+        if (other.method, other.encoder, other.changes, other.by_profile) != (cell.method, cell.encoder, cell.changes, cell.by_profile):
+            raise StudyError(
+                f"{_spoken(other.labels)} and {_spoken(cell.labels)} fall on one place of the table of {study.name}, which lays out "
+                "rows and columns alone; name other axes for these, or split the study.", "rows", "columns", "cells",
+            )  # fmt: skip
 
 
 def _check_cells(study: Study) -> None:
@@ -115,6 +143,13 @@ def _check_claims(study: Study) -> None:
             raise StudyError(f"Claim {claim.key} is printed as {claim.printed!r}; choose one of {', '.join(PRINTED)}.", claim.printed)
         if claim.margin is not None and not 0.0 < claim.margin < math.inf:
             raise StudyError(f"Claim {claim.key} has a margin of {claim.margin:g}; give one above 0.", "margin", claim.key)
+        for contrast in claim.predicate.contrasts():
+            if contrast.of not in OF:
+                raise StudyError(
+                    f"Claim {claim.key} compares the {contrast.of!r} of its cells; choose one of {', '.join(OF)}.", contrast.of
+                )
+            if not all(map(math.isfinite, (contrast.above, *(term.weight for term in contrast.terms)))):
+                raise StudyError(f"Claim {claim.key} compares with a number that is none; give finite weights and differences.", claim.key)
         for wanted in {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}:
             if wanted not in labels and not any(matches(wanted, have) for have in labels):
                 raise StudyError(

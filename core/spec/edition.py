@@ -11,6 +11,7 @@ from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell
+from core.spec.vary import has, paths, read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +59,23 @@ class Edition:
 
     def check(self, study: Study) -> None:
         """Whether cells that a study tells apart are apart at this scale, which rounds widths and counts. Raises UserError."""
-        kept: dict[str, tuple[Cell, RunConfig]] = {}
+        kept: dict[str, tuple[Cell, tuple[str, RunConfig]]] = {}
         study = study.at(self.scale)
         for cell in study.cells:
             if self.unavailable(study, cell) is not None:
                 continue
-            asked = study.paper_config(cell, self.profile)
+            asked = cell.encoder, study.paper_config(cell, self.profile)
             other, already = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, asked))
             if already != asked:
                 names = " and ".join("/".join(one.labels) for one in (other, cell))
                 raise UserError(
-                    f"{names} of {study.name} are one run at scale {self.scale.name}, which rounds what tells them apart; "
-                    "give them values further apart, or choose another --scale."
+                    f"{names} of {study.name} are one run at scale {self.scale.name}, though they differ in "
+                    f"{_differing(already, asked)}; give them values further apart, or choose another --scale."
                 )
+
+
+def _differing(one: tuple[str, RunConfig], other: tuple[str, RunConfig]) -> str:
+    """What two cells ask otherwise: the encoder, or paths of their configurations."""
+    if one[0] != other[0]:
+        return f"the encoder ({one[0]} and {other[0]})"
+    return ", ".join(p for p in paths(one[1]) if not has(other[1], p) or read(one[1], p) != read(other[1], p)) or "sections"

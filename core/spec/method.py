@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.spec.run import RunConfig
-from core.spec.section import public_name, public_names
+from core.spec.scale import UNSCALED
+from core.spec.section import Section, public_name, public_names
+from core.spec.vary import settled_for_cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +35,14 @@ class Method:
             for path in changes:
                 if path.partition(".")[0] not in public_names(type(self.paper)):
                     raise TypeError(f"{name} changes {path}, but its runs have no section {path.partition('.')[0]}")
+                if path != "seed.data" and (path in UNSCALED or settled_for_cells(path)):
+                    raise TypeError(f"{name} changes {path}, which the scale or an option settles; a study may name it, a method may not")
         for field in dataclasses.fields(self.paper):
             value = getattr(self.paper, field.name)
             if not isinstance(value, (str, int, float, tuple, type(None))) and not _frozen(value):
-                raise TypeError(f"the section {public_name(field.name)} must be a frozen dataclass, which {type(value).__name__} is not")
+                raise TypeError(
+                    f"the section {public_name(field.name)} must be a Section, a frozen dataclass, which {type(value).__name__} is not"
+                )
 
     @property
     def name(self) -> str:
@@ -55,4 +61,4 @@ class Method:
 
 
 def _frozen(value: Any) -> bool:
-    return bool(getattr(getattr(value, "__dataclass_params__", None), "frozen", False))
+    return isinstance(value, Section) and bool(getattr(getattr(value, "__dataclass_params__", None), "frozen", False))

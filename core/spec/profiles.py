@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from core import methods
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
-from core.spec.vary import read, vary
+from core.spec.vary import over, read, vary
 
 PROFILES = ("paper", "repaired", "released")
 
@@ -36,7 +36,7 @@ def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
     method = methods.method(run.method)
     wanted: Mapping[str, object] = {}
     if profile != "paper":
-        wanted = method.repaired if profile == "repaired" else {**method.repaired, **method.released}
+        wanted = method.repaired if profile == "repaired" else over(method.repaired, method.released)
     changes = {}
     for path, value in wanted.items():
         if getattr(run, path.partition(".")[0]) is not None:

@@ -22,7 +22,7 @@ from core.spec.run import RunConfig, Seed
 from core.spec.scale import UNSCALED, Scale, Sources, at_scale, evaluation_digest
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.typed import check_types
-from core.spec.vary import has, parse_setting, read, setting_path, settled_by, vary
+from core.spec.vary import has, over, parse_setting, read, setting_path, settled_by, vary
 
 LONGEST_SUFFIX = 120
 MOST_NAMED = 5  # rows or cells in a footnote
@@ -147,17 +147,17 @@ class Study:
         start = methods.method(cell.method or self.method).paper
         run = vary(start, named)
         whole = {path for path in named if getattr(start, path, None) is not None}
-        changes = profile_changes(run, profile)
-        return vary(run, {p: v for p, v in changes.items() if p not in named and p.partition(".")[0] not in whole})
+        changes = {p: v for p, v in profile_changes(run, profile).items() if p not in named and p.partition(".")[0] not in whole}
+        return vary(run, {**changes, **{p: v for p, v in named.items() if p.partition(".")[0] in changes}})  # fields of a section it brings
 
     def named(self, cell: Cell, profile: str) -> dict[str, object]:
         """The fields that a cell's run has from the study and from the cell itself. A cell of another method has the latter alone."""
-        own = {**cell.changes, **cell.by_profile.get(profile, {})}
-        return own if cell.method not in (None, self.method) else {**self.base_changes, **self.by_profile.get(profile, {}), **own}
+        own = over(cell.changes, cell.by_profile.get(profile, {}))
+        return own if cell.method not in (None, self.method) else over(over(self.base_changes, self.by_profile.get(profile, {})), own)
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
-        """The run of a cell under one seed. `seed.data` stays at 42 under `released`, as in the released code (D35), and as cell or study
-        have it where they name it."""
+        """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under `released`, as in the released code,
+        D35), and that of cell or study where they name it."""
         return self._seeded(self._scaled(cell, profile, scale, sources), cell, profile, sources, seed)
 
     def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
@@ -181,7 +181,7 @@ class Study:
         return self.made[key][1]
 
     def _seeded(self, run: RunConfig, cell: Cell, profile: str, sources: Sources, seed: int) -> RunConfig:
-        held = profile == "released" or "seed.data" in self.named(cell, profile)
+        held = "seed.data" in self.named(cell, profile) or "seed.data" in profile_changes(run, profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
         settings = dict(parse_setting(run, text) for text in self.settings if has(run, setting_path(text)))
         if not settings:

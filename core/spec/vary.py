@@ -44,6 +44,12 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     return dataclasses.replace(run, **whole)
 
 
+def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[str, object]:
+    """Changes and more special ones, which win. A section that these bring whole, or drop, takes the place of its fields among the others."""
+    whole = {path for path in special if "." not in path}
+    return {**{path: value for path, value in changes.items() if path.partition(".")[0] not in whole}, **special}
+
+
 def read(run: RunConfig, path: str):
     """The value at a dotted path. Raises UserError if there is none."""
     value = run

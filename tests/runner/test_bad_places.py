@@ -20,7 +20,7 @@ def desk(tmp_path, monkeypatch):
 
 RESULTS = {
     "a file": (lambda p: p.write_text("mine"), "results is no folder; give another"),
-    "below a file": (lambda p: (p.parent.rmdir(), p.parent.write_text("mine")), "could not be written"),
+    "below a file": (lambda p: (p.parent.rmdir(), p.parent.write_text("mine")), "other is no folder; give another"),
     "a file for runs": (lambda p: (p.mkdir(), (p / "runs").write_text("mine")), "results could not be written"),
     "a loop": (lambda p: p.symlink_to(p), "could not be written|can be no folder"),
 }
@@ -39,7 +39,8 @@ def test_results_folders(desk, capsys, case):
 def test_a_results_folder_that_is_a_file_is_refused_whatever_is_asked_of_it(desk, capsys, mode):
     place = desk.folder / "results.txt"
     place.write_text("mine")
-    check(desk, capsys, ["table3", mode, *here(desk, results_dir=str(place))], "results.txt is no folder; give another --results-dir")
+    for folder in (place, place / "mine"):
+        check(desk, capsys, ["table3", mode, *here(desk, results_dir=str(folder))], "results.txt is no folder; give another --results-dir")
 
 
 @pytest.mark.parametrize("what", ["a file", "a FIFO", "a folder that may not be written"])

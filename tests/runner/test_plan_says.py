@@ -44,8 +44,24 @@ def test_a_method_that_is_half_written_is_a_sentence(capsys, monkeypatch, tmp_pa
 
 
 SETTINGS = """
+from dataclasses import dataclass, fields
+
 from core.methods.simcse.settings import METHOD as SIMCSE
 from core.spec.method import Method
+from core.spec.run import RunConfig
+
+
+@dataclass(frozen=True)
+class Extra:
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRun(RunConfig):
+    extra: Extra
+
+
+OWN = OwnRun(**{{one.name: getattr(SIMCSE.paper, one.name) for one in fields(RunConfig)}}, extra=Extra())
 
 METHOD = {method}
 """
@@ -64,6 +80,14 @@ METHOD = {method}
             "Method(title='X', paper=SIMCSE.paper, repaired={}, released={'trian.steps': 1})",
             "released changes trian.steps, but its runs have no section trian",
         ),
+        (
+            "Method(title='X', paper=SIMCSE.paper, repaired={'train.warmup_fraction': 0.1}, released={})",
+            "repaired changes train.warmup_fraction, which the scale or an option settles",
+        ),
+        (
+            "Method(title='X', paper=OWN, repaired={}, released={})",
+            "the section extra must be a Section, a frozen dataclass, which Extra is not",
+        ),
         ("SIMCSE", "the method of its runs is 'simcse', and the folder is 'wrong'"),
     ],
 )
@@ -77,7 +101,7 @@ def test_a_method_with_a_wrong_type_is_a_sentence(capsys, monkeypatch, tmp_path,
     assert sentence in said and said.count("\n") == 1 and "mend core/methods/wrong/settings.py" in said
 
 
-@pytest.mark.parametrize("below", ["", "x"])
+@pytest.mark.parametrize("below", ["", "x", "../published"])
 def test_what_is_published_takes_no_runs_of_one_s_own(capsys, below):
     folder = ROOT / "results" / "published" / below
     assert run_study.main(["table3", "--plan", "--scale", "demo", "--device", "cpu", "--results-dir", str(folder)]) == 2

@@ -1,10 +1,12 @@
 """Studies: what does not hang together, which of base, profile and cell wins, and a user's own variants."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
 
+from core import methods
 from core.methods.mocose.sections import NegativeQueue
 from core.methods.mocose.settings import constant, rising, wrapping
 from core.spec import run as c
@@ -12,6 +14,7 @@ from core.spec.claim import Claim, greater
 from core.spec.edition import Edition
 from core.spec.errors import StudyError, UserError
 from core.spec.profiles import PROFILES, as_coded, base
+from core.spec.scale import EncoderSource
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import read, vary
@@ -54,6 +57,18 @@ def study(**changes):
         ({"cells": (Cell(labels=("a",), changes={"data.rows": 10}),)}, "changes data.rows, which --data-dir settles"),
         ({"cells": (Cell(labels=("a",), by_profile={"paper": {"seed.model": 10}}),)}, "changes seed.model, which --seeds settles"),
         ({"cells": (Cell(labels=("a",), changes={"train": c.Train(steps=3)}),)}, "changes train, which --scale settles"),
+        ({"rows": "size"}, "has size along rows and columns"),
+        ({"axes": (Axis(name="size", title="Size", labels=("a", "a", "b")),)}, "has two labels along size called a; give each a name"),
+        ({"axes": (Axis(name="size", title="Size", labels=("a", "b")),) * 2}, "has two axes called size; give each a name of its own"),
+        (
+            {
+                "axes": (Axis(name="size", title="Size", labels=("a", "b")), Axis(name="rate", title="Rate", labels=("1", "2"))),
+                "cells": tuple(Cell(labels=("a", rate), changes={"train.learning_rate": float(rate)}) for rate in "12"),
+            },
+            "a/1 and a/2 fall on one place of the table of mocose-x",
+        ),
+        ({"claims": (Claim(key="X1", text="", predicate=replace(greater(("a",), ("b",)), of="scater")),)}, "X1 compares the 'scater'"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",), float("nan"))),)}, "X1 compares with a number that is none"),
     ],
 )  # fmt: skip
 def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
@@ -148,10 +163,51 @@ def test_what_the_scale_has_a_value_for_is_the_study_s_where_it_names_it(path, v
 def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_the_same_are_not():
     edition = Edition(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)  # widths shrink by 6
     wide, wider, same = (Cell(labels=(label,), changes={"heads.out_size": size}) for label, size in (("a", 600), ("b", 601), ("b", 600)))
-    with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small, which rounds what tells them apart"):
+    with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small, though they differ in heads.out_size; give"):
         edition.check(study(cells=(wide, wider)))
     edition.check(study(cells=(wide, same)))
     replace(edition, scale=FULL, sources=PAPER_SOURCES).check(study(cells=(wide, wider)))
+
+
+def test_cells_with_two_encoders_of_which_one_stands_in_for_both_are_refused():
+    both = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), encoder="bert-large")))
+    for digest, refused in ((SOURCES.encoder_digest, True), ("another", False)):
+        large = EncoderSource(stands_for="bert-large", digest=digest, hidden=SOURCES.encoder_hidden, name="the same folder")
+        edition = Edition(profile="paper", scale=SMALL, sources=replace(SOURCES, others=(large,)), seeds=1)
+        with pytest.raises(UserError, match=r"differ in the encoder \(bert-base and bert-large\)") if refused else nullcontext():
+            edition.check(both)
+
+
+@pytest.mark.parametrize("special", ["changes", "by_profile"])
+def test_a_section_that_a_cell_brings_or_leaves_out_takes_the_place_of_the_base_s_fields_in_it(special):
+    small, large = ({"queue": NegativeQueue(size=size, init_size=1)} for size in (64, 128))
+    kept = {"changes": lambda one: {"changes": one}, "by_profile": lambda one: {"by_profile": dict.fromkeys(PROFILES, one)}}[special]
+    cells = (Cell(labels=("a",), **kept(small)), Cell(labels=("b",), **kept(large)))
+    one = study(base_changes={"queue.size": 512, "queue.init_size": 128}, cells=cells)
+    assert [one.paper_config(cell, profile).queue.size for cell in one.cells for profile in PROFILES] == [64] * 3 + [128] * 3
+    without = study(
+        method="esimcse", base_changes={"queue.size": 512}, cells=(Cell(labels=("a",), **kept({"queue": None, "momentum": None})),)
+    )
+    assert without.paper_config(without.cells[0], "paper").queue is None
+
+
+@pytest.mark.parametrize("base_too", [False, True])
+def test_what_a_cell_names_stays_where_a_profile_brings_its_whole_section(monkeypatch, base_too):
+    known = methods.method("mocose")
+    monkeypatch.setattr(methods, "method", lambda name: replace(known, released={"queue": NegativeQueue(size=64, init_size=1)}))
+    named = {"queue.size": 256}
+    one = study(cells=(Cell(labels=("a",), changes={} if base_too else named),), base_changes=named if base_too else {})
+    queue = one.paper_config(one.cells[0], "released").queue
+    assert (queue.size, queue.init_size) == (256, 1)
+
+
+def test_a_seed_of_the_data_is_a_profile_s_where_that_has_one_and_nowhere_else(monkeypatch):
+    known = methods.method("mocose")
+    monkeypatch.setattr(methods, "method", lambda name: replace(known, repaired={"seed.data": 7}, released={"seed.data": 8}))
+    of = {p: study().config(study().cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed.data for p in PROFILES}
+    assert of == {"paper": 5, "repaired": 7, "released": 8}
+    monkeypatch.setattr(methods, "method", lambda name: replace(known, repaired={}, released={}))
+    assert study().config(study().cells[0], profile="released", scale=SMALL, sources=SOURCES, seed=5).seed.data == 5
 
 
 def sample(one, place=0):

@@ -90,6 +90,7 @@ WRONG = {  # what is put in the place of what, the line that is named, and the s
         "Claim's margin is '1', where float | None",
     ),
     "a text for notes": ('rows="size"', 'footnotes=("A note."), rows="size"', 16, "Study's footnotes is 'A note.', where tuple[str, ...]"),
+    "settings": ('rows="size"', 'settings=("loss.temperature=0.1",), rows="size"', 16, "A file's study has no settings"),
     "it ends the command": ("SIZES = (256, 512)", "raise SystemExit(3)", 7, "It ends the command (exit 3)"),
 }
 UNMADE = {  # what only making the runs shows
@@ -183,10 +184,16 @@ def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path, wrong):
 
 def test_a_claim_s_key_is_one_study_s_and_a_paper_s_folder_is_no_study(tmp_path):
     written(tmp_path), written(tmp_path, STUDY.replace("mine-table2", "mine-table3"), "table3.py")
-    assert sorted(str(fault).partition(": ")[2] for fault in catalogue(tmp_path).faults) == [
-        "The key M2.1 is that of mine/table2.py, too; give each claim its own.",
-        "The key M2.1 is that of mine/table3.py, too; give each claim its own.",
+    found = catalogue(tmp_path)  # the earlier one keeps it
+    assert [study.name for study in found.studies] == ["mine-table2"]
+    assert [str(one).partition(": ")[2] for one in found.faults] == [
+        "The key M2.1 is that of mine/table2.py, too; give each claim its own."
     ]
+    written(tmp_path, STUDY.replace("mine-table2", "mine-table3").replace("M2.1", "mine-table3"), "table3.py")
+    assert catalogue(tmp_path).faults == ()  # names and keys are two things
+    written(tmp_path, STUDY.replace("mine-table2", "mine-table3").replace("M2.1", "T3.1"), "table3.py")
+    beside = catalogue(Path(studies.__file__).parent, tmp_path)
+    assert len(beside.studies) == len(studies.STUDIES) + 1 and "The key T3.1 is that of mocose/table3.py" in str(*beside.faults)
     written(tmp_path, STUDY.replace("mine-table2", "mine")), (tmp_path / "mine" / "table3.py").unlink()
     assert "mine is a paper's folder, and stands for all studies in it" in str(catalogue(tmp_path).faults[0])
 
@@ -202,6 +209,16 @@ def test_two_studies_of_one_name_are_both_refused_and_say_where_the_other_is(tmp
     ]
     with pytest.raises(UserError, match="give each study its own"):
         found.find("mine-table2")
+
+
+def test_a_folder_of_studies_without_a_paper_says_so(tmp_path):
+    written(tmp_path), (tmp_path / "mine" / "__init__.py").unlink(), (tmp_path / "notes").mkdir()
+    found = catalogue(tmp_path)
+    assert found.studies == () and len(found.faults) == 1
+    assert (
+        str(found.faults[0])
+        == f"{tmp_path}/mine/__init__.py, line 1: There is no such file; write one that states the PAPER of this folder's studies."
+    )
 
 
 @pytest.mark.parametrize(
