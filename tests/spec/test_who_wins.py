@@ -1,0 +1,157 @@
+"""Which of base, profile, cell and scale wins, and cells that a scale makes one run of."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+import pytest
+from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
+from small_study import study
+
+from core import methods
+from core.methods.mocose.sections import NegativeQueue
+from core.methods.mocose.settings import constant, rising, wrapping
+from core.spec import run as c
+from core.spec.edition import Edition
+from core.spec.errors import StudyError, UserError
+from core.spec.profiles import PROFILES, as_coded, base
+from core.spec.scale import EncoderSource
+from core.spec.table import Cell
+from core.spec.vary import read, vary
+from core.spec.views import TextView
+
+MOCOSE = base("mocose", "paper")
+TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")
+
+
+def test_a_cell_wins_over_the_profile_and_the_profile_over_the_base():
+    one = study(base_changes={"queue.init": "paper_grow"}, cells=(Cell(labels=("a",), changes={"ema.when": "after_optimizer_step"}),))
+    run = one.paper_config(one.cells[0], "released")
+    assert run.queue.init == "paper_grow"  # the study's own statement stands
+    assert run.ema.when == "after_optimizer_step"
+    assert run.target.stop_gradient is False  # the rest is released
+    with pytest.raises(UserError, match="no profile"):
+        one.paper_config(one.cells[0], "other")
+
+
+@pytest.mark.parametrize(
+    "changes, kind, detokenize",
+    [
+        ({"text": TYPOS}, "typos", "wordpiece_join"),  # D26
+        ({"text": SUBSTITUTED}, "contextual_insert", "wordpiece_join"),  # D27
+        ({"text": SUBSTITUTED, "text.kind": "contextual_substitute"}, "contextual_substitute", "wordpiece_join"),
+        ({"text": TYPOS, "text.detokenize": "original_text"}, "typos", "original_text"),
+    ],
+)
+def test_the_profile_reaches_a_section_that_a_cell_brings_in(changes, kind, detokenize):
+    one = study(cells=(Cell(labels=("a",), changes=changes),))
+    released, paper = (one.paper_config(one.cells[0], profile) for profile in ("released", "paper"))
+    assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
+    assert released.text.model == paper.text.model and paper.text == vary(MOCOSE, changes).text
+    in_base = study(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
+    assert in_base.paper_config(in_base.cells[0], "released").text == released.text
+
+
+def test_sections_that_the_base_has_keep_the_cell_s_own_values_under_released():
+    one = study(cells=(Cell(labels=("a",), changes={"queue": NegativeQueue(size=64, init_size=1)}),))
+    assert one.paper_config(one.cells[0], "released").queue.init == "paper_grow"
+
+
+def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
+    cells = (Cell(labels=("a",), changes={"eval.every": 50}, by_profile=as_coded({"eval.every": 175})), Cell(labels=("b",)))
+    one = study(base_changes=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells)
+    runs = {profile: one.paper_config(one.cells[0], profile) for profile in PROFILES}
+    assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
+    assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
+    assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
+    with pytest.raises(StudyError, match="no profile tidy"):
+        study(by_profile={"tidy": {}})
+
+
+def test_a_decay_without_a_schedule_takes_the_profile_s_and_a_named_schedule_stays():
+    cells = (Cell(labels=("a",), changes={"ema.start": 0.5}), Cell(labels=("b",), changes=constant(0.5)))
+    one = study(cells=cells)
+    found = [[one.paper_config(cell, profile).ema.schedule for profile in PROFILES] for cell in one.cells]
+    assert found == [["constant", "released_cosine", "released_cosine"], ["constant"] * 3]
+    assert {one.paper_config(cell, profile).ema.start for cell in one.cells for profile in PROFILES} == {0.5}
+
+
+def test_the_seed_moves_both_streams_but_under_released_the_model_alone():
+    one = study()
+    seeds = {p: one.config(one.cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed for p in PROFILES}
+    assert seeds == {"paper": c.Seed(model=5, data=5), "repaired": c.Seed(model=5, data=5), "released": c.Seed(model=5, data=42)}
+
+
+@pytest.mark.parametrize("names", ["base_changes", "cell", "by_profile"])
+def test_a_seed_of_the_data_that_a_study_names_holds_wherever_it_names_it(names):
+    named = {"seed.data": 7}
+    cell = Cell(
+        labels=("a",),
+        changes=named if names == "cell" else {},
+        by_profile=as_coded(named) | {"paper": named} if names == "by_profile" else {},
+    )
+    one = study(cells=(cell, Cell(labels=("b",))), base_changes=named if names == "base_changes" else {})
+    for profile in PROFILES:
+        seeds = [one.config(one.cells[0], profile=profile, scale=SMALL, sources=SOURCES, seed=n).seed for n in (0, 5)]
+        assert seeds == [c.Seed(model=0, data=7), c.Seed(model=5, data=7)]
+
+
+@pytest.mark.parametrize(
+    "path, value, standard",
+    [("train.warmup_fraction", 0.3, 0.1), ("train.precision", "bf16", "fp32"), ("train.new_layer_factor", 1.0, 2.0)],
+)
+def test_what_the_scale_has_a_value_for_is_the_study_s_where_it_names_it(path, value, standard):
+    scale = replace(SMALL, new_layer_rate=6e-4)
+    cell = Cell(labels=("a",), changes={path: value})
+    one, base_too = study(cells=(cell, Cell(labels=("b",)))), study(base_changes={path: value})
+    found = [read(s.config(x, profile="paper", scale=scale, sources=SOURCES, seed=0), path) for s in (one, base_too) for x in s.cells]
+    assert found == [value, standard, value, value]
+
+
+def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_the_same_are_not():
+    edition = Edition(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)  # widths shrink by 6
+    wide, wider, same = (Cell(labels=(label,), changes={"heads.out_size": size}) for label, size in (("a", 600), ("b", 601), ("b", 600)))
+    with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small, though they differ in heads.out_size; give"):
+        edition.check(study(cells=(wide, wider)))
+    edition.check(study(cells=(wide, same)))
+    replace(edition, scale=FULL, sources=PAPER_SOURCES).check(study(cells=(wide, wider)))
+
+
+def test_cells_with_two_encoders_of_which_one_stands_in_for_both_are_refused():
+    both = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), encoder="bert-large")))
+    for digest, refused in ((SOURCES.encoder_digest, True), ("another", False)):
+        large = EncoderSource(stands_for="bert-large", digest=digest, hidden=SOURCES.encoder_hidden, name="the same folder")
+        edition = Edition(profile="paper", scale=SMALL, sources=replace(SOURCES, others=(large,)), seeds=1)
+        with pytest.raises(UserError, match=r"differ in the encoder \(bert-base and bert-large\)") if refused else nullcontext():
+            edition.check(both)
+
+
+@pytest.mark.parametrize("special", ["changes", "by_profile"])
+def test_a_section_that_a_cell_brings_or_leaves_out_takes_the_place_of_the_base_s_fields_in_it(special):
+    small, large = ({"queue": NegativeQueue(size=size, init_size=1)} for size in (64, 128))
+    kept = {"changes": lambda one: {"changes": one}, "by_profile": lambda one: {"by_profile": dict.fromkeys(PROFILES, one)}}[special]
+    cells = (Cell(labels=("a",), **kept(small)), Cell(labels=("b",), **kept(large)))
+    one = study(base_changes={"queue.size": 512, "queue.init_size": 128}, cells=cells)
+    assert [one.paper_config(cell, profile).queue.size for cell in one.cells for profile in PROFILES] == [64] * 3 + [128] * 3
+    without = study(
+        method="esimcse", base_changes={"queue.size": 512}, cells=(Cell(labels=("a",), **kept({"queue": None, "momentum": None})),)
+    )
+    assert without.paper_config(without.cells[0], "paper").queue is None
+
+
+@pytest.mark.parametrize("base_too", [False, True])
+def test_what_a_cell_names_stays_where_a_profile_brings_its_whole_section(monkeypatch, base_too):
+    known = methods.method("mocose")
+    monkeypatch.setattr(methods, "method", lambda name: replace(known, released={"queue": NegativeQueue(size=64, init_size=1)}))
+    named = {"queue.size": 256}
+    one = study(cells=(Cell(labels=("a",), changes={} if base_too else named),), base_changes=named if base_too else {})
+    queue = one.paper_config(one.cells[0], "released").queue
+    assert (queue.size, queue.init_size) == (256, 1)
+
+
+def test_a_seed_of_the_data_is_a_profile_s_where_that_has_one_and_nowhere_else(monkeypatch):
+    known = methods.method("mocose")
+    monkeypatch.setattr(methods, "method", lambda name: replace(known, repaired={"seed.data": 7}, released={"seed.data": 8}))
+    of = {p: study().config(study().cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed.data for p in PROFILES}
+    assert of == {"paper": 5, "repaired": 7, "released": 8}
+    monkeypatch.setattr(methods, "method", lambda name: replace(known, repaired={}, released={}))
+    assert study().config(study().cells[0], profile="released", scale=SMALL, sources=SOURCES, seed=5).seed.data == 5
