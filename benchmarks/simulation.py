@@ -13,6 +13,7 @@ from itertools import product
 
 import numpy as np
 
+from core.report import scatter
 from core.report.sequential import LOOKS, Tail, alpha_at, claim_p, on_values, settled, tails
 from core.spec.claim import (
     ROUNDING,
@@ -94,11 +95,9 @@ class World:
 
 def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     """A contrast's values on seeds 0 … n-1, (studies, n), as `core.report.contrasts` has them."""
-    total = np.full((len(runs), n), -contrast.above)
-    for term in contrast.terms:
-        cell = runs[:, CELLS.index(term.cell), :n]
-        total += term.weight * (np.abs(cell - np.median(cell, axis=1, keepdims=True)) if contrast.of == "scatter" else cell)
-    return total
+    cells = runs[:, [CELLS.index(term.cell) for term in contrast.terms], :n]  # (studies, terms, n)
+    weights = np.array([term.weight for term in contrast.terms])
+    return scatter.by_seed(cells, weights, contrast.above) if contrast.of == "scatter" else weights @ cells - contrast.above
 
 
 def outcomes(claim: Claim, runs: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from core.report import scatter
 from core.report.cells import CellResult, StudyResult
 from core.report.quantities import value as value_of
 from core.report.worst import counted
@@ -14,7 +15,6 @@ from core.spec.claim import Contrast
 from core.spec.table import Metric
 
 Labels = tuple[str, ...]
-ABSOLUTE = float(np.sqrt(1 - 2 / np.pi))  # SD of |z| over that of a normal z
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,18 @@ class Readings:
     def samples(self, contrast: Contrast, n: int) -> np.ndarray | None:
         """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them.
 
-        `of` scatter takes of each cell the absolute deviations from its median over these n seeds.
+        `of` scatter takes of each cell the absolute deviations from its median over these n seeds (`core.report.scatter`).
         """
+        weights = self.weights(contrast)
+        found = [self.values(contrast.metric)[labels] for labels in weights]
+        if n == 0 or any(seed not in one for one in found for seed in range(n)):
+            return None
+        values = np.array([[one[seed] for seed in range(n)] for one in found])  # (cells, seeds)
+        if contrast.of == "scatter":
+            return scatter.by_seed(values, np.array(list(weights.values())), contrast.above)
         total = np.full(n, -contrast.above)  # (seeds,)
-        for labels, weight in self.weights(contrast).items():
-            found = self.values(contrast.metric)[labels]
-            if n == 0 or any(seed not in found for seed in range(n)):
-                return None
-            values = np.array([found[seed] for seed in range(n)])
-            total += weight * (np.abs(values - np.median(values)) if contrast.of == "scatter" else values)
+        for weight, of_cell in zip(weights.values(), values, strict=True):
+            total += weight * of_cell
         return total
 
     def seeds(self, contrast: Contrast) -> int:
@@ -69,7 +72,7 @@ class Readings:
             if noise is None or any(metric.quantity != "spearman" for metric in metrics):
                 return None
             spread = noise * float(np.sqrt(sum(weight**2 for weight in found.values())))
-            return ABSOLUTE * spread if contrast.of == "scatter" else spread
+            return scatter.NORMAL_SD * spread if contrast.of == "scatter" else spread
 
         return of
 

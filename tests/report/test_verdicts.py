@@ -10,8 +10,9 @@ from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
 from core.report.claims import chances, measured
-from core.report.contrasts import ABSOLUTE, Readings
+from core.report.contrasts import Readings
 from core.report.rows import Rows
+from core.report.scatter import NORMAL_SD, correction
 from core.report.sequential import LOOKS, alpha_at
 from core.report.verdicts import called_best, verdicts
 from core.spec.claim import (
@@ -179,8 +180,11 @@ def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
 def test_scatter_is_the_mean_absolute_deviation_from_the_median_of_the_seeds_looked_at():
     a, b = [50.0, 54.0, 46.0, 51.0], [50.0, 50.5, 49.5, 90.0]
     readings = Readings(result(study(scatters_more(A, B)), a=a, b=b))
-    assert readings.samples(scatters_more(A, B), 3) == pytest.approx([0.0, 3.5, 3.5])
-    assert readings.samples(scatters_more(A, B, by=1.0), 4)[3] == pytest.approx(0.5 - 39.75 - 1.0)
+    three, four = readings.samples(scatters_more(A, B), 3), readings.samples(scatters_more(A, B, by=1.0), 4)
+    assert three.mean() == pytest.approx((8 - 1) / 3 * correction(3)) and readings.samples(scatters_more(A, B), 5) is None
+    assert four.mean() == pytest.approx(
+        (9 - 41) / 4 * correction(4) - 1.0
+    )  # medians are 50.5 and 50.25: 0.5 3.5 4.5 0.5, 0.25 0.25 0.75 39.75
 
 
 def test_the_prior_scatter_of_a_contrast_is_that_of_independent_runs():
@@ -188,7 +192,7 @@ def test_the_prior_scatter_of_a_contrast_is_that_of_independent_runs():
     assert prior(greater(A, B)) == pytest.approx(0.8 * math.sqrt(2)) and prior(above(A, 1.0)) == pytest.approx(0.8)
     assert prior(greater(A, (None,))) == pytest.approx(0.8 * math.sqrt(0.75**2 + 3 * 0.25**2))
     z = np.abs(np.random.default_rng(0).standard_normal(200_000))
-    assert ABSOLUTE == pytest.approx(z.std(), abs=0.005) and prior(scatters_more(A, B)) == pytest.approx(ABSOLUTE * 0.8 * math.sqrt(2))
+    assert NORMAL_SD == pytest.approx(z.std(), abs=0.005) and prior(scatters_more(A, B)) == pytest.approx(NORMAL_SD * 0.8 * math.sqrt(2))
     assert prior(above(A, 0.0, COSINE)) is None and Readings(result(study(greater(A, B)), a=[50.0])).prior(None)(greater(A, B)) is None
 
 
