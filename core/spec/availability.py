@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.spec.run import RunConfig
-from core.spec.scale import SCALES, Sources
+from core.spec.scale import SCALES, Scale, Sources
+from core.spec.table import Metric
 from core.spec.views import OWN_ENCODER
 
 
@@ -24,3 +25,13 @@ def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:
     if SCALES[scale].hub_models:
         return None
     return f"needs {text.model}, which scale {scale} does not have"
+
+
+def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
+    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`: whether the run scores transfer tasks."""
+    if metric.quantity.startswith("accuracy"):
+        if not transfer:
+            return "its runs score no transfer tasks (eval.transfer)"
+        return None if metric.task in ("avg_transfer", *scale.probes) else f"scale {scale.name} has no transfer task {metric.task}"
+    scores = metric.quantity.startswith(("spearman", "like_length"))
+    return f"scale {scale.name} has no test set {metric.task}" if scores and metric.task not in ("avg", "dev", *scale.tests) else None

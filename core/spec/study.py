@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from core import methods
-from core.spec.availability import unavailable
+from core.spec.availability import unavailable, unmeasured
 from core.spec.check import check_shape
 from core.spec.claim import Claim, Contrast, Labels, matches
 from core.spec.errors import UserError
@@ -128,6 +128,8 @@ class Study:
         run = self.paper_config(cell, "paper")
         if run.eval.transfer and sources.transfer_digest is None:
             return "the evaluation data has no transfer tasks"
+        if (why := unmeasured(self.metric_of(cell), run.eval.transfer, scale)) is not None:
+            return why
         return (
             None
             if run.rewriting is None

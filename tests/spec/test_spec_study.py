@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 from made_scales import SMALL, SOURCES
-from small_study import study
+from small_study import printed as study
 
 from core.methods.mocose.sections import NegativeQueue
 from core.spec import run as c
 from core.spec.claim import Claim, greater
 from core.spec.errors import StudyError, UserError
+from core.spec.scale import DEMO
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import vary
 
@@ -169,3 +170,23 @@ def test_a_study_read_at_the_last_checkpoint_has_the_same_runs_and_none_of_the_p
     assert study(cells=(one.cells[0], other), reference=("b",)).at_last().reference is None
     with pytest.raises(UserError, match="mocose-x shows other numbers than scores"):
         study(metric=Metric(task="dev", title="Spread", quantity="spread")).at_last()
+
+
+@pytest.mark.parametrize(
+    ("metric", "transfer", "why"),
+    [
+        (Metric(task="STS12", title="STS12"), False, "scale demo has no test set STS12"),
+        (
+            Metric(task="avg_transfer", title="Transfer", quantity="accuracy_test"),
+            False,
+            "its runs score no transfer tasks (eval.transfer)",
+        ),
+        (Metric(task="MR", title="MR", quantity="accuracy_test"), True, "scale demo has no transfer task MR"),
+        (Metric(task="avg_transfer", title="Transfer", quantity="accuracy_test"), True, None),
+        (Metric(task="Length", title="Length"), False, None),
+        (Metric(task="STS-B", title="Uniformity", quantity="uniformity_global"), False, None),  # the development set's at demo
+    ],
+)
+def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why(metric, transfer, why):
+    one = study(metric=metric, base_changes={"eval.transfer": transfer})
+    assert [one.unavailable(cell, DEMO, replace(SOURCES, transfer_digest="t")) for cell in one.cells] == [why] * 2

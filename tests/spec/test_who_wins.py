@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
-from small_study import study
+from small_study import printed as study
 
 from core import methods
 from core.methods.mocose.sections import NegativeQueue
