@@ -8,7 +8,7 @@ no choice of runs can make an error more likely.
 
 Student's t asks that means of a few seeds be about normal. Skew that few seeds do not show breaks it: where a cell fails outright now
 and then, its mean lies far from what healthy seeds say. `benchmarks/simulation.py` has that world: a failure in one run of fifty makes three
-studies of four wrong, in one of ten one of four, in three of ten one of fifty.
+studies of four wrong, in one of ten one of five, in three of ten one of eighty.
 """
 
 from __future__ import annotations
