@@ -12,6 +12,7 @@ from core.report.cells import CellResult, StudyResult
 from core.report.comparisons import comparisons
 from core.report.naming import label_here, spoken
 from core.report.quantities import SCORE, unit
+from core.report.sequential import LOOKS
 from core.report.statistics import HOLDS_95, NO_COMPARISON, Comparison
 from core.report.withholding import instead_of_finding, silent
 
@@ -237,10 +238,10 @@ def _panels(result: StudyResult, here: Mapping[Labels, Row], drawn: Mapping[Labe
 
 def _band(base: CellResult, n: int, result: StudyResult) -> float | None:
     """Half of the range that holds 95 % of what seeds alone make of a difference of two means of n runs: 1.96 SD sqrt(2 / n), by the
-    noise study's SD. Without a noise study it is half of the reference's own interval."""
+    noise study's SD. Without a noise study it is half of the reference's own interval, from three seeds on: that of two is as wide as the table."""
     if result.noise is not None and _is_score([base]):
         return HOLDS_95 * result.noise * float(np.sqrt(2 / n))
-    return base.estimate.high - base.estimate.mean if base.estimate.n > 1 and base.interval == "seeds" else None
+    return base.estimate.high - base.estimate.mean if base.estimate.n >= LOOKS[0] and base.interval == "seeds" else None
 
 
 def _is_score(bases: Sequence[CellResult]) -> bool:

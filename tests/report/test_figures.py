@@ -139,6 +139,8 @@ def test_the_band_is_what_the_noise_study_gives_a_difference_of_so_many_runs():
     assert found.from_noise and {round(row.band, 9) for row in found.rows if row.n} == {round(1.96 * 2.0 * float(np.sqrt(2 / 3)), 9)}
     reference = of(TABLE3, filled(TABLE3)).at(ema_decay="0.85").estimate
     assert {row.band for row in differences(of(TABLE3, filled(TABLE3))).rows if row.n} == {reference.high - reference.mean}
+    two = small_result(small(), stored(small(), a=[50.0, 51.0], b=[50.5, 51.0]), seeds=2)  # an interval of ± 6.4 says nothing
+    assert {row.band for row in differences(two).rows} == {None}
 
 
 def test_a_hundredth_of_a_point_is_a_difference():
