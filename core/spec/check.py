@@ -126,6 +126,8 @@ def _check_cells(study: Study) -> None:
 def _check_changes(study: Study) -> None:
     cells = [changes for cell in study.cells for changes in (cell.changes, *cell.by_profile.values())]
     for path in dict.fromkeys(path for changes in (study.base_changes, *study.by_profile.values(), *cells) for path in changes):
+        if path == "method":
+            raise StudyError(f"{study.name} changes method; a cell of another method says so with method= beside its changes.", path)
         if (option := settled_for_cells(path)) is not None:
             raise StudyError(
                 f"{study.name} changes {path}, which {option} settles whatever a study says; leave it out, or change another field.", path

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Literal
 
+from core.spec.errors import StudyError
 from core.spec.table import Metric
 
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
@@ -56,7 +57,7 @@ class Joined:
 
     def __post_init__(self):
         if not 1 <= self.needed <= len(self.parts):
-            raise ValueError(f"{self.needed} of {len(self.parts)} predicates cannot be needed")
+            raise StudyError(f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell with at least one other.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""

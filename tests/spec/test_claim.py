@@ -24,6 +24,7 @@ from core.spec.claim import (
     truth,
     within,
 )  # fmt: skip
+from core.spec.errors import StudyError
 
 A, B, C = ("a",), ("b",), ("c",)
 
@@ -89,7 +90,7 @@ def test_a_gain_is_as_printed_from_both_sides():
 def test_joined_predicates_list_their_contrasts_and_refuse_what_cannot_be_needed():
     several = at_least(2, [greater(A, B), all_of(greater(B, C), greater(A, C)), above(A, 1.0)])
     assert (several.needed, len(several.contrasts())) == (2, 4)
-    with pytest.raises(ValueError, match="3 of 2"):
+    with pytest.raises(StudyError, match="3 of 2"):
         at_least(3, [greater(A, B), greater(B, A)])
 
 
@@ -118,3 +119,12 @@ def test_what_is_missing_leaves_a_joined_claim_open_unless_the_rest_settles_it()
     assert holds_as_printed(at_least(1, [false, missing]), PRINTED) is None
     assert holds_as_printed(at_least(2, [true, false, missing]), PRINTED) is None
     assert holds_as_printed(at_least(2, [false, false, missing]), PRINTED) is False
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [lambda: best(("a",), [("a",)]), lambda: all_of(), lambda: within([("a",)], 1.0), lambda: at_least(2, [greater(("a",), ("b",))])],
+)
+def test_a_claim_that_compares_nothing_is_a_sentence(nothing):
+    with pytest.raises(StudyError, match="comparisons cannot be needed; compare a cell with at least one other"):
+        nothing()

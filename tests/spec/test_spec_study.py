@@ -33,6 +33,7 @@ from core.spec.vary import vary
         ({"cells": (Cell(labels=("a",), published=float("nan")),)}, "a has nan as what is printed"),
         ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",)), printed="fail"),)}, "X1 is printed as 'fail'; choose one of holds"),
         ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",)), margin=-1.0),)}, "margin of -1; give one above 0"),
+        ({"base_changes": {"method": "simcse"}}, "changes method; a cell of another method says so with method="),
         ({"base_changes": {"train.steps": 10}}, "changes train.steps, which --scale settles"),
         ({"cells": (Cell(labels=("a",), changes={"data.rows": 10}),)}, "changes data.rows, which --data-dir settles"),
         ({"cells": (Cell(labels=("a",), by_profile={"paper": {"seed.model": 10}}),)}, "changes seed.model, which --seeds settles"),
