@@ -10,6 +10,7 @@ Adding a method is adding a folder. Nothing else names one.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 from pathlib import Path
@@ -51,8 +52,12 @@ def method(name: str) -> Method:
 
 
 def sections() -> frozenset[str]:
-    """The names of all sections that some method's runs have."""
-    return frozenset(name for known in names() for name in method(known).sections())
+    """The names of all sections that some method's runs have; methods whose settings cannot be used are passed over."""
+    found: set[str] = set()
+    for known in names():
+        with contextlib.suppress(UserError):
+            found |= method(known).sections()
+    return frozenset(found)
 
 
 def model(name: str) -> ModuleType:

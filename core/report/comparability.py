@@ -18,10 +18,11 @@ from scipy.special import stdtrit
 
 from core.report.cells import CellResult, StudyResult, gather, read_runs
 from core.report.contrasts import weights
+from core.report.ill_posed import ill_posed
 from core.report.judgement import Check, Comparability, Kind
 from core.report.quantities import LATE, curve
 from core.report.rows import Rows
-from core.spec.claim import ROUNDING, Contrast, Labels, matches
+from core.spec.claim import Labels, matches
 from core.spec.edition import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
@@ -55,14 +56,14 @@ def judged(result: StudyResult) -> StudyResult:
 
 def withheld(result: StudyResult) -> dict[str, str]:
     """Why claims cannot be answered although their study can be carried, by key: a method of `must_learn` that they compare has run
-    and has not learnt, or they ask for a range over too few checks."""
+    and has not learnt, they ask for a range over too few checks, or what they compare says nothing."""
     failed = unlearnt(result)
     found = {}
     for claim in result.study.claims:
         contrasts = claim.predicate.contrasts()
         speaks = {labels for contrast in contrasts for labels in weights(contrast, result)}
         reasons = [check.words for labels, check in failed.items() if any(matches(labels, one) for one in speaks)]
-        if reason := "; ".join([*reasons, *_too_coarse(result, speaks), *_with_itself(contrasts, result)]):
+        if reason := "; ".join([*reasons, *_too_coarse(result, speaks), *ill_posed(claim, result)]):
             found[claim.key] = reason
     return found
 
@@ -87,20 +88,6 @@ def _too_coarse(result: StudyResult, speaks: Collection[Labels]) -> list[str]:
             late = sum(step >= LATE * run.train.steps for step in steps)
             if late < LEAST_LATE:
                 return [f"the last third of the run has {late} development checks, too few for a range (at least {LEAST_LATE})"]
-    return []
-
-
-def _with_itself(contrasts: Sequence[Contrast], result: StudyResult) -> list[str]:
-    """A reason if one of these contrasts compares a number of a run with itself, which says nothing of what its cells are to tell apart."""
-    cells = {cell.cell.labels: cell for cell in result.cells if cell.runs}
-    for contrast in contrasts:
-        sums: dict[object, float] = {}
-        found = weights(contrast, result)
-        for labels, weight in found.items() if cells.keys() >= found.keys() else ():
-            read = cells[labels].runs[0].run_id, contrast.metric or cells[labels].metric
-            sums[read] = sums.get(read, 0.0) + weight
-        if sums and all(abs(weight) < ROUNDING for weight in sums.values()):
-            return [f"{' and '.join('/'.join(labels) for labels in found)} are one run here, which would be compared with itself"]
     return []
 
 

@@ -37,7 +37,7 @@ class Readings:
         values = np.array([[one[seed] for seed in range(n)] for one in found])  # (cells, seeds)
         if contrast.of == "scatter":
             return scatter.by_seed(values, np.array(list(weights.values())), contrast.above)
-        total = np.full(n, -contrast.above)  # (seeds,)
+        total = np.full(n, -float(contrast.above))  # (seeds,)
         for weight, of_cell in zip(weights.values(), values, strict=True):
             total += weight * of_cell
         return total

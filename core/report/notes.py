@@ -13,6 +13,7 @@ from core.report.worst import worst
 from core.spec.deviations import explained
 from core.spec.printable import counted, shown
 from core.spec.table import Metric
+from core.spec.vary import has, over, read
 
 # What a different value of can move a number without being part of the run's identity.
 ENVIRONMENT = (
@@ -91,7 +92,8 @@ def _shown(result: StudyResult, metric: Metric) -> bool:
 def of_runs(result: StudyResult) -> tuple[str, ...]:
     """Notes on these runs: baselines, comparability, runs that are missing, diverged or collapsed, mixed environments and origins."""
     named = [said for said in (stand_in(result),) if said]
-    return (*named, *_about_baselines(result), *_about_scale(result), *_about_seeds(result), *_about_runs(result), *_about_origin(result))
+    return (*named, *_about_baselines(result), *_about_scale(result), *_about_seeds(result), *_about_methods(result),
+            *_about_runs(result), *_about_origin(result))  # fmt: skip
 
 
 def of_paper(result: StudyResult) -> tuple[str, ...]:
@@ -133,6 +135,19 @@ def _about_seeds(result: StudyResult) -> Iterator[str]:
             "All runs read the text in one order and with one dropout; a seed moves new weights alone (D35). Intervals and verdicts speak "
             "of that order, and would be wider over several."
         )
+
+
+def _about_methods(result: StudyResult) -> Iterator[str]:
+    """What the study changes in its own method's rows and not in those of another method, which has the field, too."""
+    study, lacking = result.study, dict[str, list[tuple[str, ...]]]()
+    base = over(study.base_changes, study.by_profile.get(result.profile, {}))
+    for cell in (one.cell for one in result.cells if one.cell.method not in (None, study.method) and not one.unavailable):
+        run, named = study.paper_config(cell, result.profile), study.named(cell, result.profile)
+        for path, value in base.items():
+            if path not in named and has(run, path) and read(run, path) != value:
+                lacking.setdefault(f"{path}={value}", []).append(cell.labels)
+    for change, rows in lacking.items():
+        yield f"Not changed in rows of another method: {change} ({', '.join(_short(rows, [cell.cell.labels for cell in result.cells]))})."
 
 
 def _about_baselines(result: StudyResult) -> Iterator[str]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from core import methods
 from core.spec.catalogue import Fault
 from core.spec.errors import UserError
 from core.spec.study import Study
@@ -60,6 +61,11 @@ class Known:
             print(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)")
             try:
                 self.check(study)
+            except UserError as error:
+                wrong.append(str(error))
+        for method in methods.names():
+            try:
+                methods.method(method)
             except UserError as error:
                 wrong.append(str(error))
         for sentence in wrong:

@@ -16,6 +16,7 @@ from core.spec.table import Metric
 
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
 ROUNDING = 1e-9  # of sums of printed numbers
+POINT = 1.0  # the margin of a claim that states none, in scores x 100
 Printed = Literal["holds", "fails", "not printed"]
 MEAN_COSINE = Metric(task="dev", title="Mean cosine", quantity="mean_cosine", checkpoint="last")
 EFFECTIVE_RANK = Metric(task="dev", title="Effective rank", quantity="effective_rank", checkpoint="last")
@@ -83,7 +84,7 @@ class Claim:
     quote: str = ""
     place: str = ""
     decided_by: str = ""
-    margin: float | None = 1.0
+    margin: float | None = POINT
     printed: Printed = "holds"
     note: str = ""
 
@@ -149,6 +150,7 @@ def best(a: Labels, others: Iterable[Labels], by: float = 0.0) -> Predicate:
 
 def within(cells: Iterable[Labels], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
+    _check_margin(margin)
     pairs = list(combinations([tuple(cell) for cell in cells], 2))
     return all_of(*(greater(x, y, -margin) for a, b in pairs for x, y in ((a, b), (b, a))))
 
@@ -161,7 +163,13 @@ def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
 
 def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
     """a exceeds b by the printed gain, to within the margin."""
+    _check_margin(margin)
     return all_of(greater(a, b, printed - margin), greater(b, a, -printed - margin))
+
+
+def _check_margin(margin: float) -> None:
+    if not margin > 0.0:
+        raise StudyError(f"No difference is within {margin:g}; give a margin above 0.")
 
 
 def rising(cells: Iterable[Labels]) -> Predicate:

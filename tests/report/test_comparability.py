@@ -185,17 +185,6 @@ def test_claims_of_a_study_that_is_not_begun_are_withheld_by_what_must_learn():
     assert named.not_comparable.startswith("the trained reference (a) is +2.00") and set(named.withheld) == {"AB"}
 
 
-def test_a_claim_on_a_run_and_itself_is_withheld_and_one_on_two_numbers_of_it_is_not():
-    train = Metric(task="train", title="Loss", quantity="loss", checkpoint="curve")
-    one = study(a={}, b={"ema.start": 0.9}, c={"ema.start": 0.5})
-    two = Cell(labels=("b",), metric=train)
-    claims = tuple(Claim(key=x + y, text="", predicate=greater((x,), (y,))) for x, y in ("ab", "bc"))
-    of_one = dataclasses.replace(one, claims=claims)
-    assert judged(result(of_one)).withheld == {"ab": "a and b are one run here, which would be compared with itself"}
-    of_two = dataclasses.replace(of_one, cells=(one.cells[0], two, one.cells[2]))
-    assert judged(result(of_two)).withheld == {}
-
-
 @pytest.mark.parametrize(
     ("checks", "words"), [(5, "the last third of the run has 2 development checks, too few for a range (at least 4)"), (12, "")]
 )

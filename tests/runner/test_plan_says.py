@@ -41,6 +41,10 @@ def test_a_method_that_is_half_written_is_a_sentence(capsys, monkeypatch, tmp_pa
     said = capsys.readouterr().err
     assert said.startswith("Method unfinished has settings that cannot be used (SyntaxError: ") and said.count("\n") == 1
     assert "mend core/methods/unfinished/settings.py" in said
+    assert run_study.main(["--list"]) == 2 and capsys.readouterr().err == said
+    plan = ["mocose-table3", "--plan", "--scale", "demo", "--device", "cpu"]  # is another method's
+    assert run_study.main(plan) == 0 and run_study.main([*plan, "--set", "dup.rate=0.3"]) == 2
+    assert "unfinished" not in capsys.readouterr().err
 
 
 SETTINGS = """

@@ -31,7 +31,7 @@ def added(monkeypatch):
 
 def test_it_takes_two_files():
     assert sorted(path.name for path in (FOLDER / "alignuniform").glob("*.py")) == ["model.py", "settings.py"]
-    assert methods.names() == ("alignuniform", "esimcse", "mocose", "simcse")
+    assert {"alignuniform", "esimcse", "mocose", "simcse"} <= set(methods.names())
 
 
 def test_it_has_profiles_fields_and_an_identity():

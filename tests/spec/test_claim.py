@@ -128,3 +128,9 @@ def test_what_is_missing_leaves_a_joined_claim_open_unless_the_rest_settles_it()
 def test_a_claim_that_compares_nothing_is_a_sentence(nothing):
     with pytest.raises(StudyError, match="comparisons cannot be needed; compare a cell with at least one other"):
         nothing()
+
+
+@pytest.mark.parametrize("nothing", [lambda: within([A, B], 0.0), lambda: within([A, B], -1.0), lambda: gains(A, B, 1.0, -0.5)])
+def test_nothing_lies_within_no_margin(nothing):
+    with pytest.raises(StudyError, match="No difference is within .*; give a margin above 0"):
+        nothing()
