@@ -19,7 +19,7 @@ from core.store.store import Store
 PAPER = """
 from core.spec.paper import Paper
 
-PAPER = Paper(key="mine", name="Mine", title="My paper", authors="Me 2026", order=9)
+PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 2026", order=9)
 """
 STUDY = '''"""My Table 2."""
 
@@ -30,8 +30,8 @@ from core.spec.table import Axis, Cell, FigureSpec, Metric
 SIZES = (256, 512)
 
 STUDY = Study(
-    name="mine-table2",
-    paper="mine",
+    name="sketched-table2",
+    paper="sketched",
     title="Table 2",
     caption="Queue sizes",
     method="mocose",
@@ -52,25 +52,25 @@ STUDY = Study(
 '''
 WRONG = {  # what is put in the place of what, the line that is named, and the sentence
     "syntax": ('rows="size",', "rows=class,", 16, "It is no Python (invalid syntax)"),
-    "a name that leads elsewhere": ('name="mine-table2"', 'name="../../mine"', 10, "A study cannot be called '../../mine'"),
-    "a name that is empty": ('name="mine-table2"', 'name=""', 10, "A study cannot be called ''"),
-    "a name with a quote": ('name="mine-table2"', "name='a\"b'", 10, "A study cannot be called 'a\"b'"),
-    "the name of an edition's file": ('name="mine-table2"', 'name="claims"', 10, "A study cannot be called 'claims'"),
-    "the name of another study's file": ('name="mine-table2"', 'name="x_runs"', 10, "A study cannot be called 'x_runs'"),
+    "a name that leads elsewhere": ('name="sketched-table2"', 'name="../../sketched"', 10, "A study cannot be called '../../sketched'"),
+    "a name that is empty": ('name="sketched-table2"', 'name=""', 10, "A study cannot be called ''"),
+    "a name with a quote": ('name="sketched-table2"', "name='a\"b'", 10, "A study cannot be called 'a\"b'"),
+    "the name of an edition's file": ('name="sketched-table2"', 'name="claims"', 10, "A study cannot be called 'claims'"),
+    "the name of another study's file": ('name="sketched-table2"', 'name="x_runs"', 10, "A study cannot be called 'x_runs'"),
     "kind of figure": ('kind="bars"', 'kind="pie"', 23, "There is no kind of figure pie; choose one of"),
     "task": ('task="avg"', 'task="STS17"', 22, "There is no task STS17; choose one of avg, dev"),
     "checkpoint": ('title="Average"', 'title="Average", checkpoint="best"', 22, "There is no checkpoint best"),
     "quantity": ('title="Average"', 'title="Average", quantity="pearson"', 22, "There is no quantity pearson"),
-    "paper": ('paper="mine"', 'paper="yours"', 11, "There is no paper yours in this folder; it holds studies of mine."),
-    "method": ('method="mocose"', 'method="mococo"', 14, "There is no method mococo; choose one of esimcse, mocose"),
+    "paper": ('paper="sketched"', 'paper="yours"', 11, "There is no paper yours in this folder; it holds studies of sketched."),
+    "method": ('method="mocose"', 'method="mococo"', 14, "There is no method mococo; choose one of "),
     "method of a cell": ('{"queue.size": 256}', '{}, method="mococo"', 19, "There is no method mococo"),
     "encoder": ('{"queue.size": 256}', '{}, encoder="bert-huge"', 19, "There is no encoder bert-huge"),
     "profile": ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 19, "There is no profile tidy"),
-    "claim": ('("512",), ("256",)', '("512",), ("1024",)', 26, "Claim M2.1 speaks of 1024, which is no cell of mine-table2"),
-    "reference": ('reference=("512",)', 'reference=("1024",)', 24, "mine-table2 has no cell 1024 for its reference"),
-    "axis": ('rows="size"', 'rows="width"', 16, "mine-table2 has no axis width; choose one of size."),
+    "claim": ('("512",), ("256",)', '("512",), ("1024",)', 26, "Claim M2.1 speaks of 1024, which is no cell of sketched-table2"),
+    "reference": ('reference=("512",)', 'reference=("1024",)', 24, "sketched-table2 has no cell 1024 for its reference"),
+    "axis": ('rows="size"', 'rows="width"', 16, "sketched-table2 has no axis width; choose one of size."),
     "label": ('Cell(labels=("256",)', 'Cell(labels=("128",)', 19, "The cell 128 does not lie on the axes"),
-    "labels twice": ('labels=("256",), changes', 'labels=("512",), changes', 18, "mine-table2 has two cells 512"),
+    "labels twice": ('labels=("256",), changes', 'labels=("512",), changes', 18, "sketched-table2 has two cells 512"),
     "an argument that there is not": ("columns=None", "column=None", 9, "TypeError: Study.__init__() got an unexpected keyword argument"),
     "no tuple": ("SIZES = (256, 512)", "SIZES = (256, 512) + 1", 7, "TypeError: can only concatenate tuple"),
     "an import": ("import Claim, greater", "import Claim, larger", 3, "ImportError: cannot import name 'larger'"),
@@ -101,7 +101,7 @@ UNMADE = {  # what only making the runs shows
 
 def written(folder: Path, text: str = STUDY, name: str = "table2.py") -> Path:
     """A paper's folder with this study in it."""
-    place = folder / "mine"
+    place = folder / "sketched"
     place.mkdir(exist_ok=True)
     (place / "__init__.py").write_text(PAPER)
     (place / name).write_text(text)
@@ -111,11 +111,11 @@ def written(folder: Path, text: str = STUDY, name: str = "table2.py") -> Path:
 def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
     written(tmp_path)
     found = catalogue(Path(studies.__file__).parent, tmp_path)
-    assert found.faults == () and {paper.key for paper in found.papers} - {paper.key for paper in studies.CATALOGUE.papers} == {"mine"}
-    assert found.studies[:-1] == studies.STUDIES and found.studies[-1].name == "mine-table2"
-    assert found.find("mine-table2").paper_name == "Mine" and found.groups["mine"] == (found.find("mine-table2"),)
+    assert found.faults == () and {paper.key for paper in found.papers} - {paper.key for paper in studies.CATALOGUE.papers} == {"sketched"}
+    assert found.studies[:-1] == studies.STUDIES and found.studies[-1].name == "sketched-table2"
+    assert found.find("sketched-table2").paper_name == "Sketched" and found.groups["sketched"] == (found.find("sketched-table2"),)
     assert found.find("table2").name == "mocose-table2"  # the first paper's, and the others by their full names
-    study, sources = found.find("mine-table2"), demo_sources().sources
+    study, sources = found.find("sketched-table2"), demo_sources().sources
     runs = {run_id(study.config(cell, profile=p, scale=DEMO, sources=sources, seed=0)) for cell in study.cells for p in PROFILES}
     assert len(runs) == 6
 
@@ -144,7 +144,7 @@ def test_studies_come_by_their_order_then_tables_figures_and_others_by_number(tm
     places = {"Table 10": 0, "Table 2": 0, "Figure 3": 0, "Table 6b": 0, "Table 6a": 0, "K-means": 0, "Table 1": 1, "Figure 12": 0}
     for number, (title, order) in enumerate(places.items()):
         text = (
-            STUDY.replace("mine-table2", f"mine-{number}")
+            STUDY.replace("sketched-table2", f"sketched-{number}")
             .replace("M2.1", f"M{number}.1")
             .replace('title="Table 2"', f'title="{title}", order={order}')
         )
@@ -166,7 +166,7 @@ def test_what_is_wrong_with_a_study_is_one_sentence_with_its_line(tmp_path, wron
     assert found.studies == () and len(found.faults) == 1
     said = str(found.faults[0])
     assert said.startswith(f"{file}, line {line}: {sentence}") and said[-1] in ".)"
-    for name in ("mine-table2", "table2"):
+    for name in ("sketched-table2", "table2"):
         with pytest.raises(UserError) as refused:
             found.find(name)
         assert str(refused.value) == said
@@ -178,60 +178,60 @@ def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path, wrong):
     file = written(tmp_path, STUDY.replace(old, new, 1))
     found = catalogue(tmp_path)
     with pytest.raises(UserError) as refused:
-        found.check(found.find("mine-table2"))
+        found.check(found.find("sketched-table2"))
     assert str(refused.value).startswith(f"{file}, line {line}: {sentence}")
 
 
 def test_a_claim_s_key_is_one_study_s_and_a_paper_s_folder_is_no_study(tmp_path):
-    written(tmp_path), written(tmp_path, STUDY.replace("mine-table2", "mine-table3"), "table3.py")
+    written(tmp_path), written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3"), "table3.py")
     found = catalogue(tmp_path)  # the earlier one keeps it
-    assert [study.name for study in found.studies] == ["mine-table2"]
+    assert [study.name for study in found.studies] == ["sketched-table2"]
     assert [str(one).partition(": ")[2] for one in found.faults] == [
-        "The key M2.1 is that of mine/table2.py, too; give each claim its own."
+        "The key M2.1 is that of sketched/table2.py, too; give each claim its own."
     ]
-    written(tmp_path, STUDY.replace("mine-table2", "mine-table3").replace("M2.1", "mine-table3"), "table3.py")
+    written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3").replace("M2.1", "sketched-table3"), "table3.py")
     assert catalogue(tmp_path).faults == ()  # names and keys are two things
-    written(tmp_path, STUDY.replace("mine-table2", "mine-table3").replace("M2.1", "T3.1"), "table3.py")
+    written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3").replace("M2.1", "T3.1"), "table3.py")
     beside = catalogue(Path(studies.__file__).parent, tmp_path)
     assert len(beside.studies) == len(studies.STUDIES) + 1 and "The key T3.1 is that of mocose/table3.py" in str(*beside.faults)
-    written(tmp_path, STUDY.replace("mine-table2", "mine")), (tmp_path / "mine" / "table3.py").unlink()
-    assert "mine is a paper's folder, and stands for all studies in it" in str(catalogue(tmp_path).faults[0])
+    written(tmp_path, STUDY.replace("sketched-table2", "sketched")), (tmp_path / "sketched" / "table3.py").unlink()
+    assert "sketched is a paper's folder, and stands for all studies in it" in str(catalogue(tmp_path).faults[0])
 
 
 def test_two_studies_of_one_name_are_both_refused_and_say_where_the_other_is(tmp_path):
     written(tmp_path), written(tmp_path, name="another.py")
-    written(tmp_path, STUDY.replace("mine-table2", "mine-table3").replace("M2.1", "M3.1"), "table3.py")
+    written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3").replace("M2.1", "M3.1"), "table3.py")
     found = catalogue(tmp_path)
-    assert [study.name for study in found.studies] == ["mine-table3"]
+    assert [study.name for study in found.studies] == ["sketched-table3"]
     assert sorted(str(fault).partition(", line 10: ")[2] for fault in found.faults) == [
-        "The name mine-table2 is that of mine/another.py, too; give each study its own.",
-        "The name mine-table2 is that of mine/table2.py, too; give each study its own.",
+        "The name sketched-table2 is that of sketched/another.py, too; give each study its own.",
+        "The name sketched-table2 is that of sketched/table2.py, too; give each study its own.",
     ]
     with pytest.raises(UserError, match="give each study its own"):
-        found.find("mine-table2")
+        found.find("sketched-table2")
 
 
 def test_a_folder_of_studies_without_a_paper_says_so(tmp_path):
-    written(tmp_path), (tmp_path / "mine" / "__init__.py").unlink(), (tmp_path / "notes").mkdir()
+    written(tmp_path), (tmp_path / "sketched" / "__init__.py").unlink(), (tmp_path / "notes").mkdir()
     found = catalogue(tmp_path)
     assert found.studies == () and len(found.faults) == 1
     assert (
         str(found.faults[0])
-        == f"{tmp_path}/mine/__init__.py, line 1: There is no such file; write one that states the PAPER of this folder's studies."
+        == f"{tmp_path}/sketched/__init__.py, line 1: There is no such file; write one that states the PAPER of this folder's studies."
     )
 
 
 @pytest.mark.parametrize(
     "text, sentence",
-    [("PAPER = 1\n", "It states no PAPER"), ("PAPER = (\n", "It is no Python"), (PAPER.replace('"mine"', '"mocose"'), "The paper mocose is there already")],
+    [("PAPER = 1\n", "It states no PAPER"), ("PAPER = (\n", "It is no Python"), (PAPER.replace('"sketched"', '"mocose"'), "The paper mocose is there already")],
 )  # fmt: skip
 def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path, text, sentence):
     written(tmp_path)
-    (tmp_path / "mine" / "__init__.py").write_text(text)
+    (tmp_path / "sketched" / "__init__.py").write_text(text)
     found = catalogue(Path(studies.__file__).parent, tmp_path)
     assert found.studies == studies.STUDIES and len(found.faults) == 1
     with pytest.raises(UserError, match=sentence):
-        found.find("mine-table2")
+        found.find("sketched-table2")
 
 
 @pytest.fixture
@@ -255,8 +255,14 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
     file = written(tmp_path, STUDY.replace('rows="size",', "rows=class,"))
     sentence = f"{file}, line 16: It is no Python (invalid syntax); mend that line.\n"
     status, out, wrong = command("--list")
-    assert (status, wrong) == (2, sentence) and "mocose-table3" in out and "mine-table2" not in out
-    for words in (["mine-table2", "--plan"], ["mine-table2"], ["mine", "--plan"], ["--all", "--plan"], ["--all", "--regenerate-figures"]):
+    assert (status, wrong) == (2, sentence) and "mocose-table3" in out and "sketched-table2" not in out
+    for words in (
+        ["sketched-table2", "--plan"],
+        ["sketched-table2"],
+        ["sketched", "--plan"],
+        ["--all", "--plan"],
+        ["--all", "--regenerate-figures"],
+    ):
         assert command(*words) == (2, "", sentence)
     status, out, wrong = command("mocose-table3", "--plan")
     assert (status, wrong) == (0, "") and f"Passed over: {sentence}" in out and "18 distinct runs" in out
@@ -264,7 +270,7 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
 
 def test_a_study_whose_runs_cannot_be_made_is_refused_before_any_training(tmp_path, command):
     file = written(tmp_path, STUDY.replace('"queue.size": 256', '"queue.size": 0'))
-    for words in (["mine-table2"], ["mine-table2", "--plan"], ["mine-table2", "--list"]):
+    for words in (["sketched-table2"], ["sketched-table2", "--plan"], ["sketched-table2", "--list"]):
         status, _, wrong = command(*words)
         assert status == 2 and wrong.startswith(f"{file}, line 19: 256 makes no run under paper: queue.size is 0")
     assert command("mocose-table3", "--plan")[0] == 0
@@ -272,6 +278,6 @@ def test_a_study_whose_runs_cannot_be_made_is_refused_before_any_training(tmp_pa
 
 def test_a_study_that_is_one_file_is_trained_and_stored(desk):
     written(desk.folder)
-    done = desk.do("mine-table2", "--seeds", "1", "--jobs", "2", PAPERS_FOLDER=str(desk.folder))
+    done = desk.do("sketched-table2", "--seeds", "1", "--jobs", "2", PAPERS_FOLDER=str(desk.folder))
     assert done.returncode == 0, done.stderr
     assert len(desk.started()) == 2 and "2 missing" not in done.stdout
