@@ -138,7 +138,13 @@ def _about_seeds(result: StudyResult) -> Iterator[str]:
 
 
 def _about_methods(result: StudyResult) -> Iterator[str]:
-    """What the study changes in its own method's rows and not in those of another method, which has the field, too."""
+    """Which cells are one number of the same runs, and what the study changes in its own method's rows and not in those of another method,
+    which has the field, too."""
+    shared: dict[object, list[str]] = {}
+    for one in (cell for cell in result.cells if cell.runs):
+        shared.setdefault((one.runs[0].run_id, one.metric), []).append("/".join(one.cell.labels))
+    for names in (names for names in shared.values() if len(names) > 1):
+        yield f"The same runs, and so one number: {', '.join(names)}."
     study, lacking = result.study, dict[str, list[tuple[str, ...]]]()
     base = over(study.base_changes, study.by_profile.get(result.profile, {}))
     for cell in (one.cell for one in result.cells if one.cell.method not in (None, study.method) and not one.unavailable):

@@ -57,6 +57,13 @@ def test_a_whole_number_is_a_threshold():
     assert found[0].effect == found[1].effect == pytest.approx(8.5 / 3 - 1)
 
 
+def test_a_table_names_cells_that_are_the_same_runs():
+    def said(one):
+        return [note for note in of_runs(result(one, FakeStore())) if note.startswith("The same runs")]
+
+    assert said(study()) == ["The same runs, and so one number: a, b."] and said(study(b=DEV)) == []
+
+
 def test_a_table_names_what_the_study_does_not_change_in_another_method_s_rows():
     other = (Cell(labels=A), Cell(labels=B, method="simcse"), Cell(labels=C, method="simcse", changes={"data.max_length": 40}))
     one = replace(study(), cells=other, base_changes={"data.max_length": 24, "queue.size": 256}, by_profile={})
