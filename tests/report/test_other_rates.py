@@ -118,7 +118,10 @@ def test_what_is_begun_is_a_claims_every_cell_and_n_is_the_verdicts_own():
 def test_a_claim_on_time_is_not_asked_at_other_rates():
     timed = Contrast((Term(1.0, B), Term(-1.0, A)), metric=STEP)
     study = small(
-        claims=(*STUDY.claims, Claim(key="K2", text="b takes longer than a.", predicate=timed, decided_by="seconds of b against a"))
+        claims=(
+            *STUDY.claims,
+            Claim(key="K2", text="b takes longer than a.", predicate=timed, decided_by="seconds of b against a", margin=0.1),
+        )
     )
     store = FakeStore()
     for factor in (1.0, *OTHER_RATES):
