@@ -3,7 +3,7 @@
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
-ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own first
+ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
 PARTS = {"unsup-SimCSE": {}, "+word repetition": {"queue": None, "momentum": None}, "+momentum contrast": {"dup": None}, "ESimCSE": {}}
 
 STUDY = Study(
