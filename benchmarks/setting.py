@@ -46,8 +46,8 @@ class Setting:
         return vary(run, {name.replace("__", "."): value for name, value in changes.items()})
 
     def mocose(self) -> MoCoSERun:
-        """MoCoSE's repaired base at this scale."""
-        run = self.config("mocose")
+        """MoCoSE's repaired base at this scale, in float32 whatever the scale has."""
+        run = self.config("mocose", train__precision="fp32")
         assert isinstance(run, MoCoSERun)
         return run
 

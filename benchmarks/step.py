@@ -96,7 +96,7 @@ def _floors(setting: Setting, config: MoCoSERun, trained: dict[str, OurTraining]
 def _wanted_of_plain(setting: Setting, name: str) -> str:
     """What is wanted of plain / ours."""
     if setting.scale == "demo":
-        return ">= 5" if name == "ours" and setting.device.type == "cpu" else ""
+        return ">= 4.5" if name == "ours" and setting.device.type == "cpu" else ""
     if setting.device.type == "cuda":
         return ">= 8"
     return ">= 1.8" if name == "ours" else ">= 3"
@@ -108,7 +108,7 @@ def _wanted_of_floor(setting: Setting, name: str) -> str:
         return ""
     if setting.device.type == "cuda":
         return "<= 2"
-    return "<= 1.35" if name == "ours" else ""
+    return "<= 1.45" if name == "ours" else ""
 
 
 def shape_of(setting: Setting) -> floor.Shape:

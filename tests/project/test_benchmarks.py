@@ -147,6 +147,13 @@ def test_every_kind_of_operation_is_counted_and_adds_up_to_the_step(tmp_path):
     assert next(row.value for row in parts if row.what == "matrix products") > 0.1 * whole.value
 
 
+def test_what_is_called_float32_is_float32_at_every_scale(tmp_path):
+    """Scale mini trains in bf16; a step in bf16 beside the floor of float32 lay below it."""
+    setting = Setting("bert", "mini", demo_sources(), tmp_path, CPU, 1)
+    assert setting.config("mocose").train.precision == "bf16"
+    assert setting.mocose().train.precision == replace(setting, scale="demo").mocose().train.precision == "fp32"
+
+
 def test_crowds_are_of_one_machine(tmp_path):
     setting = Setting("bert", "mini", demo_sources(), tmp_path, CPU, 2)
     for place, threads in ((setting, {cores()}), (replace(setting, scale="demo"), {1, 2})):
