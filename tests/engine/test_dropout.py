@@ -67,6 +67,15 @@ def test_a_cpu_and_other_devices_and_a_naive_loop_agree(count, rate, monkeypatch
     assert torch.equal(words.view(torch.int16)[:count] >= dropped_of_65536(rate) - 32768, naive)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_spare_rows_draw_nothing_and_are_dropped(dtype):
+    plain, longer = stream(2), stream(2)
+    wanted = plain.mask(torch.Size([7, 3]), 0.3, dtype)
+    found = longer.mask(torch.Size([12, 3]), 0.3, dtype, spare=5)
+    assert torch.equal(found[:7], wanted) and torch.equal(found[7:], torch.zeros(5, 3, dtype=dtype))
+    assert int(longer.position) == int(plain.position) == 6
+
+
 def test_meta_tensors_have_masks_of_their_shape_without_being_read():
     made = stream(device="meta")
     mask = made.mask(torch.Size([3, 5]), 0.1, torch.bfloat16)
@@ -157,9 +166,9 @@ def watched(model, monkeypatch):
     """The model's masks as they are drawn: (position, shape)."""
     seen, original = [], DropoutStream.mask
 
-    def mask(self, shape, rate, dtype):
-        seen.append((int(self.position), tuple(shape)))
-        return original(self, shape, rate, dtype)
+    def mask(self, shape, rate, dtype, spare=0):
+        seen.append((int(self.position), (shape[0] - spare, *shape[1:])))
+        return original(self, shape, rate, dtype, spare)
 
     monkeypatch.setattr(DropoutStream, "mask", mask)
     return seen

@@ -5,6 +5,7 @@ import pytest
 import tiny
 import torch
 
+from core.engine.encoder import bert, grid
 from core.engine.encoder.dropout import DropoutStream, give
 from core.engine.encoder.packing import pack
 
@@ -56,3 +57,45 @@ def test_dropout_acts_in_training_mode_only():
     encoder.train()
     give(encoder, DropoutStream(0))
     assert not torch.allclose(encoder(packed), encoder(packed))
+
+
+def step_of(rows, dtype, monkeypatch):
+    """[CLS], each layer's rows, and all gradients, with lines of a multiple of so many rows and dropout everywhere; in training mode."""
+    monkeypatch.setattr(grid, "ROWS", rows)
+    model, packed = tiny.bert().to(dtype), pack(tiny.sentences(5))
+    encoder = tiny.encoder(model, dropout=0.3, attention_dropout=0.3).train()
+    give(encoder, DropoutStream(0))
+    cls = encoder(packed)
+    cls.square().sum().backward()
+    gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    return cls, encoder.stack.every(encoder.embeddings(packed), packed), gradients
+
+
+@pytest.mark.parametrize("rows", [2, 32, 64])
+def test_spare_rows_change_nothing(rows, monkeypatch):
+    cls, layers, gradients = step_of(1, torch.float64, monkeypatch)  # no spare row
+    tokens = sum(len(array) for array in tiny.sentences(5))
+    assert tokens % rows and [len(layer) for layer in layers] == [tokens] * 3
+    other, others, found = step_of(rows, torch.float64, monkeypatch)
+    assert torch.allclose(other, cls, atol=1e-13)
+    assert all(torch.allclose(a, b, atol=1e-13) for a, b in zip(others, layers, strict=True))
+    assert found.keys() == gradients.keys() and len(found) > 30
+    for name in gradients:
+        assert torch.allclose(found[name], gradients[name], atol=1e-12), name
+
+
+def test_products_have_few_lengths(monkeypatch):
+    seen, original = set(), bert.linear
+
+    def watched(x, weight, bias):
+        seen.add(len(x))
+        return original(x, weight, bias)
+
+    monkeypatch.setattr(bert, "linear", watched)
+    encoder, totals = tiny.encoder(tiny.bert()), set()
+    for seed in range(40):
+        arrays = tiny.sentences(20, seed=seed)
+        totals.add(sum(len(array) for array in arrays))
+        encoder(pack(arrays))
+    lines = seen - {20}  # the last layer multiplies [CLS] alone
+    assert len(totals) > 15 and len(lines) <= 3 and all(length % grid.ROWS == 0 for length in lines)

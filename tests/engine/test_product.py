@@ -51,7 +51,10 @@ def test_grid_and_line_against_loops(parts):
     packed = pack(tiny.sentences(4))
     where = layout(packed, heads)
     x = torch.randn(len(packed.ids), parts * heads * d, generator=torch.Generator().manual_seed(5)).requires_grad_()
-    grids = where.grid(x, parts)
+    longer = where.lengthened(x)
+    assert where.spare == len(longer) - len(x) > 0 and len(longer) == 32
+    longer.retain_grad()
+    grids = where.grid(longer, parts)
     assert len(grids) == parts and grids[0].shape == (4 * heads, packed.width, d)
     for number, grid in enumerate(grids):
         for token in range(len(packed.ids)):
@@ -60,10 +63,10 @@ def test_grid_and_line_against_loops(parts):
                 start = (number * heads + head) * d
                 assert torch.equal(cell, x[token, start : start + d])
     line = where.line(grids[-1])
-    assert torch.equal(line, x[:, -heads * d :])
-    line.sum().backward()  # each token is read once, and no padding sends anything back
+    assert torch.equal(line[: len(x)], x[:, -heads * d :]) and len(line) == 32 and not line[len(x) :].any()
+    line.sum().backward()  # each token is read once, and neither padding nor spare rows send anything back
     assert torch.equal(x.grad[:, -heads * d :], torch.ones(len(packed.ids), heads * d))
-    assert not x.grad[:, : -heads * d].any()
+    assert not x.grad[:, : -heads * d].any() and not longer.grad[len(x) :].any()
 
 
 def test_attention_never_sees_padding():

@@ -36,13 +36,14 @@ ESIMCSE = [
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The masks of the step, by position: what is drawn again at a position is the same mask."""
+    """The masks of the step, by position, over what is real: what is drawn again at a position is the same mask."""
     found, original = {}, DropoutStream.mask
 
-    def mask(self, shape, rate, dtype):
+    def mask(self, shape, rate, dtype, spare=0):
         at = int(self.position)
-        found[at] = original(self, shape, rate, dtype)
-        return found[at]
+        whole = original(self, shape, rate, dtype, spare)
+        found[at] = whole[: len(whole) - spare]
+        return whole
 
     monkeypatch.setattr(DropoutStream, "mask", mask)
     return found

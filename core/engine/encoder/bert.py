@@ -75,8 +75,8 @@ class Layer(nn.Module):
         self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
 
     def forward(self, x: Tensor, packed: Packed, grid: Layout, first_only: bool = False) -> Tensor:
-        """(T, hidden) to (T, hidden), or to (B, hidden) of the first tokens alone with `first_only`."""
-        wanted = x.index_select(0, packed.first) if first_only else x  # (Q, hidden)
+        """(R, hidden) to (R, hidden), the line with its spare rows, or to (B, hidden) of the first tokens alone with `first_only`."""
+        wanted = x.index_select(0, packed.first) if first_only else x  # (Q, hidden), Q is B or R
         sources = [self.key, self.value] if first_only else [self.query, self.key, self.value]
         weight, bias = torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources])
         parts = grid.grid(linear(x, weight, bias), len(sources))  # (B * heads, L, d) each
@@ -85,9 +85,10 @@ class Layer(nn.Module):
         query, key, value = parts
         context = self._attend(query, key, value, grid.bias)  # (B * heads, 1 or L, d)
         context = context.reshape(packed.batch, -1) if first_only else grid.line(context)  # (Q, hidden)
-        x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context)))
+        spare = 0 if first_only else grid.spare
+        x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare))
         y = _apply(self.down, self.activation(_apply(self.up, x)))
-        return self.norm(self.hidden_dropout.added(x, y))
+        return self.norm(self.hidden_dropout.added(x, y, spare))
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
         """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L).
@@ -118,6 +119,7 @@ class Stack(nn.Module):
     def forward(self, x: Tensor, packed: Packed) -> Tensor:
         """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
         grid = layout(packed, self.heads)
+        x = grid.lengthened(x)
         for layer in self.layers[:-1]:
             x = layer(x, packed, grid)
         return self.layers[-1](x, packed, grid, first_only=True)
@@ -125,10 +127,10 @@ class Stack(nn.Module):
     def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
         """The embeddings and what each layer makes of them, (T, hidden) each."""
         grid = layout(packed, self.heads)
-        found = [x]
+        found = [grid.lengthened(x)]
         for layer in self.layers:
             found.append(layer(found[-1], packed, grid))
-        return found
+        return [rows[: len(x)] for rows in found]
 
 
 class Encoder(nn.Module):

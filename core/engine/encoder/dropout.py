@@ -14,6 +14,7 @@ import math
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -46,22 +47,24 @@ class DropoutStream(nn.Module):
         self._kept: dict[int, Tensor] = {}  # masks from `mark` to `rewind`, by position, on a CPU
         self._keeps = False
 
-    def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
+    def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype, spare: int = 0) -> Tensor:
         """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept; in a half type 1, which has no such
-        number, so that the caller must scale."""
-        dropped, count = dropped_of_65536(rate), math.prod(shape)
+        number, so that the caller must scale. The last `spare` rows hold nothing: they draw nothing and get 0."""
+        dropped, whole = dropped_of_65536(rate), math.prod(shape)
+        count = whole - spare * math.prod(shape[1:])
         words = -(-count // DRAWS_A_WORD)
         kept = scale(rate) if dtype.itemsize > 2 else 1.0
         if self.position.device.type == "cpu":
             start = int(self.position)
             found = self._kept.pop(start, None)
             if found is None:
-                found = _on_a_cpu(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype)[:count].view(shape)
+                found = _on_a_cpu(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[:whole].view(shape)
+                found.flatten()[count:] = 0.0
                 if self._keeps:
                     self._kept[start] = found
         else:
-            draws = self._words(words).view(torch.int16)[:count].view(shape)
-            found = (draws >= dropped - DRAWS // 2).to(dtype).mul_(kept)
+            draws = self._words(words).view(torch.int16)[:count]
+            found = F.pad((draws >= dropped - DRAWS // 2).to(dtype).mul_(kept), (0, whole - count)).view(shape)
         self.position += words
         return found
 
@@ -102,9 +105,11 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def _on_a_cpu(offset: int, words: int, least: int, kept: float, dtype: torch.dtype) -> Tensor:
-    """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw, read as int16, is `least` or more."""
-    mask = torch.empty(words * DRAWS_A_WORD, dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+def _on_a_cpu(offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int) -> Tensor:
+    """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw, read as int16, is `least` or more.
+
+    There is room for `room` elements at least; those behind the masks are anything."""
+    mask = torch.empty(max(words * DRAWS_A_WORD, room), dtype=torch.float64 if dtype == torch.float64 else torch.float32)
     block, aside = np.empty(min(words, BLOCK), np.uint64), np.empty(min(words, BLOCK), np.uint64)
     for start in range(0, words, BLOCK):
         size = min(BLOCK, words - start)
@@ -135,20 +140,20 @@ class Dropout(nn.Module):
         """Whether it drops anything now."""
         return self.training and self.rate > 0.0
 
-    def forward(self, x: Tensor) -> Tensor:
-        """x with elements dropped, and the others over the share kept."""
+    def forward(self, x: Tensor, spare: int = 0) -> Tensor:
+        """x with elements dropped, and the others over the share kept; the last `spare` rows hold nothing and become 0."""
         if not self.active:
             return x
-        mask = self.streams[0].mask(x.shape, self.rate, x.dtype)
+        mask = self.streams[0].mask(x.shape, self.rate, x.dtype, spare)
         return x * mask if x.dtype.itemsize > 2 else x * mask * scale(self.rate)
 
-    def added(self, x: Tensor, y: Tensor) -> Tensor:
-        """x + dropout(y), in one pass where both have the same type."""
+    def added(self, x: Tensor, y: Tensor, spare: int = 0) -> Tensor:
+        """x + dropout(y), in one pass where both have the same type; the last `spare` rows hold nothing."""
         if not self.active:
             return x + y
         if x.dtype != y.dtype or y.dtype.itemsize == 2:
-            return x + self(y)
-        return _Added.apply(x, y, self.streams[0].mask(y.shape, self.rate, y.dtype))
+            return x + self(y, spare)
+        return _Added.apply(x, y, self.streams[0].mask(y.shape, self.rate, y.dtype, spare))
 
 
 class _Added(torch.autograd.Function):
