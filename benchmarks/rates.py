@@ -1,6 +1,6 @@
-"""Try rates at scale mini: each method from the same grid, on development scores alone.
+"""Try rates at scale mini or long: each method from the same grid, on development scores alone.
 
-    python -m benchmarks.rates --data-dir DATA --out rates.csv [--methods simcse mocose …] [--rates 3e-4 …] [--new 3e-4 …] [--until 384]
+    python -m benchmarks.rates --scale mini --data-dir DATA --out rates.csv [--methods simcse mocose …] [--rates 3e-4 …] [--new 3e-4 …] [--until 384]
                                [--profile repaired] [--set heads.predictor_layers=0 …]
 
 One trial a method, encoder's rate and rate of new layers: seed 0, the scale's own length and schedule, stopped after --until steps,
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 
 from core import methods
-from core.data.sources import MINI_ENCODER, Found, local_places, local_sources
+from core.data.sources import MINI_ENCODER, Found, demo_sources, local_places, local_sources
 from core.engine.batches import training_batches
 from core.engine.evaluation.rows import check
 from core.engine.job import load_encoder, scorer_for, training_text_of
@@ -34,9 +34,10 @@ from core.spec.execution import Execution
 from core.spec.numbers import decimal, whole
 from core.spec.profiles import PROFILES, base
 from core.spec.run import RunConfig
-from core.spec.scale import MINI, Sources, at_scale
+from core.spec.scale import LONG, MINI, Scale, Sources, at_scale
 from core.spec.vary import parse_setting, vary
 
+TRIED = {scale.name: scale for scale in (LONG, MINI)}
 RATES = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
 NEW_LAYERS = (3e-4, 1e-3)  # the paper's travel of 3e-5 x 15,625 is 3.7e-4 x 1,280
 
@@ -54,9 +55,9 @@ class Trial(NamedTuple):
     rate: float
     new_layer_rate: float
 
-    def run(self, sources: Sources) -> RunConfig:
+    def run(self, scale: Scale, sources: Sources) -> RunConfig:
         """Its run. Raises UserError for settings that its method does not have."""
-        scale = replace(MINI, learning_rate=self.rate, method_rates=(), new_layer_rate=self.new_layer_rate)
+        scale = replace(scale, learning_rate=self.rate, method_rates=(), new_layer_rate=self.new_layer_rate)
         run = at_scale(vary(base(self.method, self.profile), {"seed.model": 0, "seed.data": 0}), scale, sources)
         pairs = [parse_setting(run, text) for text in self.settings.split()]
         if len(dict(pairs)) < len(pairs):
@@ -67,18 +68,19 @@ class Trial(NamedTuple):
 COLUMNS = (*Trial._fields, "step", "development")
 
 
-def development(config: RunConfig, found: Found, until: int, cache: Path) -> list[tuple[int, float]]:
+def development(config: RunConfig, scale: Scale, found: Found, until: int, cache: Path) -> list[tuple[int, float]]:
     """Step and development score x 100 of each check up to step `until`, the untrained encoder's first."""
     places = found.places
-    execution = Execution(results_dir=str(cache), cache_dir=str(cache), corpus_path=str(places.corpus), corpus_name=places.corpus_name,
-                          evaluation_path=str(places.evaluation), encoder_path=str(places.encoder))  # fmt: skip
+    corpus, evaluation, encoder_path = (None if p is None else str(p) for p in (places.corpus, places.evaluation, places.encoder))
+    execution = Execution(results_dir=str(cache), cache_dir=str(cache), corpus_path=corpus, corpus_name=places.corpus_name,
+                          evaluation_path=evaluation, encoder_path=encoder_path)  # fmt: skip
     device = torch.device("cpu")
     torch.set_num_threads(1)
     encoder, tokenizer = load_encoder(config, execution)
     text = training_text_of(config, execution, tokenizer, device)
-    scorer = scorer_for(MINI, config, execution, tokenizer, encoder, device)
+    scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     model = methods.model(config.method).Model(config, encoder, device)
-    scores = [(0, scorer.development(model).scores[MINI.dev].all)]
+    scores = [(0, scorer.development(model).scores[scale.dev].all)]
 
     def checked(step: int) -> float:
         scores.append((step, check(scorer, model, config, step, [])))
@@ -121,15 +123,17 @@ def _rate(text: str) -> float:
 
 def _step(text: str) -> int:
     value = whole(text)
-    if value is None or not 1 <= value <= (MINI.steps or 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no step from 1 to {MINI.steps}")
+    most = min(scale.steps or 0 for scale in TRIED.values())
+    if value is None or not 1 <= value <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is no step from 1 to {most}")
     return value
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The options. Raises UserError for anything that cannot be meant."""
-    parser = Parser(prog="python -m benchmarks.rates", description="Try rates at scale mini.")
-    parser.add_argument("--data-dir", type=Path, required=True, help="the folder with senteval/ and wiki_sentences.txt")
+    parser = Parser(prog="python -m benchmarks.rates", description="Try rates at scale mini or long.")
+    parser.add_argument("--scale", choices=tuple(TRIED), default="mini")
+    parser.add_argument("--data-dir", type=Path, help="mini: the folder with senteval/ and wiki_sentences.txt")
     parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
     parser.add_argument("--methods", nargs="+", choices=methods.names(), default=methods.names())
     parser.add_argument("--rates", nargs="+", type=_rate, default=RATES, help="of the encoder")
@@ -137,7 +141,10 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--profile", choices=PROFILES, default=PROFILES[0])
     parser.add_argument("--set", nargs="+", default=(), metavar="FIELD=VALUE", help="fields of every trial")
     parser.add_argument("--until", type=_step, default=384, help="the step at which a trial stops")
-    return parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    if TRIED[given.scale].generated == (given.data_dir is not None):
+        raise UserError("Scale mini needs --data-dir, and scale long, a made-up language, reads none.")
+    return given
 
 
 def main(argv: Sequence[str]) -> int:
@@ -162,15 +169,16 @@ def main(argv: Sequence[str]) -> int:
 def tried(given: argparse.Namespace) -> None:
     """Run each trial and append its rows."""
     done, cache = held(given.out), cache_folder()
-    found = local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
+    scale = TRIED[given.scale]
+    found = demo_sources() if scale.generated else local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
     settings = " ".join(sorted(given.set))
     asked = [Trial(method, given.profile, settings, *rates) for method, *rates in itertools.product(given.methods, given.rates, given.new)]
     # Made before anything is written, so that a setting which does not fit leaves no file.
-    runs = {one: one.run(found.sources) for one in asked if one not in done}
+    runs = {one: one.run(scale, found.sources) for one in asked if one not in done}
     if _new(given.out):
         given.out.write_text(",".join(COLUMNS) + "\n")
     for one, run in runs.items():
-        scores = development(run, found, given.until, cache)
+        scores = development(run, scale, found, given.until, cache)
         with given.out.open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((*one, step, f"{score:.2f}") for step, score in scores)
         print(*one, *(f"{score:.1f}" for _, score in scores), flush=True)

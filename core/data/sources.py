@@ -16,7 +16,7 @@ from core.data.own import needs_the_scale_s, own_digest, own_sets
 from core.data.senteval import senteval_root, transfer_files
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN
-from core.spec.scale import EncoderSource, Scale, Sources
+from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import Store
 
 DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"
@@ -90,7 +90,7 @@ def encoder_digest(folder: Path) -> str:
 
 
 def demo_sources() -> Found:
-    """Scale demo: everything is shipped or generated."""
+    """Scales of the made-up language: everything is shipped or generated."""
     sources = Sources(
         corpus_digest=pins.DEMO_CORPUS_DIGEST, corpus_rows=pins.DEMO_CORPUS_ROWS, corpus_name="generated sentences",
         encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=configuration(DEMO_ENCODER)["hidden_size"], encoder_name="demo encoder",
@@ -213,10 +213,10 @@ def _not_fetched(names: Iterable[str]) -> tuple[EncoderSource, ...]:
     return tuple(EncoderSource(stands_for=name, digest=f"{NOTHING}: {name}", hidden=HIDDEN[name], name=name) for name in names)
 
 
-def recorded(store: Store, scales: Collection[str] = ("demo", "mini", "paper")) -> dict[str, Found]:
-    """The sources of the first run of each of these scales, one's own before published ones; those on a text or pairs of one's own aside. The demo's
-    are the project's own, run or not."""
-    found = {"demo": demo_sources()} if "demo" in scales else {}
+def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Found]:
+    """The sources of the first run of each of these scales, one's own before published ones; those on a text or pairs of one's own aside. Those of
+    the made-up language are the project's own, run or not."""
+    found = {name: demo_sources() for name in scales if SCALES[name].generated}
     written = {identity: stamp[1] for identity in store.runs() if (stamp := store.stamp(identity)) is not None}
     for identity in (*sorted(written, key=lambda own: written[own]), *(one for one in store.runs() if one not in written)):
         if (packed := store.scale_of_pack(identity)) is not None and (packed not in scales or packed in found):

@@ -26,5 +26,7 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
         except OSError as error:
             raise UserError(f"The training text {corpus_path} cannot be read ({error.strerror}); check --data-dir.") from error
     if hashlib.sha256(content).hexdigest() != data.digest:
-        raise UserError(f"The training text {corpus_path or 'of scale demo'} is not the one that this run was planned with; plan it again.")
-    return sentences(content, data.reader, corpus_path or "of scale demo")
+        raise UserError(
+            f"The training text {corpus_path or 'of the made-up language'} is not the one that this run was planned with; plan it again."
+        )
+    return sentences(content, data.reader, corpus_path or "of the made-up language")

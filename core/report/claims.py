@@ -138,8 +138,10 @@ READING = (
 
 def of_scale(result: StudyResult) -> str:
     """What a verdict of this scale speaks of."""
-    if result.scale.name == "demo":
-        return "These verdicts speak of the demo: a made-up language and a small encoder. They say nothing of English."
+    if result.scale.generated:
+        return (
+            f"These verdicts speak of the {result.scale.name} scale: a made-up language and a small encoder. They say nothing of English."
+        )
     if result.scale.name == "mini":
         return f"These verdicts speak of short runs of {result.sources.encoder_name}, not of the paper's encoder."
     return f"These verdicts speak of {result.study.paper_name}'s own setting."

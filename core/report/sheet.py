@@ -102,7 +102,7 @@ def place(drawn: Figure, box) -> Axes:
 
 def tag(result: StudyResult) -> str:
     """Which table this is, and of which scale, profile and seeds: instead of a watermark across the data."""
-    language = "made-up language" if result.scale.name == "demo" else result.sources.encoder_name
+    language = "made-up language" if result.scale.generated else result.sources.encoder_name
     paper = {"mocose": "MoCoSE ", "esimcse": "ESimCSE "}.get(result.study.paper, "")
     return (
         f"{paper}{result.study.title}   ·   scale {result.scale.name} ({language})   ·   profile {result.profile}   ·   {seeds_of(result)}"

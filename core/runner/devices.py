@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.spec.errors import UserError
+from core.spec.scale import SCALES
 from core.store import locks
 
 RUN_MEMORY = 8 << 30  # bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
@@ -81,7 +82,7 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     if device == "cuda" and not gpus:
         raise UserError("--device cuda was asked for but no GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES.")
     available = cores()
-    slots = len(gpus) or (available if scale == "demo" else max(1, min(available, memory() // RUN_MEMORY)))
+    slots = len(gpus) or (available if SCALES[scale].generated else max(1, min(available, memory() // RUN_MEMORY)))
     jobs = jobs or slots
     threads = max(1, available // max(slots, jobs))
     return Resources(device="cuda" if gpus else "cpu", jobs=jobs, threads=threads, gpus=gpus, slots=slots)

@@ -39,10 +39,10 @@ def scale_of(options: Options) -> Scale:
 
 def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Store) -> finding.Found:
     """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
-    if scale.name == "demo":
+    if scale.generated:
         if options.data_dir or options.encoder or options.other_encoders or options.text is not None or options.pairs:
             raise UserError(
-                "Scale demo has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
+                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
             )
         return finding.demo_sources()
     looking = options.mode in LOOKING

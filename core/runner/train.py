@@ -23,7 +23,7 @@ from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.printable import counted
 from core.spec.run import RunConfig
-from core.spec.scale import Scale
+from core.spec.scale import SCALES, Scale
 from core.store import models
 from core.store.console import say
 from core.store.store import Store
@@ -105,7 +105,7 @@ class Training:
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
         if self.options.cuda_graphs and not gpus:
             raise UserError("--cuda-graphs needs a GPU, and these runs go to the CPU; leave it out.")
-        folder = finding.DEMO_ENCODER if scale == "demo" else found.places.encoder  # None: it is still to be fetched
+        folder = finding.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder  # None: it is still to be fetched
         places = encoders.positions(folder) if folder is not None else None
         for config in (planned.config for planned in plan.missing):
             if not gpus and config.train.precision in ("fp16", "tf32"):

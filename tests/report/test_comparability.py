@@ -7,20 +7,32 @@ import pandas as pd
 import pytest
 from fake_store import SOURCES, FakeStore, edition
 
+from core.data.sources import demo_sources
 from core.report.cells import gather
-from core.report.comparability import comparability, comparability_frame, initial_share, judged, not_begun, travel, turnover
+from core.report.comparability import (
+    by_configuration,
+    comparability,
+    comparability_frame,
+    initial_share,
+    judged,
+    not_begun,
+    travel,
+    turnover,
+)
 from core.report.verdicts import verdicts
 from core.spec import identity
 from core.spec.claim import Claim, greater
+from core.spec.edition import Edition
 from core.spec.errors import StudyError
-from core.spec.profiles import base
-from core.spec.scale import DEMO, PAPER, at_scale
+from core.spec.profiles import PROFILES, base
+from core.spec.scale import DEMO, LONG, PAPER, at_scale
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, Metric
 from core.spec.vary import vary
+from studies import STUDIES
 
 CONSTANT = {"ema.schedule": "constant", "ema.start": 0.9, "ema.end": None, "ema.total_updates": None}
-LONG = dataclasses.replace(DEMO, steps=200)
+STEPS_200 = dataclasses.replace(DEMO, steps=200)
 
 
 def study(**cells):
@@ -41,7 +53,7 @@ def study(**cells):
     )
 
 
-def result(one, store=None, scale=LONG, seeds=3):
+def result(one, store=None, scale=STEPS_200, seeds=3):
     return gather(one, edition(seeds, "repaired", scale), store or FakeStore())
 
 
@@ -50,22 +62,22 @@ def kinds(found):
 
 
 def test_shares_of_the_run_by_hand():
-    run = at_scale(vary(base("mocose", "repaired"), {"queue.size": 500, **CONSTANT}), LONG, SOURCES)
+    run = at_scale(vary(base("mocose", "repaired"), {"queue.size": 500, **CONSTANT}), STEPS_200, SOURCES)
     assert turnover(run) == 8 / 200  # 500 entries are seven batches of 64 and a part of the eighth
     assert initial_share(run) == pytest.approx(0.9**100)
     assert travel(run) == pytest.approx(1e-3 * 200 / 2 / 0.02)
     assert (
-        turnover(at_scale(base("simcse", "repaired"), LONG, SOURCES)),
-        initial_share(at_scale(base("simcse", "repaired"), LONG, SOURCES)),
+        turnover(at_scale(base("simcse", "repaired"), STEPS_200, SOURCES)),
+        initial_share(at_scale(base("simcse", "repaired"), STEPS_200, SOURCES)),
     ) == (0, 0)
-    momentum = at_scale(base("esimcse", "repaired"), LONG, SOURCES)
+    momentum = at_scale(base("esimcse", "repaired"), STEPS_200, SOURCES)
     assert initial_share(momentum) == pytest.approx(0.995**100)
 
 
 def test_a_rising_decay_leaves_the_product_of_its_values():
     run = at_scale(
         vary(base("mocose", "repaired"), {"ema.schedule": "cosine_to_end", "ema.start": 0.75, "ema.end": 0.95, "ema.total_updates": None}),
-        LONG,
+        STEPS_200,
         SOURCES,
     )
     etas = [0.95 - 0.2 * (math.cos(math.pi * step / 200) + 1) / 2 for step in range(1, 101)]
@@ -101,7 +113,7 @@ def baseline(store, config, value, before, selected):
 def test_the_reference_has_to_learn_and_not_at_the_first_check(value, selected, failed):
     one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
     for seed in range(3):
-        baseline(store, one.config(one.cells[0], profile="repaired", scale=LONG, sources=SOURCES, seed=seed), value, 50.0, selected)
+        baseline(store, one.config(one.cells[0], profile="repaired", scale=STEPS_200, sources=SOURCES, seed=seed), value, 50.0, selected)
     found = comparability(result(one, store))
     assert [check.kind for check in found.checks if check.met is False] == failed
     assert kinds(found)["gain"].value == pytest.approx(value - 50.0)
@@ -112,7 +124,7 @@ def test_the_reference_has_to_learn_and_not_at_the_first_check(value, selected, 
 )
 def test_a_study_that_is_not_begun_is_ruled_out_by_a_reference_that_has_run_for_another_and_by_nothing_else(value, words):
     one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
-    here = edition(3, "repaired", LONG)
+    here = edition(3, "repaired", STEPS_200)
     assert comparability(not_begun(one, here, store)).reasons == ()
     for seed, before in enumerate((50.0, 50.0)):
         baseline(store, here.config(one, one.cells[0], seed), value, before, 80)
@@ -138,7 +150,7 @@ def claiming(**fields):
 
 def filled(one, **gains):
     """A store with two seeds of each of these cells, so many points above the untrained encoder: 50, and 1 less and more."""
-    store, here = FakeStore(), edition(3, "repaired", LONG)
+    store, here = FakeStore(), edition(3, "repaired", STEPS_200)
     for cell in one.cells:
         for seed, aside in enumerate((-1.0, 1.0) if cell.labels[0] in gains else ()):
             baseline(store, here.config(one, cell, seed), 50.0 + gains[cell.labels[0]] + aside, 50.0, 80)
@@ -151,7 +163,7 @@ def test_a_study_without_a_reference_is_judged_by_what_must_learn_and_not_by_its
     one = dataclasses.replace(one, reference=None, must_learn=(("a",),))
     for cell, value in zip(one.cells, (54.0, 60.0), strict=True):
         for seed in range(3):
-            baseline(store, one.config(cell, profile="repaired", scale=LONG, sources=SOURCES, seed=seed), value, 50.0, 80)
+            baseline(store, one.config(cell, profile="repaired", scale=STEPS_200, sources=SOURCES, seed=seed), value, 50.0, 80)
     assert kinds(comparability(result(one, store)))["gain"].value == pytest.approx(4.0)
     assert kinds(comparability(result(dataclasses.replace(one, must_learn=()), store)))["gain"].value == pytest.approx(10.0)
 
@@ -159,7 +171,7 @@ def test_a_study_without_a_reference_is_judged_by_what_must_learn_and_not_by_its
 def test_a_diverged_reference_counts_as_a_score_of_0():
     one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
     for seed in range(3):
-        config = one.config(one.cells[0], profile="repaired", scale=LONG, sources=SOURCES, seed=seed)
+        config = one.config(one.cells[0], profile="repaired", scale=STEPS_200, sources=SOURCES, seed=seed)
         baseline(store, config, 60.0, 50.0, 80)
         if seed:
             store.runs[identity.run_id(config)].status = "diverged"
@@ -178,7 +190,7 @@ def test_a_claim_is_withheld_where_a_method_that_it_compares_has_not_learnt():
 
 
 def test_claims_of_a_study_that_is_not_begun_are_withheld_by_what_must_learn():
-    one, here = claiming(), edition(3, "repaired", LONG)
+    one, here = claiming(), edition(3, "repaired", STEPS_200)
     found = not_begun(one, here, filled(one, a=2.0, c=1.0))
     assert found.not_comparable == "" and set(found.withheld) == {"AB"} and all(run.rows is None for run in found.runs)
     named = not_begun(claiming(reference=("a",)), here, filled(one, a=2.0))
@@ -190,7 +202,7 @@ def test_claims_of_a_study_that_is_not_begun_are_withheld_by_what_must_learn():
 )
 def test_a_range_late_in_training_takes_checks(checks, words):
     one = claiming(metric=Metric(task="dev", title="Range", quantity="curve_late_range", checkpoint="curve"), must_learn=())
-    found = judged(result(one, scale=dataclasses.replace(LONG, checks=checks)))
+    found = judged(result(one, scale=dataclasses.replace(STEPS_200, checks=checks)))
     assert found.withheld == ({"AB": words, "BC": words} if words else {})
 
 
@@ -214,3 +226,15 @@ def test_the_frame_has_every_number():
         "no",
         "not known",
     )
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_study_can_be_carried_at_scale_long_and_not_at_demo(profile):
+    """By configuration: what scale long is for. At demo a queue of 4,096 turns over in two fifths of the run."""
+    wrong = {}
+    for scale in (DEMO, LONG):
+        place = Edition(profile=profile, scale=scale, sources=demo_sources().sources, seeds=1)
+        found = [by_configuration(study.at(scale), place) for study in STUDIES if study.paper in ("mocose", "esimcse", "ours")]
+        wrong[scale.name] = {one.study.name: one.not_comparable for one in found if one.not_comparable}
+    assert wrong["long"] == {} and {"mocose-table3", "mocose-table7", "mocose-table8", "esimcse-table9"} <= set(wrong["demo"])
+    assert "turns over for the first time in 40 % of the run" in wrong["demo"]["mocose-table7"]

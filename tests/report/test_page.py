@@ -72,10 +72,11 @@ def test_bars_count_what_the_verdicts_say(page):
     assert [(row.scale, row.profile) for row in table.itertuples()] == [
         ("demo", "paper"),
         ("demo", "released"),
+        ("long", "paper"),
         ("mini", "paper"),
         ("paper", "paper"),
     ]
-    assert table["claims"].tolist()[0] == sum(demo.counts.values()) and table["runs"].tolist() == [len(demo.runs), 18, 0, 0]
+    assert table["claims"].tolist()[0] == sum(demo.counts.values()) and table["runs"].tolist() == [len(demo.runs), 18, 0, 0, 0]
 
 
 def test_a_card_has_quotation_place_decision_points_and_what_to_run_next(page):
@@ -113,7 +114,7 @@ def test_the_next_command_asks_for_the_data_where_it_is_the_readers_own():
     verdict = verdicts(one)[0]
     on = {scale.name: next_runs(verdict, Readings(replace(one, edition=replace(one.edition, scale=scale)))) for scale in SCALES.values()}
     asking = {name: "--data-dir DATA" in found.command for name, found in on.items()}
-    assert asking == {"demo": False, "mini": True, "paper": False}
+    assert asking == {"demo": False, "long": False, "mini": True, "paper": False}
 
 
 def test_the_band_of_a_card_is_what_the_noise_study_gives_the_claims_contrast():

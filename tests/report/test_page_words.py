@@ -171,12 +171,12 @@ def test_what_a_scale_does_not_ask_has_an_empty_cell(page):
     given, files = page
     html = files["index.html"]
     card = next(card for card in given.cards["mocose-table7"] if card.claim.key == "T7.1")
-    assert card.scales == {"demo", "mini", "paper"} and "not asked at this scale</span>" not in html
+    assert card.scales == {"demo", "long", "mini", "paper"} and "not asked at this scale</span>" not in html
     table1 = find("mocose-table1")
     pages = gathered_page((table1, TABLE7), {("demo", "paper"): [Section(result=result(TABLE7), picture=None)]})
     (sets,) = (card for card in pages.cards["mocose-table1"] if card.claim.key == "T1.2")
     (average,) = (card for card in pages.cards["mocose-table1"] if card.claim.key == "T1.1")
-    assert sets.scales == {"mini", "paper"} and average.scales == {"demo", "mini", "paper"}
+    assert sets.scales == {"mini", "paper"} and average.scales == {"demo", "long", "mini", "paper"}
     text = page_files(pages, Path("r"), Path("f"), {})["index.html"]
     row = re.search(r'<tr data-outcomes[^>]*>\s*<th scope="row"><a href="#T1.2".*?</tr>', text, re.DOTALL)[0]
-    assert row.count("not asked at this scale") == 1 and row.count('<span class="sr">not run</span>') == 2
+    assert row.count("not asked at this scale") == 2 and row.count('<span class="sr">not run</span>') == 2

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from core.report.claims import signed
 from core.report.page.content import DEFAULT_PROFILE, Card, Page, Shown, Standing
+from core.spec.scale import SCALES
 
 MOST = {"supported": 2, "contradicted": 2, "equivalent": 1}  # claims that are named of a kind
 KINDS = {"supported": "Supported", "contradicted": "Contradicted", "equivalent": "Equivalent (no difference larger than the margin)"}
-SCALES = ("paper", "mini", "demo")  # by how much they tell of the papers
+TELLING = ("paper", "mini", "long", "demo")  # scales, by how much they tell of the papers
 
 
 class Part(NamedTuple):
@@ -49,13 +50,12 @@ def lede(page: Page) -> list[Part]:
 def most_telling(page: Page) -> Shown | None:
     """The edition with a settled claim that is nearest to the papers: by scale, the default profile first; None without one."""
     settled = [edition for edition in page.begun if any(edition.counts.get(outcome) for outcome in KINDS)]
-    return min(settled, key=lambda edition: (SCALES.index(edition.scale), edition.profile != DEFAULT_PROFILE), default=None)
+    return min(settled, key=lambda edition: (TELLING.index(edition.scale), edition.profile != DEFAULT_PROFILE), default=None)
 
 
 def _where(edition: Shown) -> str:
-    said = {"demo": "On a made-up language, which says nothing of English", "paper": "At the papers' own scale"}.get(
-        edition.scale, "On English"
-    )
+    on = "On a made-up language, which says nothing of English" if SCALES[edition.scale].generated else "On English"
+    said = "At the papers' own scale" if edition.scale == "paper" else on
     return f"{said} ({edition.sources}; profile {edition.profile})"
 
 
