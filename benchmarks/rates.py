@@ -1,11 +1,12 @@
 """Try rates at scale mini or long: each method from the same grid, on development scores alone.
 
-    python -m benchmarks.rates --scale mini --data-dir DATA --out rates.csv [--methods simcse mocose …] [--rates 3e-4 …] [--new 3e-4 …] [--until 384]
-                               [--profile repaired] [--set heads.predictor_layers=0 …]
+    python -m benchmarks.rates --scale mini --data-dir DATA --out rates.csv [--methods simcse mocose …] [--rates 3e-4 …] [--new 3e-4 …]
+                               [--until 384] [--profile repaired] [--set heads.predictor_layers=0 …]
+    python -m benchmarks.rates --scale long --out rates.csv
 
-One trial a method, encoder's rate and rate of new layers: seed 0, the scale's own length and schedule, stopped after --until steps,
-under a profile (paper) and with these settings (none). One row a development check is appended to --out; trials that it holds already
-are left out.
+One trial a method, encoder's rate and rate of new layers: seed 0, the scale's own length and schedule, stopped after --until steps (mini 384,
+long at its end), under a profile (paper) and with these settings (none). One row a development check is appended to --out; trials that it holds
+already are left out.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ from core.spec.scale import LONG, MINI, Scale, Sources, at_scale
 from core.spec.vary import parse_setting, vary
 
 TRIED = {scale.name: scale for scale in (LONG, MINI)}
-RATES = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)
+RATES = {"long": (1e-4, 3e-4, 1e-3, 3e-3), "mini": (1e-5, 3e-5, 1e-4, 3e-4, 1e-3)}
 NEW_LAYERS = (3e-4, 1e-3)  # the paper's travel of 3e-5 x 15,625 is 3.7e-4 x 1,280
+UNTIL = {"long": 1280, "mini": 384}
 
 
 class Enough(Exception):
@@ -49,15 +51,16 @@ class Enough(Exception):
 class Trial(NamedTuple):
     """What one trial trains; `settings` are FIELD=VALUE, one after the other with a blank between."""
 
+    scale: str
     method: str
     profile: str
     settings: str
     rate: float
     new_layer_rate: float
 
-    def run(self, scale: Scale, sources: Sources) -> RunConfig:
+    def run(self, sources: Sources) -> RunConfig:
         """Its run. Raises UserError for settings that its method does not have."""
-        scale = replace(scale, learning_rate=self.rate, method_rates=(), new_layer_rate=self.new_layer_rate)
+        scale = replace(TRIED[self.scale], learning_rate=self.rate, method_rates=(), new_layer_rate=self.new_layer_rate)
         run = at_scale(vary(base(self.method, self.profile), {"seed.model": 0, "seed.data": 0}), scale, sources)
         pairs = [parse_setting(run, text) for text in self.settings.split()]
         if len(dict(pairs)) < len(pairs):
@@ -101,7 +104,7 @@ def _new(out: Path) -> bool:
 
 
 def held(out: Path) -> set[Trial]:
-    """The trials of a file; none if it is new. Raises UserError."""
+    """The trials of a file, however far they came; none if it is new. Raises UserError."""
     if _new(out):
         return set()
     try:
@@ -109,7 +112,10 @@ def held(out: Path) -> set[Trial]:
             rows = csv.DictReader(file, strict=True)
             if tuple(rows.fieldnames or ()) != COLUMNS:
                 raise UserError(f"{out} has other columns than {','.join(COLUMNS)}; give another --out, or move it away.")
-            return {Trial(row["method"], row["profile"], row["settings"], float(row["rate"]), float(row["new_layer_rate"])) for row in rows}
+            return {
+                Trial(row["scale"], row["method"], row["profile"], row["settings"], float(row["rate"]), float(row["new_layer_rate"]))
+                for row in rows
+            }
     except (OSError, ValueError, TypeError, csv.Error) as error:
         raise UserError(f"{out} is no file of trials ({type(error).__name__}); give another --out, or move it away.") from error
 
@@ -123,7 +129,7 @@ def _rate(text: str) -> float:
 
 def _step(text: str) -> int:
     value = whole(text)
-    most = min(scale.steps or 0 for scale in TRIED.values())
+    most = max(scale.steps or 0 for scale in TRIED.values())
     if value is None or not 1 <= value <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is no step from 1 to {most}")
     return value
@@ -136,14 +142,18 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--data-dir", type=Path, help="mini: the folder with senteval/ and wiki_sentences.txt")
     parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
     parser.add_argument("--methods", nargs="+", choices=methods.names(), default=methods.names())
-    parser.add_argument("--rates", nargs="+", type=_rate, default=RATES, help="of the encoder")
+    parser.add_argument("--rates", nargs="+", type=_rate, help="of the encoder")
     parser.add_argument("--new", nargs="+", type=_rate, default=NEW_LAYERS, help="of layers that start at random")
     parser.add_argument("--profile", choices=PROFILES, default=PROFILES[0])
     parser.add_argument("--set", nargs="+", default=(), metavar="FIELD=VALUE", help="fields of every trial")
-    parser.add_argument("--until", type=_step, default=384, help="the step at which a trial stops")
+    parser.add_argument("--until", type=_step, help="the step at which a trial stops")
     given = parser.parse_args(argv)
-    if TRIED[given.scale].generated == (given.data_dir is not None):
-        raise UserError("Scale mini needs --data-dir, and scale long, a made-up language, reads none.")
+    if TRIED[given.scale].generated and given.data_dir is not None:
+        raise UserError(f"Scale {given.scale} is a made-up language and reads no data; leave --data-dir out.")
+    if not TRIED[given.scale].generated and given.data_dir is None:
+        raise UserError(f"Scale {given.scale} reads text and pairs; give --data-dir, the folder with senteval/ and wiki_sentences.txt.")
+    given.rates = given.rates or RATES[given.scale]
+    given.until = given.until or UNTIL[given.scale]
     return given
 
 
@@ -172,9 +182,12 @@ def tried(given: argparse.Namespace) -> None:
     scale = TRIED[given.scale]
     found = demo_sources() if scale.generated else local_sources(local_places(given.data_dir, MINI_ENCODER), cache)
     settings = " ".join(sorted(given.set))
-    asked = [Trial(method, given.profile, settings, *rates) for method, *rates in itertools.product(given.methods, given.rates, given.new)]
+    asked = [
+        Trial(scale.name, method, given.profile, settings, *rates)
+        for method, *rates in itertools.product(given.methods, given.rates, given.new)
+    ]
     # Made before anything is written, so that a setting which does not fit leaves no file.
-    runs = {one: one.run(scale, found.sources) for one in asked if one not in done}
+    runs = {one: one.run(found.sources) for one in asked if one not in done}
     if _new(given.out):
         given.out.write_text(",".join(COLUMNS) + "\n")
     for one, run in runs.items():

@@ -92,7 +92,7 @@ class _Slot:
 def _serve(pipe, name: str, data: Path | None, encoder: Path | None, device: str, cache: Path) -> None:
     found = settings(data, encoder, torch.device(device), 1, cache)
     setting = next(setting for setting in found if setting.name == name)
-    training = OurTraining(setting, setting.mocose())
+    training = OurTraining(setting, setting.config("mocose"))
     while True:
         steps, threads = pipe.recv()
         if not steps:

@@ -42,7 +42,7 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     if scale.generated:
         if options.data_dir or options.encoder or options.other_encoders or options.text is not None or options.pairs:
             raise UserError(
-                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or add --scale mini."
+                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or take --scale mini instead."
             )
         return finding.demo_sources()
     looking = options.mode in LOOKING

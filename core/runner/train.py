@@ -159,7 +159,7 @@ class Training:
         )  # fmt: skip
 
     def checkpoint_minutes(self, scale: Scale) -> float | None:
-        """Minutes between two checkpoints of a run, or None: a run of scale demo takes less than what a checkpoint saves."""
+        """Minutes between two checkpoints of a run, or None: a run of a made-up language takes less than what a checkpoint saves."""
         chosen = self.options.checkpoint_minutes
         return (CHECKPOINT_MINUTES.get(scale.name) if chosen is None else chosen) or None
 

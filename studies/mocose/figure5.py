@@ -156,7 +156,7 @@ STUDY = Study(
     footnotes=(
         (
             "Batch 64, the queue and the rest of the standard setting are a guess. The paper's points are 300 of 15,625 steps apart; ours are 100 "
-            "apart at scale paper, a twentieth of the run at mini and a fifth at demo, whose first check is after the paper's fall."
+            "apart at scale paper, a twentieth of the run at mini and long and a fifth at demo, whose first check is after the paper's fall."
         ),
         (
             "The paper's numbers are means over several runs of the test average, read off the figures (± 0.2; Figure 6 "

@@ -71,7 +71,9 @@ STUDY = Study(
             "D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row D18 stale gradient. At scales "
             "with a fixed number of steps D37 has no ragged batch to keep."
         ),
-        ("The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has one subset a set at scale demo."),
+        (
+            "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has one subset a set at scales demo and long."
+        ),
         ("D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. Precision (D34) is the scale's to choose."),
     ),
 )

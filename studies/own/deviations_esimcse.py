@@ -69,7 +69,9 @@ STUDY = Study(
             "D66 has the paper's dropout for large encoders, on the base encoder. The uncut first batch of D70 needs a queue "
             "below one batch, and is in the last row alone, where it does nothing."
         ),
-        ("The rows D74 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has one subset a set at scale demo."),
+        (
+            "The rows D74 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has one subset a set at scales demo and long."
+        ),
         "Precision (D71) is the scale's to choose.",
     ),
 )

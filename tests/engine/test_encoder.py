@@ -84,6 +84,38 @@ def test_spare_rows_change_nothing(rows, monkeypatch):
         assert torch.allclose(found[name], gradients[name], atol=1e-12), name
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_spare_rows_change_nothing_but_rounding_in_the_products_of_training(half, monkeypatch):
+    """Float32 with lines long enough for oneDNN, and bf16 as scale mini has it."""
+
+    def step(rows):
+        monkeypatch.setattr(grid, "ROWS", rows)
+        model = tiny.bert()
+        encoder = tiny.encoder(model, dropout=0.3, attention_dropout=0.3).train()
+        give(encoder, DropoutStream(0))
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+            cls = encoder(pack(tiny.sentences(30)))
+        cls.float().square().sum().backward()
+        return cls, {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+    (cls, gradients), (other, found) = step(1), step(32)
+    near = 3e-2 if half else 1e-5
+    assert torch.allclose(other, cls, atol=near) and found.keys() == gradients.keys()
+    for name in gradients:
+        assert bool(torch.isfinite(found[name]).all()), name
+        assert torch.allclose(found[name], gradients[name], rtol=near, atol=near * float(gradients[name].abs().max())), name
+
+
+def test_spare_rows_are_finite_in_half_precision_weights(monkeypatch):
+    """A row of zeros before a LayerNorm has no finite gradient in float16."""
+    monkeypatch.setattr(grid, "ROWS", 32)
+    model = tiny.bert().to(torch.float16)
+    encoder = tiny.encoder(model).train()
+    give(encoder, DropoutStream(0))
+    encoder(pack(tiny.sentences(5))).float().square().sum().backward()
+    assert all(bool(torch.isfinite(p.grad).all()) for p in model.parameters() if p.grad is not None)
+
+
 def test_products_have_few_lengths(monkeypatch):
     seen, original = set(), bert.linear
 

@@ -5,23 +5,45 @@ import real
 
 from benchmarks import rates
 from core import methods
-from core.data.sources import MINI_ENCODER, local_places, local_sources
-from core.spec.scale import MINI
+from core.data.sources import MINI_ENCODER, demo_sources, local_places, local_sources
+from core.spec.scale import LONG, MINI
 from core.spec.vary import vary
 
 
 def test_a_trial_has_the_rates_that_it_is_named_after_and_nothing_else_of_its_own(tmp_path):
     sources = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path).sources
     for method in methods.names():
-        one, other = (rates.Trial(method, "paper", "", rate, 3e-4).run(sources) for rate in (3e-5, 3e-4))
+        one, other = (rates.Trial("mini", method, "paper", "", rate, 3e-4).run(sources) for rate in (3e-5, 3e-4))
         assert (one.train.learning_rate, one.train.learning_rate * one.train.new_layer_factor) == (3e-5, 3e-4)
         assert vary(one, {"train.learning_rate": 3e-4, "train.new_layer_factor": 1.0}) == other
         assert (one.scale, one.train.steps) == ("mini", MINI.steps)
 
 
+def test_a_trial_of_scale_long_needs_no_data():
+    found = demo_sources()
+    one = rates.Trial("long", "esimcse", "paper", "", 1e-3, 3e-4).run(found.sources)
+    assert (one.scale, one.train.steps, one.train.learning_rate) == ("long", 1280, 1e-3)
+    assert one.train.learning_rate * one.train.new_layer_factor == pytest.approx(3e-4)
+
+
+def test_scores_of_scale_long_are_those_of_its_development_set(tmp_path):
+    found = demo_sources()
+    run = rates.Trial("long", "simcse", "paper", "", 3e-4, 3e-4).run(found.sources)
+    scores = rates.development(vary(run, {"eval.every": 1}), LONG, found, 2, tmp_path)
+    assert [step for step, _ in scores] == [0, 1, 2] and abs(scores[0][1] - 42.4) < 0.1  # core/demo/README: untrained
+
+
+def test_a_scale_of_ones_own_data_needs_a_folder_and_the_other_none(tmp_path, capsys):
+    out = str(tmp_path / "out.csv")
+    assert rates.main(["--scale", "long", "--data-dir", ".", "--out", out]) == 2
+    assert "leave --data-dir out" in capsys.readouterr().err
+    assert rates.main(["--scale", "mini", "--out", out]) == 2
+    assert "give --data-dir" in capsys.readouterr().err
+
+
 def test_a_trial_is_under_its_profile_and_with_its_settings(tmp_path):
     sources = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path).sources
-    usual = rates.Trial("mocose", "paper", "", 3e-4, 3e-4)
+    usual = rates.Trial("mini", "mocose", "paper", "", 3e-4, 3e-4)
     bare = usual._replace(profile="repaired", settings="heads.predictor_layers=0 loss.temperature=0.1").run(sources)
     assert (bare.loss.in_batch_negatives, usual.run(sources).loss.in_batch_negatives) == (True, False)
     assert (bare.heads.predictor_layers, bare.loss.temperature) == (0, 0.1)
@@ -30,8 +52,8 @@ def test_a_trial_is_under_its_profile_and_with_its_settings(tmp_path):
 @pytest.mark.long  # it tokenises the whole text
 def test_scores_are_those_of_the_development_set_until_the_step_that_is_asked(tmp_path):
     found = local_sources(local_places(real.data_dir(), MINI_ENCODER), tmp_path)
-    config = vary(rates.Trial("simcse", "paper", "", 3e-4, 3e-4).run(found.sources), {"eval.every": 1})
-    scores = rates.development(config, found, 2, tmp_path)
+    config = vary(rates.Trial("mini", "simcse", "paper", "", 3e-4, 3e-4).run(found.sources), {"eval.every": 1})
+    scores = rates.development(config, MINI, found, 2, tmp_path)
     assert [step for step, _ in scores] == [0, 1, 2]
     assert abs(scores[0][1] - 61.2) < 0.1  # README: the untrained [CLS]
 
@@ -69,7 +91,7 @@ def test_a_setting_that_does_not_fit_is_told_before_anything_is_written(settings
 
 
 def test_a_file_of_trials_is_read_as_it_was_written(tmp_path):
-    (tmp_path / "out.csv").write_text(f"{','.join(rates.COLUMNS)}\nsimcse,paper,,0.0001,3e-4,0,61.2\n")
-    assert rates.held(tmp_path / "out.csv") == {("simcse", "paper", "", 1e-4, 3e-4)} and rates.held(tmp_path / "none.csv") == set()
+    (tmp_path / "out.csv").write_text(f"{','.join(rates.COLUMNS)}\nmini,simcse,paper,,0.0001,3e-4,0,61.2\n")
+    assert rates.held(tmp_path / "out.csv") == {("mini", "simcse", "paper", "", 1e-4, 3e-4)} and rates.held(tmp_path / "none.csv") == set()
     (tmp_path / "empty.csv").touch()  # what a kill leaves
     assert rates.held(tmp_path / "empty.csv") == set()

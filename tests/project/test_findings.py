@@ -8,7 +8,7 @@ from places import ROOT
 from said import FINDINGS, PUBLISHED, README, agrees, rows, says, scores
 from scipy import stats
 
-from core.spec.scale import DEMO, MINI
+from core.spec.scale import DEMO, LONG, MINI
 from core.store.store import Store
 from studies import find
 
@@ -221,3 +221,20 @@ def test_studies_without_a_verdict_are_named():
     assert set(claims["study"]) - given - open_ == named and open_ == asked
     assert "MoCoSE's Tables 3, 7 and 8 and its Figures 2, 3, 4 and 13, and of ESimCSE's Table 9" in part
     assert "MoCoSE's Table 4 and ESimCSE's Table 11 and Figure 2" in part
+
+
+def test_the_grid_of_scale_long_is_the_measured_one():
+    """core/demo/README.md: the highest development score of each trial, and what is said of their ranges."""
+    text = (ROOT / "core" / "demo" / "README.md").read_text()
+    trials = pd.read_csv(ROOT / "benchmarks" / "measured" / "rates.csv").query("scale == 'long' and step > 0")
+    best = trials.groupby(["method", "rate", "new_layer_rate"])["development"].max()
+    for name, entries in rows(text, "rate of the encoder, of new layers").items():
+        rate, new = (float(part) for part in name.split(", "))
+        for method, entry in zip(("simcse", "mocose", "esimcse"), entries, strict=True):
+            assert abs(float(entry.strip("*")) - best[method, rate, new]) < 0.0501, (name, method)
+    bests = best.groupby(["method", "new_layer_rate"]).max().unstack()
+    assert bests.sum().idxmax() == LONG.new_layer_rate
+    for method in ("simcse", "mocose", "esimcse"):
+        assert best[method].xs(3e-4, level="new_layer_rate").idxmax() == LONG.rate(method)
+    usual = best[best.index.get_level_values("rate") <= 1e-3].groupby("method")
+    assert (usual.max() - usual.min()).round(1).to_dict() == {"esimcse": 5.4, "mocose": 2.8, "simcse": 1.4}

@@ -16,7 +16,7 @@ from core.report.comparability import comparability_frame
 from core.report.contrasts import Readings
 from core.report.frames import cell_frame
 from core.report.next_runs import Next, next_runs
-from core.report.page import Section, following, gathered_page, page_files
+from core.report.page import Section, following, gathered_page, lede, page_files
 from core.report.render import render_index
 from core.report.tables import markdown
 from core.report.verdicts import verdicts
@@ -107,6 +107,10 @@ def test_the_next_command_counts_published_runs_as_the_page_did():
     one = result(store=store)
     found = next_runs(verdicts(one)[0], Readings(one))
     assert found.runs == 4 and found.command.endswith("--seeds 5 --use-published --cell 0.5 --cell 0.8")
+
+
+def test_every_scale_has_its_weight_in_the_answer():
+    assert set(lede.TELLING) == set(SCALES)
 
 
 def test_the_next_command_asks_for_the_data_where_it_is_the_readers_own():

@@ -64,7 +64,8 @@ class DropoutStream(nn.Module):
                     self._kept[start] = found
         else:
             draws = self._words(words).view(torch.int16)[:count]
-            found = F.pad((draws >= dropped - DRAWS // 2).to(dtype).mul_(kept), (0, whole - count)).view(shape)
+            found = (draws >= dropped - DRAWS // 2).to(dtype).mul_(kept)
+            found = (F.pad(found, (0, whole - count)) if spare else found).view(shape)
         self.position += words
         return found
 

@@ -1,7 +1,7 @@
 """Moving rows between the packed line of tokens and the grid that attention needs: one copy each way, no padding kept.
 
 The line ends in up to ROWS - 1 spare rows, so that few lengths occur: for a length that it has not seen oneDNN writes new machine
-code for each product, which took a tenth of a demo step. Spare rows hold nothing that is read, and have no gradient.
+code for each product, which took a tenth of a demo step. Nothing reads what spare rows hold, so they have no gradient.
 
 Cells of the grid without a token hold the batch's first token instead of zeros, which saves filling them. Attention never
 sees such a key, and nothing reads such a query, so neither has a gradient.
@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -39,8 +38,8 @@ class Layout(NamedTuple):
         return -len(self.place) % ROWS
 
     def lengthened(self, x: Tensor) -> Tensor:
-        """(T, hidden) with the spare rows behind them, (R, hidden)."""
-        return F.pad(x, (0, 0, 0, self.spare))
+        """(T, hidden) with the spare rows behind them, (R, hidden): copies of the first row, since LayerNorm has no use for zeros."""
+        return torch.cat([x, x[:1].detach().expand(self.spare, -1)]) if self.spare else x
 
     def grid(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Packed (R, parts * heads * d) as `parts` grids, each (B * heads, L, d)."""

@@ -20,7 +20,7 @@ from core.engine.sentence_folder import POOLINGS, SentenceLayout, read_layout
 from core.runner.arguments import Parser
 from core.spec import numbers as numerals
 from core.spec.errors import UserError
-from core.spec.scale import DEMO, STS_TESTS
+from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.console import say
 from core.store.files import write_whole
 
@@ -107,7 +107,7 @@ def read_lines(options: argparse.Namespace, checkpoint, sets, tests: Sequence[st
     config = checkpoint.model.config
     weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}, {weights / 1e6:.1f} million weights"
-    where = "the generated pairs" if options.scale == "demo" else str(options.data_dir)
+    where = "the generated pairs" if SCALES[options.scale].generated else str(options.data_dir)
     pairs = sum(len(one) for one in sets.values())
     return [
         f"Read {options.model}: {shape}; sentences are cut at {checkpoint.max_length} tokens.",
@@ -165,9 +165,9 @@ _MEANING = {"constant": "all cosines are equal: no rank correlation", "non_finit
 
 def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str, dict[str, StsSet], list[StsSet]]:
     """Test names, development set, all sets to score, and those that give alignment and uniformity."""
-    if options.scale == "demo":
+    if SCALES[options.scale].generated:
         if options.data_dir is not None:
-            raise UserError("--scale demo scores on generated pairs, so it reads no --data-dir; leave one out.")
+            raise UserError(f"--scale {options.scale} scores on generated pairs, so it reads no --data-dir; leave one out.")
         sets = load_demo()
         return DEMO.tests, DEMO.dev, sets, [sets[DEMO.dev]]
     if options.data_dir is None:
@@ -183,7 +183,7 @@ def _transfer_tasks(options: argparse.Namespace) -> list[TransferTask]:
     """The transfer tasks that are asked for, or the demo's own; read before the model, which takes longer."""
     if not options.transfer:
         return []
-    return load_probes() if options.scale == "demo" else load_transfer(options.data_dir)
+    return load_probes() if SCALES[options.scale].generated else load_transfer(options.data_dir)
 
 
 def _write_csv(options: argparse.Namespace, evaluation: Evaluation, tests: Sequence[str], geometry_task: str, accuracies) -> None:
@@ -216,7 +216,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         help="for first_last_avg: 1 the first transformer layer, 0 the embedding output (1)",
     )
     parser.add_argument("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
-    parser.add_argument("--scale", choices=("demo", "mini", "paper"), default="paper", help="demo scores on the generated pairs")
+    parser.add_argument("--scale", choices=tuple(SCALES), default="paper", help="demo and long score on the generated pairs")
     parser.add_argument("--transfer", action="store_true", help="also the transfer tasks (minutes), or the demo's own")
     parser.add_argument("--threads", type=_positive, help="CPU threads (all)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
