@@ -39,7 +39,7 @@ ENCODER_FILES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the parts of a scale lie; all None at scale demo, whose parts belong to the project. Names are for labels."""
+    """Where the parts of a scale lie; all None at the generated scales, whose parts belong to the project. Names are for labels."""
 
     corpus: Path | None = None
     evaluation: Path | None = None

@@ -214,7 +214,7 @@ def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
 
 
 def scorer_for(scale: Scale, config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device) -> Scorer:
-    """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the demo's development set (D43)."""
+    """The scorer over the scale's sets; alignment and uniformity are over all of STS-B, or the generated development set (D43)."""
     if execution.pairs:
         sets, digest = sets_with_own(execution)
         geometry_sets = [sets[scale.dev]]

@@ -12,7 +12,7 @@ from core.store import files
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:
-    """The sentences of the training text, in file order; generated where there is no file (scale demo).
+    """The sentences of the training text, in file order; generated where there is no file (scales demo and long).
 
     Raises UserError if the text is missing, is not UTF-8, or is not the one whose digest stands in the configuration.
     """

@@ -87,10 +87,14 @@ def of_noise(values: Sequence[float], papers: Sequence[float]) -> str:
     return head + (f"; the paper prints it up to {np.ptp(papers):.1f} apart" if len(papers) > 1 else "")
 
 
-def of_curves(ends: Sequence[tuple[str, float]], papers: Sequence[float] = ()) -> str:
-    """Which lines end highest and lowest, or that all end together, and where the paper's end."""
-    if not ends:
+def of_curves(every: Sequence[tuple[str, float]], papers: Sequence[float] = ()) -> str:
+    """Which lines end highest and lowest, or that all end together, which end without a score (NaN), and where the paper's end."""
+    if not every:
         return "No run has a curve"
+    ends = [(name, end) for name, end in every if np.isfinite(end)]
+    without = " and ".join(name for name, end in every if not np.isfinite(end))
+    if not ends:
+        return _capital(f"{without} without a score at the end")
     (top, high), *_, (bottom, low) = sorted(ends, key=lambda one: -one[1]) if len(ends) > 1 else [*ends, *ends]
     if len(ends) == 1:
         head = f"{top} ends at {high:.1f}"
@@ -98,6 +102,7 @@ def of_curves(ends: Sequence[tuple[str, float]], papers: Sequence[float] = ()) -
         head = f"All {len(ends)} lines end between {low:.1f} and {high:.1f}"
     else:
         head = f"{top} ends highest, at {high:.1f}, and {bottom} lowest, at {low:.1f}"
+    head += f", {without} without a score" if without else ""
     where = " and ".join(f"{end:.1f}" for end in sorted(papers))
     return _capital(head + (f"; the paper's end{'s' if len(papers) == 1 else ''} at {where}" if papers else "")).replace(" -", " −")
 

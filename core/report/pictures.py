@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -155,6 +155,7 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
     papers = [result.figure.curves.get(label, ()) for label in labels]
     line = f"{result.figure.caption}   thick: mean over seeds   thin: one seed"
     line += f"   dashed, hollow: the paper's, of its own encoder, by share of the {'width' if log else 'run'}" if any(papers) else ""
+    line += "   gap: a seed's vectors are all alike there, so it has no score" if _gaps(found for _, _, found in lines) else ""
     names = [f"{name} (n = {len(found)})" for name, _, found in lines]
     made = sheet(
         result,
@@ -165,7 +166,7 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
         right=0.2 + max((0.058 * len(name) for name in names), default=0),
         height=2.7,
     )
-    values = [value for _, _, found in lines for one in found for value in one.values()]
+    values = [value for _, _, found in lines for one in found for value in one.values() if np.isfinite(value)]
     axes, below = _panels(made, values, [y for paper in papers for _, y in paper], log)
     for number, (_, mean, found) in enumerate(lines):
         look, dashes = LOOKS[number % len(LOOKS)], DASHES[number // len(LOOKS) % len(DASHES)]
@@ -204,8 +205,17 @@ def _along(result: StudyResult, points: Callable, finding: Callable, x_name: str
         axes.set_ylabel(y_name.replace(", ", ",\n"), size=7)
         below.set_ylabel("the paper's", size=7)
         _same_width(axes, below)
-    _name_ends(axes, [(names[n], mean, LOOKS[n % len(LOOKS)].colour) for n, (_, mean, _) in enumerate(lines) if mean])
+    _name_ends(axes, [(names[n], end, LOOKS[n % len(LOOKS)].colour) for n, (_, mean, _) in enumerate(lines) if (end := _end(mean))])
     return made.figure
+
+
+def _end(mean: Mapping[float, float]) -> tuple[float, float] | None:
+    """The last point of a line that has a value."""
+    return next(((x, y) for x, y in reversed(list(mean.items())) if np.isfinite(y)), None)
+
+
+def _gaps(lines: Iterable[Sequence[Mapping[float, float]]]) -> bool:
+    return any(not np.isfinite(y) for found in lines for one in found for y in one.values())
 
 
 def _panels(made: Sheet, ours: Sequence[float], papers: Sequence[float], log: bool) -> tuple[Axes, Axes]:
@@ -232,19 +242,17 @@ def _same_width(upper: Axes, lower: Axes) -> None:
                   markeredgewidth=0.8, clip_on=False)  # fmt: skip
 
 
-def _name_ends(axes: Axes, lines: Sequence[tuple[str, Mapping[float, float], str]]) -> None:
+def _name_ends(axes: Axes, lines: Sequence[tuple[str, tuple[float, float], str]]) -> None:
     """Each line's name at its end, moved apart where ends are near each other."""
     axes.autoscale_view()  # limits are set lazily, and the ends are placed by them
     to_axes = axes.transData + axes.transAxes.inverted()
-    ends = sorted(
-        (float(to_axes.transform((list(mean)[-1], list(mean.values())[-1]))[1]), name, colour, mean) for name, mean, colour in lines
-    )
+    ends = sorted((float(to_axes.transform(end)[1]), name, colour) for name, end, colour in lines)
     heights = [end for end, *_ in ends]
     for n in range(1, len(heights)):
         heights[n] = max(heights[n], heights[n - 1] + DODGED)
     for n in reversed(range(len(heights))):
         heights[n] = min(heights[n], 1.0 if n == len(heights) - 1 else heights[n + 1] - DODGED)
-    for height, (end, name, colour, _) in zip(heights, ends, strict=False):
+    for height, (end, name, colour) in zip(heights, ends, strict=False):
         axes.annotate(
             name,
             xy=(1.0, end),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """Places and resources. Paths are text; `corpus_path`, `evaluation_path` and `encoder_path` are None at scale demo,
-    whose text and encoder are part of the project."""
+    """Places and resources. Paths are text; `corpus_path`, `evaluation_path` and `encoder_path` are None at the
+    generated scales (demo and long), whose text and encoder are part of the project."""
 
     results_dir: str
     cache_dir: str

@@ -7,7 +7,7 @@ Every metric, by checkpoint and task. `set` is each test set and `dev` (the deve
     selected                  STS-B | dev    alignment_global, alignment_batched64: pairs with gold above 4, by mode (D43)
                                              alignment_all_global, alignment_all_batched64: all pairs
                                              uniformity_global, uniformity_batched64
-                                             over all of STS-B; over the development set at scale demo
+                                             over all of STS-B; over the development set at scales demo and long
     selected, last, untrained dev            mean_cosine: over pairs of different sentences; effective_rank: of the centred unit
                                              vectors, exp of the entropy of the shares of variance; no rows where a vector has
                                              no direction. Claims on collapse read those of `last`

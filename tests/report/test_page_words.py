@@ -117,6 +117,20 @@ def test_a_value_beside_what_is_asked_is_not_hidden_by_rounding():
     assert level(replace(one, contrast=greater(HALF, MOST)), "points") == "" and level(replace(small, effect=np.nan), "cosine") == ""
 
 
+def test_a_curve_of_the_page_breaks_where_a_check_has_no_score():
+    store, (whole, broken) = filled(TABLE), ({}, {})
+    for found in (whole, broken):
+        one = result(store=store)
+        page = gathered_page((TABLE,), {("demo", "paper"): [Section(result=replace(one, verdicts=verdicts(one)), picture=None)]})
+        ((_, standing),) = page.cards["mocose-table3"][0].standings.items()
+        found["svg"], _ = charts.curves(standing)
+        found["paths"] = found["svg"].count('<path class="hue')
+        for run in store.runs.values():
+            run.rows.loc[(run.rows["checkpoint"] == "curve") & (run.rows["step"] == 200), "value"] = np.nan
+    assert whole["paths"] > 1 and broken["paths"] == 2 * whole["paths"]
+    assert "nan" not in broken["svg"]  # where a number cannot be read a browser ends the path
+
+
 def test_an_effect_in_no_points_is_written_with_its_unit_and_one_in_points_is_drawn():
     table10 = find("esimcse-table10")
     gap = next(claim for claim in table10.claims if claim.key == "E10.5").predicate.contrasts()[0]

@@ -84,6 +84,21 @@ def test_learning_curves_are_the_mean_over_seeds_named_at_their_ends():
     assert min(b - a for a, b in itertools.pairwise(heights)) >= pictures.DODGED - 1e-9 and 0 <= heights[0] and heights[-1] <= 1
 
 
+def test_a_check_without_a_score_leaves_a_gap_that_the_figure_explains_and_no_name_hangs_on_it():
+    store = filled(TABLE3)
+    _, whole = drawn("curve", store)
+    broken = next(iter(store.runs.values()))
+    broken.rows.loc[(broken.rows["checkpoint"] == "curve") & (broken.rows["step"] == 300), "value"] = np.nan
+    result, figure = drawn("curve", store)
+    hurt = next(n for n, cell in enumerate(result.cells) if any(np.isnan(pictures.curve(run.rows, "all")).any() for run in cell.runs))
+    line = [line for line in figure.axes[0].lines if line.get_linewidth() == 1.5][hurt]
+    assert list(np.isfinite(line.get_ydata())) == [True, True, False]
+    assert all(np.isfinite(text.get_position()[1]) and np.isfinite(text.xy[1]) for text in figure.axes[0].texts)
+    said = [" ".join(text.get_text() for text in one.texts) for one in (whole, figure)]
+    assert ["gap: a seed's vectors are all alike there" in one for one in said] == [False, True]
+    assert f"{result.cells[hurt].cell.labels[0]} without a score" in finding(figure)
+
+
 def test_no_two_lines_look_alike():
     study = find("mocose-table1")
     seen = [(pictures.LOOKS[n % 7].marker, pictures.LOOKS[n % 7].colour, pictures.DASHES[n // 7 % 4]) for n in range(len(study.cells) % 28)]
@@ -126,6 +141,9 @@ def test_the_title_of_curves_says_which_end_highest_and_lowest_and_where_the_pap
     assert of_curves([("a", 24.03), ("standard", 61.2), ("b", -0.3)]) == "Standard ends highest, at 61.2, and b lowest, at −0.3"
     assert of_curves([("a", 62.7), ("b", 63.8)], [4.2, 0.0]) == "All 2 lines end between 62.7 and 63.8; the paper's end at 0.0 and 4.2"
     assert of_curves([("a", 62.7)], [4.2]) == "A ends at 62.7; the paper's ends at 4.2"
+    nothing = float("nan")
+    assert of_curves([("a", 24.0), ("b", nothing), ("c", 61.0)]) == "C ends highest, at 61.0, and a lowest, at 24.0, b without a score"
+    assert of_curves([("a", nothing), ("b", nothing)]) == "A and b without a score at the end"
 
 
 def test_the_papers_curves_have_a_panel_of_their_own_where_they_lie_far_below_ours():

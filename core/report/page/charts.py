@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 import numpy as np
+import pandas as pd
 
 from core.report.cells import CellResult
 from core.report.claims import signed
@@ -139,17 +140,18 @@ def curves(one: Standing) -> tuple[str, list[tuple[int, str]]]:
         for run in cell.runs
         if run.rows is not None
         for points in (curve(run.rows, one.result.aggregate),)
-        if len(points) > 1
+        if points.count() > 1
     ][:MOST_CURVES]
     if not found:
         return "", []
-    steps, scores = max(int(points.index[-1]) for _, points in found), [float(value) for _, points in found for value in points]
+    steps, scores = max(int(points.index[-1]) for _, points in found), [float(value) for _, points in found for value in points.dropna()]
     low, high = min(scores), max(scores)
     across, up = (CURVE_WIDE - 60) / steps, (CURVE_HIGH - 30) / ((high - low) or 1.0)
     lines = []
     for place, points in found:
-        path = "L".join(f"{40 + step * across:.0f} {8 + (high - value) * up:.0f}" for step, value in points.items())
-        lines.append(f'<path class="hue{place}" d="M{path}"/>')
+        for unbroken in _unbroken(points):
+            path = "L".join(f"{40 + step * across:.0f} {8 + (high - value) * up:.0f}" for step, value in unbroken)
+            lines.append(f'<path class="hue{place}" d="M{path}"/>')
     axis = (
         f'<text x="36" y="12" text-anchor="end">{high:.0f}</text><text x="36" y="{CURVE_HIGH - 20}" text-anchor="end">{low:.0f}</text>'
         f'<text x="40" y="{CURVE_HIGH - 4}">step 0</text><text x="{CURVE_WIDE - 20}" y="{CURVE_HIGH - 4}" text-anchor="end">{steps}</text>'
@@ -159,3 +161,14 @@ def curves(one: Standing) -> tuple[str, list[tuple[int, str]]]:
     )
     svg = f'<svg class="curves" role="img" aria-label="{words}" viewBox="0 0 {CURVE_WIDE} {CURVE_HIGH}">{axis}{"".join(lines)}</svg>'
     return svg, list(dict.fromkeys((place, "/".join(cells_of(one)[place].cell.labels)) for place, _ in found))
+
+
+def _unbroken(points: pd.Series) -> list[list[tuple[float, float]]]:
+    """The parts of a curve between checks without a score, where vectors were all alike."""
+    parts: list[list[tuple[float, float]]] = [[]]
+    for step, value in points.items():
+        if np.isfinite(value):
+            parts[-1].append((step, value))
+        elif parts[-1]:
+            parts.append([])
+    return [part for part in parts if part]
