@@ -261,7 +261,7 @@ def _load(store, identity: str, seed: int) -> RunResult:
         status=stored.status,
         source=stored.source,
         provenance=stored.provenance,
-        rows=Rows(stored.rows, stored.provenance),
+        rows=Rows(stored.table, stored.provenance),
     )
 
 

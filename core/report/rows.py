@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import pandas as pd
+import pyarrow as pa
 
 
 class Number(NamedTuple):
@@ -17,18 +17,18 @@ class Number(NamedTuple):
 
 
 class Rows:
-    """A run's numbers by checkpoint and metric; `frame` has those that are stored.
+    """A run's numbers by checkpoint and metric; `table` has those that are stored, in the columns of `core.spec.result.Row`.
 
     A report asks each run for some hundred numbers, and a look in the frame takes a millisecond. `time` is one more checkpoint, from the
     run's provenance, which no row holds: task train, metric step_seconds (the median of a training step).
     """
 
-    __slots__ = ("_numbers", "frame")
+    __slots__ = ("_numbers", "table")
 
-    def __init__(self, frame: pd.DataFrame, provenance: Mapping[str, object]):
-        self.frame = frame
+    def __init__(self, table: pa.Table, provenance: Mapping[str, object]):
+        self.table = table
         self._numbers: dict[tuple[str, str], list[Number]] = {}
-        columns = (frame[name].tolist() for name in ("checkpoint", "metric", "task", "step", "value"))
+        columns = (table[name].to_pylist() for name in ("checkpoint", "metric", "task", "step", "value"))
         for checkpoint, metric, task, step, value in zip(*columns, strict=True):
             self._numbers.setdefault((checkpoint, metric), []).append(Number(task, step, value))
         if isinstance(seconds := provenance.get("step_seconds"), (int, float)):

@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from fake_store import as_table
 
 from core.report.quantities import decimals, singular, unit
 from core.report.quantities import value as value_of
@@ -15,7 +16,7 @@ def rows(*entries):
 
 
 def value(frame, *others):
-    return value_of(Rows(frame, {}), *others)
+    return value_of(Rows(as_table(frame), {}), *others)
 
 
 def metric(quantity, task="dev", checkpoint="selected"):
@@ -99,8 +100,8 @@ def test_the_views_cosine_is_compared_with_that_of_the_same_step_without_fgsm():
 def test_a_runs_time_is_read_from_its_provenance():
     found = rows(("last", "train", "loss", 9, 1.0))
     asked = metric("step_seconds", "train", "time")
-    assert value_of(Rows(found, {"step_seconds": 0.5}), asked, "all", DEMO) == 0.5
-    assert value_of(Rows(found, {"step_seconds": "a while"}), asked, "all", DEMO) is None
+    assert value_of(Rows(as_table(found), {"step_seconds": 0.5}), asked, "all", DEMO) == 0.5
+    assert value_of(Rows(as_table(found), {"step_seconds": "a while"}), asked, "all", DEMO) is None
     assert value(found, asked, "all", DEMO) is None
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import SOURCES, FakeStore, config_of, filled
+from fake_store import SOURCES, FakeStore, as_table, config_of, filled
 from small_study import result, small, stored
 
 from core.report.frames import CELL_COLUMNS, cell_frame, csv_text, run_frame
@@ -69,9 +69,9 @@ def test_an_average_with_a_test_set_missing_is_no_average():
     assert [r.status for r in one.cells[0].runs] == ["incomplete", "ok"]
     assert one.cells[0].estimate.n == 1 and one.missing == 1
     assert any("without the number that its cell shows" in note for note in footnotes(one))
-    assert value_of(Rows(run.rows, {}), Metric(task="avg", title=""), "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
-    assert value_of(Rows(run.rows, {}), Metric(task="avg", title=""), "all", DEMO) is None
-    assert value_of(Rows(run.rows, {}), Metric(task="dev", title=""), "all", DEMO) == 50.0
+    assert value_of(Rows(run.table, {}), Metric(task="avg", title=""), "mean", DEMO) == pytest.approx(50.0)  # the other aggregate is whole
+    assert value_of(Rows(run.table, {}), Metric(task="avg", title=""), "all", DEMO) is None
+    assert value_of(Rows(run.table, {}), Metric(task="dev", title=""), "all", DEMO) == 50.0
 
 
 def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
@@ -80,10 +80,10 @@ def test_the_score_is_of_the_selected_checkpoint_and_the_asked_aggregate():
          ("curve", "dev", "spearman_all", 3, 10.0)],
         columns=["checkpoint", "task", "metric", "step", "value"],
     )  # fmt: skip
-    assert value_of(Rows(rows, {}), Metric(task="dev", title=""), "all", DEMO) == 70.0
-    assert value_of(Rows(rows, {}), Metric(task="dev", title=""), "mean", DEMO) == 50.0
-    assert value_of(Rows(rows, {}), Metric(task="dev", title="", checkpoint="last"), "all", DEMO) == 60.0
-    assert value_of(Rows(rows, {}), Metric(task="dev", title=""), "wmean", DEMO) is None
+    assert value_of(Rows(as_table(rows), {}), Metric(task="dev", title=""), "all", DEMO) == 70.0
+    assert value_of(Rows(as_table(rows), {}), Metric(task="dev", title=""), "mean", DEMO) == 50.0
+    assert value_of(Rows(as_table(rows), {}), Metric(task="dev", title="", checkpoint="last"), "all", DEMO) == 60.0
+    assert value_of(Rows(as_table(rows), {}), Metric(task="dev", title=""), "wmean", DEMO) is None
 
 
 def test_another_aggregate_of_the_study_is_followed():

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pytest
 from claim_study import A, B, C, D, around, result, study
 from scipy import stats
@@ -156,8 +156,10 @@ def test_a_wildcard_is_the_mean_over_its_cells():
 
 def with_row(run, *row):
     """Put one more number among those of a run."""
-    frame = pd.concat([run.rows.frame, pd.DataFrame([row], columns=["checkpoint", "task", "metric", "step", "value"])])
-    object.__setattr__(run, "rows", Rows(frame, run.provenance))
+    table = pa.concat_tables(
+        [run.rows.table, pa.table({name: [part] for name, part in zip(run.rows.table.column_names, row, strict=True)})]
+    )
+    object.__setattr__(run, "rows", Rows(table, run.provenance))
 
 
 def test_another_metric_is_read_of_the_same_runs():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from core.spec.edition import Edition
 from core.spec.identity import run_id
@@ -31,6 +32,11 @@ def edition(seeds: int = 3, profile: str = "paper", scale: Scale = DEMO, sources
     return Edition(profile=profile, scale=scale, sources=sources, seeds=seeds)
 
 
+def as_table(frame: pd.DataFrame) -> pa.Table:
+    """A run's rows as the store keeps them: NaN is a number, not a missing one."""
+    return pa.table({name: pa.array(frame[name].tolist()) for name in frame.columns})
+
+
 @dataclass
 class FakeRun:
     """What `Store.load` returns, as far as the report reads it."""
@@ -41,6 +47,10 @@ class FakeRun:
     rows: pd.DataFrame
     provenance: dict
     source: str = "own"
+
+    @property
+    def table(self) -> pa.Table:
+        return as_table(self.rows)
 
 
 @dataclass
