@@ -6,7 +6,7 @@
 
 One trial a method, encoder's rate and rate of new layers: seed 0, the scale's own length and schedule, stopped after --until steps (mini 384,
 long at its end), under a profile (paper) and with these settings (none). One row a development check is appended to --out; trials that it holds
-already are left out.
+that far are left out, and those that it holds less far run again and add what is missing.
 """
 
 from __future__ import annotations
@@ -103,19 +103,21 @@ def _new(out: Path) -> bool:
     return not out.exists() or (out.is_file() and out.stat().st_size == 0)
 
 
-def held(out: Path) -> set[Trial]:
-    """The trials of a file, however far they came; none if it is new. Raises UserError."""
+def held(out: Path) -> dict[Trial, int]:
+    """The trials of a file with the last step of each; none if it is new. Raises UserError."""
     if _new(out):
-        return set()
+        return {}
     try:
         with out.open(newline="") as file:
             rows = csv.DictReader(file, strict=True)
             if tuple(rows.fieldnames or ()) != COLUMNS:
                 raise UserError(f"{out} has other columns than {','.join(COLUMNS)}; give another --out, or move it away.")
-            return {
-                Trial(row["scale"], row["method"], row["profile"], row["settings"], float(row["rate"]), float(row["new_layer_rate"]))
-                for row in rows
-            }
+            found: dict[Trial, int] = {}
+            for row in rows:
+                rates = float(row["rate"]), float(row["new_layer_rate"])
+                one = Trial(row["scale"], row["method"], row["profile"], row["settings"], *rates)
+                found[one] = max(found.get(one, 0), int(row["step"]))
+            return found
     except (OSError, ValueError, TypeError, csv.Error) as error:
         raise UserError(f"{out} is no file of trials ({type(error).__name__}); give another --out, or move it away.") from error
 
@@ -187,11 +189,11 @@ def tried(given: argparse.Namespace) -> None:
         for method, *rates in itertools.product(given.methods, given.rates, given.new)
     ]
     # Made before anything is written, so that a setting which does not fit leaves no file.
-    runs = {one: one.run(found.sources) for one in asked if one not in done}
+    runs = {one: one.run(found.sources) for one in asked if done.get(one, -1) < given.until}
     if _new(given.out):
         given.out.write_text(",".join(COLUMNS) + "\n")
     for one, run in runs.items():
-        scores = development(run, scale, found, given.until, cache)
+        scores = [at for at in development(run, scale, found, given.until, cache) if at[0] > done.get(one, -1)]
         with given.out.open("a", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows((*one, step, f"{score:.2f}") for step, score in scores)
         print(*one, *(f"{score:.1f}" for _, score in scores), flush=True)

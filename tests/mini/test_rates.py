@@ -92,6 +92,23 @@ def test_a_setting_that_does_not_fit_is_told_before_anything_is_written(settings
 
 def test_a_file_of_trials_is_read_as_it_was_written(tmp_path):
     (tmp_path / "out.csv").write_text(f"{','.join(rates.COLUMNS)}\nmini,simcse,paper,,0.0001,3e-4,0,61.2\n")
-    assert rates.held(tmp_path / "out.csv") == {("mini", "simcse", "paper", "", 1e-4, 3e-4)} and rates.held(tmp_path / "none.csv") == set()
+    assert rates.held(tmp_path / "out.csv") == {("mini", "simcse", "paper", "", 1e-4, 3e-4): 0} and rates.held(tmp_path / "none.csv") == {}
     (tmp_path / "empty.csv").touch()  # what a kill leaves
-    assert rates.held(tmp_path / "empty.csv") == set()
+    assert rates.held(tmp_path / "empty.csv") == {}
+
+
+def test_a_trial_that_a_file_holds_less_far_than_is_asked_runs_again_and_adds_what_is_missing(tmp_path, monkeypatch, capsys):
+    reached = []
+
+    def scores(config, scale, found, until, cache):
+        reached.append(until)
+        return [(step, 40.0 + step / 64) for step in range(0, until + 1, 64)]
+
+    monkeypatch.setattr(rates, "development", scores)
+    out = tmp_path / "out.csv"
+    asked = ["--scale", "long", "--out", str(out), "--methods", "simcse", "--rates", "3e-4", "--new", "3e-4", "--until"]
+    assert [rates.main([*asked, until]) for until in ("128", "128", "64", "256")] == [0, 0, 0, 0]
+    assert reached == [128, 256]
+    lines = out.read_text().splitlines()[1:]
+    assert [line.split(",")[-2:] for line in lines] == [[str(step), f"{40 + step / 64:.2f}"] for step in (0, 64, 128, 192, 256)]
+    assert capsys.readouterr().out.split()[-2:] == ["43.0", "44.0"]  # what was added
