@@ -188,6 +188,32 @@ def test_the_paired_differences_by_lengthening_are_those_of_the_published_runs()
             assert agrees(entry, difference.mean(), difference.mean() - half, len(difference)), (name, row)
 
 
+def test_what_the_cut_costs_sub_words_is_what_the_published_runs_say():
+    """README's sentence: paired with the row whose sub-words are not cut again."""
+    said = re.search(
+        r"sub-words lose (\S+ ± \S+) points on the development set and (\S+ ± \S+) on the tests \((\d) seeds, paired\)",
+        " ".join(README.split()),
+    )
+    for entry, task in zip(said.groups()[:2], ("dev", "avg"), strict=True):
+        lost = scores("esimcse-table7", 1.0, task)["ESimCSE"] - scores(CUT_AGAIN[0], 1.0, task)[CUT_AGAIN[1]]
+        assert says(f"{entry} ({said[3]})", lost.dropna()), task
+
+
+def test_what_shuffled_positions_gain_at_demo_is_published():
+    said = re.search(
+        r"they gain (\S+ ± \S+) points under `paper` \((\d+) seeds\), (\S+ ± \S+) under `repaired` \((\d+)\) and (\S+ ± \S+) under `released` \((\d+)\)",
+        FINDINGS,
+    )
+    for place, profile in enumerate(("paper", "repaired", "released")):
+        row = labelled(PUBLISHED / "demo" / profile / "mocose-table5.csv", "Position shuffle")
+        assert row["reference"] == "Dropout only"
+        entry = f"{said[2 * place + 1]} ({said[2 * place + 2]})"
+        found = pd.read_csv(PUBLISHED / "demo" / profile / "mocose-table5_runs.csv", dtype={0: str})
+        found = found[(found["checkpoint"] == "selected") & (found["task"] == "avg") & (found["metric"] == "spearman_all")]
+        by = found.pivot(index="seed", columns=found.columns[0], values="value")
+        assert says(entry, (by["Position shuffle"] - by["Dropout only"]).dropna()), profile
+
+
 def test_what_is_said_of_the_papers_own_numbers_is_what_the_claims_say():
     claims = pd.read_csv(PUBLISHED / "claims.csv").drop_duplicates("claim", keep="last").set_index("claim")  # of scale paper: every claim
     part = FINDINGS[FINDINGS.index("## Before any training") : FINDINGS.index("## Where there is no answer yet")]
