@@ -22,17 +22,19 @@ from core.report.ill_posed import ill_posed
 from core.report.judgement import Check, Comparability, Kind
 from core.report.quantities import LATE, curve
 from core.report.rows import Rows
-from core.spec.claim import Labels, matches
+from core.report.worst import counted
+from core.spec.claim import Contrast, Labels, matches
 from core.spec.edition import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
-from core.spec.table import Cell
+from core.spec.table import Cell, Metric
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
 MOST_INITIAL = 0.05  # share of the initial weights left in the momentum branch at half of the run
 LEAST_GAIN = 5.0  # points of the trained reference over the untrained encoder's [CLS]
 LEAST_LATE = 4  # checks in the last third of a run, for a range over them
 INITIAL_SPREAD = 0.02  # standard deviation of new weights
+SCORED = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
 
 
 def comparability(result: StudyResult) -> Comparability:
@@ -63,26 +65,30 @@ def withheld(result: StudyResult) -> dict[str, str]:
         contrasts = claim.predicate.contrasts()
         speaks = {labels for contrast in contrasts for labels in weights(contrast, result)}
         reasons = [check.words for labels, check in failed.items() if any(matches(labels, one) for one in speaks)]
-        if reason := "; ".join([*reasons, *_too_coarse(result, speaks), *ill_posed(claim, result)]):
+        if reason := "; ".join([*reasons, *_too_coarse(result, contrasts), *ill_posed(claim, result)]):
             found[claim.key] = reason
     return found
 
 
 def unlearnt(result: StudyResult) -> dict[Labels, Check]:
-    """The cells of `must_learn` that have run and have not learnt, each with the check that says so."""
+    """The entries of `must_learn` of which a cell has run and has not learnt, each with the first check that says so."""
     found: dict[Labels, Check] = {}
     for labels in result.study.must_learn:
-        cell = next((one for one in result.cells if matches(labels, one.cell.labels) and one.runs), None)
-        checks = [] if cell is None else _learning(cell, result, cell.cell.labels[0])
+        cells = {
+            tuple(run.run_id for run in one.runs): one for one in reversed(result.cells) if matches(labels, one.cell.labels) and one.runs
+        }
+        checks = [check for cell in reversed(cells.values()) for check in _learning(cell, result, cell.cell.labels[0])]
         failed = [check for check in checks if check.met is False]
         found |= {labels: failed[0]} if failed else {}
     return found
 
 
-def _too_coarse(result: StudyResult, speaks: Collection[Labels]) -> list[str]:
-    """A reason if the late range of one of these cells would be taken over fewer checks than LEAST_LATE."""
+def _too_coarse(result: StudyResult, contrasts: Sequence[Contrast]) -> list[str]:
+    """A reason if a late range that one of these contrasts reads would be taken over fewer checks than LEAST_LATE."""
+    asked = [(contrast.metric, weights(contrast, result)) for contrast in contrasts]
     for cell in result.cells:
-        if cell.cell.labels in speaks and cell.metric.quantity == "curve_late_range" and not cell.unavailable:
+        read = {(metric or cell.metric).quantity for metric, named in asked if cell.cell.labels in named}
+        if "curve_late_range" in read and not cell.unavailable:
             run = result.edition.config(result.study, cell.cell, 0)
             steps = {*range(run.eval.every, run.train.steps, run.eval.every), run.train.steps}
             late = sum(step >= LATE * run.train.steps for step in steps)
@@ -213,13 +219,12 @@ def _learning(cell: CellResult, result: StudyResult, name: str) -> list[Check]:
     for run in cell.runs:
         if run.rows is None:
             continue
-        before = _row(run.rows, "untrained", task, "spearman_all")
-        if run.status == "diverged" and before is not None:
-            gains.append(-before[1])  # as everywhere, a diverged run counts as a score of 0
+        before, score = (_row(run.rows, checkpoint, task, "spearman_all") for checkpoint in ("untrained", "selected"))
+        value = counted(run.status, score and score[1], SCORED)
+        if before is None or value is None:
             continue
-        score = _row(run.rows, "selected", task, "spearman_all")
-        if score is not None and before is not None:
-            gains.append(score[1] - before[1])
+        gains.append(value - before[1])
+        if score is not None and run.status != "diverged":
             selected.append((score[0], min((step for step in curve(run.rows, result.aggregate).index if step > 0), default=0)))
     if not gains:
         return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
@@ -247,8 +252,8 @@ def learner(result: StudyResult) -> CellResult | None:
 
 def _score(cell: CellResult) -> float:
     """Mean average score of a cell's runs at the selected checkpoint, whatever the cell shows."""
-    found = [_row(run.rows, "selected", "avg", "spearman_all") for run in cell.runs if run.rows is not None]
-    values = [value for _, value in filter(None, found)]
+    found = [(run.status, _row(run.rows, "selected", "avg", "spearman_all")) for run in cell.runs if run.rows is not None]
+    values = [value for status, row in found if (value := counted(status, row and row[1], SCORED)) is not None]
     return float(np.mean(values)) if values else -np.inf
 
 

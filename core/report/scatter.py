@@ -37,13 +37,15 @@ def correction(n: int) -> float:
 def by_seed(values: np.ndarray, weights: np.ndarray, above: float) -> np.ndarray:
     """The weighted sum of cells' absolute deviations from their medians less `above`, by seed: values (..., cells, seeds) and weights
     (cells,) give (..., seeds). The mean is the contrast of scatters; values lie around it so that its error is no smaller
-    than that of normal values of which the contrast is 0: cells of the side that scatters too little have what is lacking, too."""
+    than that of normal values of which the contrast is 0: cells of the side that scatters too little have what is lacking, too, and
+    cells of one side, which share their seeds, count as though they moved together."""
     deviations = correction(values.shape[-1]) * np.abs(values - np.median(values, axis=-1, keepdims=True))  # (..., cells, seeds)
     found = np.einsum("c,...cn->...n", weights, deviations) - above  # (..., seeds)
     mean = found.mean(-1, keepdims=True)  # (..., 1)
     more, less = (max(float(np.abs(weights[side]).sum()), ROUNDING) for side in (weights > 0, weights < 0))
     lacking = np.where(weights > 0, np.maximum(0.0, -mean) / more, np.maximum(0.0, mean) / less)  # (..., cells)
     limit = deviations.mean(-1) + lacking
-    least = NORMAL_SD / NORMAL_MEAN * np.sqrt(((weights * limit) ** 2).sum(-1, keepdims=True))  # (..., 1)
+    sides = ((weights * limit * side).sum(-1, keepdims=True) for side in (weights > 0, weights < 0))  # each (..., 1)
+    least = NORMAL_SD / NORMAL_MEAN * np.sqrt(sum(side**2 for side in sides))
     sd = found.std(-1, ddof=1, keepdims=True) if values.shape[-1] > 1 else np.zeros_like(mean)
     return mean + (found - mean) * np.maximum(1.0, least / np.where(sd > ROUNDING, sd, np.inf))

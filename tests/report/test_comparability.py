@@ -21,7 +21,7 @@ from core.report.comparability import (
 )
 from core.report.verdicts import verdicts
 from core.spec import identity
-from core.spec.claim import Claim, greater
+from core.spec.claim import Claim, greater, of_metric
 from core.spec.edition import Edition
 from core.spec.errors import StudyError
 from core.spec.profiles import PROFILES, base
@@ -168,13 +168,18 @@ def test_a_study_without_a_reference_is_judged_by_what_must_learn_and_not_by_its
     assert kinds(comparability(result(dataclasses.replace(one, must_learn=()), store)))["gain"].value == pytest.approx(10.0)
 
 
-def test_a_diverged_reference_counts_as_a_score_of_0():
+@pytest.mark.parametrize("status", ["diverged", "collapsed"])
+def test_a_failed_reference_counts_as_a_score_of_0(status):
+    """Collapsed without a number of its own: vectors that are all alike have no correlation."""
     one, store = study(a={"queue.size": 512}, b={"queue.size": 256}), FakeStore()
     for seed in range(3):
         config = one.config(one.cells[0], profile="repaired", scale=STEPS_200, sources=SOURCES, seed=seed)
         baseline(store, config, 60.0, 50.0, 80)
         if seed:
-            store.runs[identity.run_id(config)].status = "diverged"
+            run = store.runs[identity.run_id(config)]
+            run.status = status
+            if status == "collapsed":
+                run.rows.loc[run.rows["checkpoint"] == "selected", "value"] = math.nan
     assert kinds(comparability(result(one, store)))["gain"].value == pytest.approx((10 - 50 - 50) / 3)
 
 
@@ -187,6 +192,12 @@ def test_a_claim_is_withheld_where_a_method_that_it_compares_has_not_learnt():
     assert judged(result(one, filled(one, a=9.0, b=9.0, c=0.0))).withheld == {}  # c need not
     assert judged(result(one, filled(one, b=9.0))).withheld == {}  # a has not run
     assert set(judged(result(one, filled(one, a=9.0, b=1.0, c=9.0))).withheld) == {"AB", "BC"}
+
+
+def test_of_cells_that_one_entry_names_each_has_to_learn():
+    every = claiming(must_learn=((None,),))
+    assert set(judged(result(every, filled(every, a=9.0, b=9.0, c=2.0))).withheld) == {"AB", "BC"}
+    assert judged(result(every, filled(every, a=9.0, b=9.0, c=9.0))).withheld == {}
 
 
 def test_claims_of_a_study_that_is_not_begun_are_withheld_by_what_must_learn():
@@ -204,6 +215,10 @@ def test_a_range_late_in_training_takes_checks(checks, words):
     one = claiming(metric=Metric(task="dev", title="Range", quantity="curve_late_range", checkpoint="curve"), must_learn=())
     found = judged(result(one, scale=dataclasses.replace(STEPS_200, checks=checks)))
     assert found.withheld == ({"AB": words, "BC": words} if words else {})
+    named = dataclasses.replace(
+        claiming(must_learn=()), claims=(Claim(key="X", text="", predicate=of_metric(greater(("a",), ("b",)), one.metric)),)
+    )
+    assert judged(result(named, scale=dataclasses.replace(STEPS_200, checks=checks))).withheld == ({"X": words} if words else {})
 
 
 def test_a_cell_that_must_learn_has_to_be_there():
