@@ -7,6 +7,7 @@ runs. About a minute of one core.
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,8 @@ from core.data.sources import recorded
 from core.report.cells import StudyResult, gather
 from core.report.comparability import judged
 from core.report.contrasts import Readings
-from core.report.sequential import LOOKS, Samples, chances, decide
+from core.report.outlook import chances
+from core.report.sequential import LOOKS, Samples, decide
 from core.report.signflip import noise_sd
 from core.spec.claim import Claim, Contrast
 from core.spec.edition import Edition
@@ -52,11 +54,15 @@ def said_of(claim: Claim, readings: Readings, noise: float | None) -> Iterator[S
     for n in (look for look in LOOKS if look < have):
         if decide(claim, until(readings, n), claims).outcome != "undecided":
             return
-        seeds = dict.fromkeys(contrasts, n)
-        for one in chances(claim, until(readings, n), claims, seeds.__getitem__, readings.prior(noise)):
+        for one in chances(claim, until(readings, n), claims, functools.partial(_always, n), readings.prior(noise)):
             if one.n <= have and one.best is not None:
                 outcome = decide(claim, until(readings, one.n), claims).outcome
                 yield Said(claim.key, n, one.n, one.best, outcome != "undecided")
+
+
+def _always(n: int, contrast: Contrast) -> int:
+    """So many seeds of any contrast."""
+    return n
 
 
 def until(readings: Readings, most: int) -> Samples:

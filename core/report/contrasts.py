@@ -9,6 +9,7 @@ import numpy as np
 
 from core.report import scatter
 from core.report.cells import CellResult, StudyResult
+from core.report.quantities import unit
 from core.report.quantities import value as value_of
 from core.report.worst import counted
 from core.spec.claim import Contrast
@@ -46,6 +47,18 @@ class Readings:
         """How many seeds, from 0 on, all cells of the contrast have."""
         found = self.values(contrast.metric)
         return min(reached(found[labels]) for labels in self.weights(contrast))
+
+    def failed(self, contrast: Contrast) -> tuple[int, str, str, str] | None:
+        """The first run of the contrast's cells that has failed and counts for nothing in it, since what is read has no worst value: its
+        seed, its cell, how it failed, and what is read."""
+        numbers = self.values(contrast.metric)
+        found = [
+            (run.seed, "/".join(cell.cell.labels), run.status, unit(contrast.metric or cell.metric))
+            for cell in self._cells(self.weights(contrast))
+            for run in cell.runs
+            if run.rows is not None and run.status in ("diverged", "collapsed") and run.seed not in numbers[cell.cell.labels]
+        ]
+        return min(found, default=None)
 
     def weights(self, contrast: Contrast) -> dict[Labels, float]:
         """The weight of each cell in a contrast."""

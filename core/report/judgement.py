@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from core.report.sequential import SETTLED, Chance, PValues
+from core.report.outlook import Chance
+from core.report.sequential import SETTLED, PValues
 from core.spec.claim import Claim, Contrast
 
 Kind = Literal["turnover", "initial weights", "updates", "gain", "selected"]

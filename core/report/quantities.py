@@ -19,8 +19,9 @@ LATE = 2 / 3  # of a run: from here on it is late
 SUM = "alignment_plus_uniformity"
 EXCESS = "like_length_excess"
 LEARNT = "like_length_excess_learnt"
+SAME, FLAT = 0.95, 2.0  # mean cosine above, effective rank below: vectors that have collapsed
 UNITS = {  # of what is no score
-    "pairs": "pairs", "mean_cosine": "cosine", "view_cosine": "cosine", "view_cosine_plain": "cosine", "effective_rank": "effective rank",
+    "pairs": "pairs", "mean_cosine": "cosine", "view_cosine": "cosine", "view_cosine_plain": "cosine", "effective_rank": "effective rank", "collapsed": "share of runs",
     "step_seconds": "seconds", "view_cosine_loss": "cosine", SUM: "alignment + uniformity",
     "length_gap": "difference of Spearman × 100",  # no score: a run that learnt nothing has none to lose
     EXCESS: "SDs of the cosines", LEARNT: "SDs of the cosines",
@@ -33,7 +34,7 @@ def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | N
     `spearman` is x 100 in the run's aggregation. Derived: curve_start, curve_best_after_start, curve_last and curve_late_range (of
     the development score along training; the last is max - min over the last third of the run), spectrum_N (the singular value
     at index N of 768, or at that share of another width, over the largest), singular_N (the same, not divided), length_gap,
-    like_length_excess, like_length_excess_learnt, view_cosine_loss and alignment_plus_uniformity (see below). An average of transfer tasks that no row has is taken over them.
+    like_length_excess, like_length_excess_learnt, view_cosine_loss, alignment_plus_uniformity and collapsed (see below). An average of transfer tasks that no row has is taken over them.
     """
     if metric.quantity in DERIVED:
         return _finite(DERIVED[metric.quantity](rows, metric, aggregate, scale))
@@ -126,12 +127,21 @@ def _alignment_plus_uniformity(rows: Rows, metric: Metric, aggregate: str, scale
     return sum(known) if len(known) == len(parts) else None
 
 
+def _collapsed(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+    """1 for a run whose vectors have collapsed, by their mean cosine or by their effective rank, else 0; None if it has neither number."""
+    cosine, rank = (value(rows, replace(metric, quantity=name), aggregate, scale) for name in ("mean_cosine", "effective_rank"))
+    if cosine is None and rank is None:
+        return None
+    return float((cosine is not None and cosine > SAME) or (rank is not None and rank < FLAT))
+
+
 DERIVED: Mapping[str, Callable[[Rows, Metric, str, Scale], float | None]] = {
     "length_gap": _length_gap,
     EXCESS: _like_length_excess,
     LEARNT: _like_length_excess_learnt,
     "view_cosine_loss": _view_cosine_loss,
     SUM: _alignment_plus_uniformity,
+    "collapsed": _collapsed,
 }
 
 

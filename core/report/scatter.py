@@ -12,7 +12,7 @@ import functools
 import numpy as np
 from scipy.special import bdtrc, ndtr
 
-from core.report.sequential import ROUNDING
+from core.spec.claim import ROUNDING
 
 NORMAL_MEAN = float(np.sqrt(2 / np.pi))  # mean of |z| of a normal z
 NORMAL_SD = float(np.sqrt(1 - 2 / np.pi))  # its SD

@@ -13,10 +13,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from core.report import shares
 from core.report.cells import StudyResult
 from core.report.contrasts import Readings, printed_value, weights
 from core.report.judgement import Outcome, Verdict
-from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, chances, claim_p, decide, futile, settled, tails
+from core.report.outlook import chances, futile
+from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, claim_p, decide, settled, tails
 from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
 
 RESAMPLES = 10_000
@@ -85,7 +87,8 @@ def out_of_reach(claim: Claim, result: StudyResult) -> str:
 
 
 def interval(turn: Turn, n: int, look: int, claims: int, readings: Readings) -> Interval:
-    """The contrast at a look, with the bounds that its tests exclude beyond: t.isf(a / divisor, n - 1) * s / sqrt(n) to each side.
+    """The contrast at a look, with the bounds that its tests exclude beyond: t.isf(a / divisor, n - 1) * s / sqrt(n) to each side, of a
+    share of runs Clopper and Pearson's.
 
     Without a complete look: the mean over the stored seeds, without bounds.
     """
@@ -95,6 +98,8 @@ def interval(turn: Turn, n: int, look: int, claims: int, readings: Readings) -> 
         values = readings.samples(turn.contrast, n)
         return Interval(np.nan if values is None else float(values.mean()), np.nan, np.nan, n)
     effect, error, level = float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), alpha_at(look, claims)
+    if turn.contrast.of == "share":
+        return Interval(effect, *shares.bounds(values, level / turn.support, level / turn.contradiction), n)
     low, high = (-float(stdtrit(n - 1, level / divisor)) * error for divisor in (turn.support, turn.contradiction))
     return Interval(effect, effect - low, effect + high, n)
 

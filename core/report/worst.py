@@ -12,6 +12,7 @@ from core.spec.table import Metric
 # knows the order and turns it round; no failed run does that, and one of them would outweigh fifty healthy ones.
 NOTHING_LEARNT = (SCORE, "accuracy × 100")
 COLLAPSED = {"mean_cosine": 1.0, "effective_rank": 1.0}  # vectors without a direction are as good as one vector
+NEITHER = {"collapsed": 0.5}  # weights that are no numbers show nothing of vectors: such a run speaks neither for collapse nor against it
 UNBOUNDED = ("curve_late_range",)  # a range of scores is the worse the larger it is, and has no worst value
 
 
@@ -24,7 +25,10 @@ def worst(metric: Metric) -> float | None:
 
 
 def counted(status: str, value: float | None, metric: Metric) -> float | None:
-    """What a run counts for: its own number; the worst value if it diverged, or collapsed without a number; None if it is missing."""
+    """What a run counts for: its own number; the worst value if it diverged, or collapsed without a number; None if it is missing. Of
+    collapse itself a diverged run says neither, and a collapsed one without vectors of a direction says yes."""
     if status == "diverged":
-        return worst(metric)  # what it scored before it diverged is not what the method leads to
-    return worst(metric) if status == "collapsed" and value is None else value
+        return NEITHER.get(metric.quantity, worst(metric))  # what it scored before it diverged is not what the method leads to
+    if status == "collapsed" and value is None:
+        return 1.0 if metric.quantity in NEITHER else worst(metric)
+    return value

@@ -43,7 +43,7 @@ TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and 
 # What a metric's `quantity` may be: a row of a run (core.spec.result lists them), or what core.report.quantities derives from several.
 QUANTITIES = re.compile(
     r"spearman(_all|_mean|_wmean|_gap_le3|_gap_gt3)?|like_length_excess|accuracy_(test|dev)|alignment(_all)?_(global|batched64)|uniformity_(global|batched64)"
-    r"|mean_cosine|effective_rank|spread|singular_value_\d+|cosine_(itself|insertion|deletion|repetition|repetition_subword)"
+    r"|mean_cosine|effective_rank|collapsed|spread|singular_value_\d+|cosine_(itself|insertion|deletion|repetition|repetition_subword)"
     r"|mtd_(at_selected_checkpoint|nominal|at_start|mean_over_run)|fgsm_changed_fraction|diverged_at|view_cosine(_plain)?"
     r"|view_input_difference|loss|pairs|step_seconds"
     r"|curve_(start|best_after_start|last|late_range)|(spectrum|singular)_\d+|length_gap|like_length_excess_learnt|view_cosine_loss|alignment_plus_uniformity"

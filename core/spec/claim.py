@@ -15,12 +15,11 @@ from core.spec.errors import StudyError
 from core.spec.table import Metric
 
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
-ROUNDING = 1e-9  # of sums of printed numbers
+ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
 POINT = 1.0  # the margin of a claim that states none, in scores x 100
 Printed = Literal["holds", "fails", "not printed"]
-MEAN_COSINE = Metric(task="dev", title="Mean cosine", quantity="mean_cosine", checkpoint="last")
-EFFECTIVE_RANK = Metric(task="dev", title="Effective rank", quantity="effective_rank", checkpoint="last")
-SAME, FLAT = 0.95, 2.0  # mean cosine above, effective rank below: vectors that have collapsed
+COLLAPSED = Metric(task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last")
+HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +35,14 @@ class Contrast:
     """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x 100, say).
 
     `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what of it is compared: the
-    value itself, or its scatter over seeds, which is the absolute deviation from the cell's median (Brown and Forsythe).
+    value itself; its scatter over seeds, which is the absolute deviation from the cell's median (Brown and Forsythe); or, of a number
+    that is 0 or 1 for each run, its share of a single cell's runs.
     """
 
     terms: tuple[Term, ...]
     above: float = 0.0
     metric: Metric | None = None
-    of: Literal["value", "scatter"] = "value"
+    of: Literal["value", "scatter", "share"] = "value"
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -182,18 +182,18 @@ def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contr
     return Contrast((Term(1.0, gain[1]), Term(-1.0, gain[0]), Term(-1.0, less[1]), Term(1.0, less[0])))
 
 
-def collapsed(a: Labels) -> Predicate:
-    """At the last checkpoint the vectors of a have collapsed: their mean cosine is above 0.95 or their effective rank below 2.
+def collapsed(a: Labels) -> Contrast:
+    """More than half of a's runs have collapsed vectors at the last checkpoint: a mean cosine above 0.95 or an effective rank below 2.
 
-    Measured on distinct sentences of the development set (`mean_cosine`, `effective_rank` of a run's rows). Both bounds are ours:
+    Measured on distinct sentences of the development set (`mean_cosine`, `effective_rank` of a run's rows). All three bounds are ours:
     an untrained BERT's [CLS] has a mean cosine of 0.8 and more, so that a lower bound would find it collapsed before training.
     """
-    return any_of(above(a, SAME, MEAN_COSINE), below(a, FLAT, EFFECTIVE_RANK))
+    return Contrast((Term(1.0, tuple(a)),), HALF, COLLAPSED, of="share")
 
 
-def sound(a: Labels) -> Predicate:
-    """At the last checkpoint the vectors of a have not collapsed, by neither measure."""
-    return all_of(below(a, SAME, MEAN_COSINE), above(a, FLAT, EFFECTIVE_RANK))
+def sound(a: Labels) -> Contrast:
+    """Fewer than half of a's runs have collapsed vectors at the last checkpoint."""
+    return Contrast((Term(-1.0, tuple(a)),), -HALF, COLLAPSED, of="share")
 
 
 def of_metric(predicate: Predicate, metric: Metric) -> Predicate:

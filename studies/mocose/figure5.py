@@ -12,6 +12,10 @@ MEASURES = {
     "last": ("Last", "curve_last"),
     "late range": ("Range of the last third", "curve_late_range"),
 }
+COUNTED = (
+    "Measured on vectors, not on scores; the bounds and the half are ours. Corrected after runs had been seen: the means of the two numbers "
+    "over the seeds were compared before, which says nothing of runs of which some collapse."
+)
 BARE, KEPT, HEALTHY = "no predictor, η = 0", "predictor, η = 0", "standard"
 SETTINGS: dict[
     str, tuple[dict[str, object], tuple[float | None, ...]]
@@ -99,8 +103,8 @@ STUDY = Study(
             predicate=collapsed((BARE, "last")),
             quote="it is clear that a collapse of the model is observed.",
             place="Appendix A.2",
-            decided_by="at the last checkpoint a mean cosine of distinct sentences above 0.95, or an effective rank below 2",
-            note="Measured on vectors, not on scores; both bounds are ours.",
+            decided_by="more than half of the runs: at the last checkpoint a mean cosine of distinct sentences above 0.95, or an effective rank below 2",
+            note=COUNTED,
         ),
         Claim(
             key="F5.4",
@@ -110,8 +114,8 @@ STUDY = Study(
             predicate=sound((HEALTHY, "last")),
             quote="Subsequent experiments demonstrated that this allowed the model to avoid from collapsing.",
             place="Appendix A.2",
-            decided_by="the standard row: a mean cosine below 0.95 and an effective rank above 2 at the last checkpoint",
-            note="Measured on vectors, not on scores; both bounds are ours.",
+            decided_by="the standard row: fewer than half of the runs collapsed, as F5.3 counts them",
+            note=COUNTED,
         ),
         Claim(
             key="F6.1",
@@ -121,8 +125,8 @@ STUDY = Study(
             predicate=collapsed((KEPT, "last")),
             quote="We find that the model also appears to collapse",
             place="Appendix A.2",
-            decided_by="at the last checkpoint a mean cosine of distinct sentences above 0.95, or an effective rank below 2",
-            note="Measured on vectors, not on scores; both bounds are ours. The paper shows scores: 4.2 at the end.",
+            decided_by="more than half of the runs collapsed, as F5.3 counts them",
+            note=f"{COUNTED} The paper shows scores: 4.2 at the end.",
         ),
         Claim(
             key="F6.2",

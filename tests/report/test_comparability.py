@@ -19,6 +19,8 @@ from core.report.comparability import (
     travel,
     turnover,
 )
+from core.report.contrasts import Readings
+from core.report.next_runs import next_runs
 from core.report.verdicts import verdicts
 from core.spec import identity
 from core.spec.claim import Claim, greater, of_metric
@@ -219,6 +221,25 @@ def test_a_range_late_in_training_takes_checks(checks, words):
         claiming(must_learn=()), claims=(Claim(key="X", text="", predicate=of_metric(greater(("a",), ("b",)), one.metric)),)
     )
     assert judged(result(named, scale=dataclasses.replace(STEPS_200, checks=checks))).withheld == ({"X": words} if words else {})
+
+
+@pytest.mark.parametrize("seed, outcome", [(0, "not comparable"), (3, "not comparable"), (None, "undecided")])
+def test_a_failed_run_that_counts_for_nothing_ends_the_looks_and_the_claim_says_so(seed, outcome):
+    """A range of scores has no worst value. Three seeds of a and b are there, and open; a failed fourth keeps them from five."""
+    late = Metric(task="dev", title="Range", quantity="curve_late_range", checkpoint="curve")
+    one, scale, store = claiming(metric=late, must_learn=()), dataclasses.replace(STEPS_200, checks=12), FakeStore()
+    here = edition(3, "repaired", scale)
+    for cell in one.cells:
+        for number in range(3):
+            store.add(here.config(one, cell, number), 50.0 + 3 * number * (cell.labels == ("b",)) - 3, scale=scale)
+    if seed is not None:
+        store.add(here.config(one, one.cells[0], seed), 50.0, scale=scale, status="diverged")
+    found = judged(result(one, store, scale))
+    first, second = verdicts(found)
+    assert (first.outcome, second.outcome) == (outcome, "undecided")
+    words = f"seed {seed} of a diverged, and Spearman × 100 has no worst value to count that run by"
+    assert first.reason == (words if outcome == "not comparable" else "")
+    assert (next_runs(first, Readings(found)) is None) == (outcome == "not comparable")
 
 
 def test_a_cell_that_must_learn_has_to_be_there():

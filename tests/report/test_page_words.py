@@ -11,16 +11,19 @@ from pages import TABLE, TABLE7, made, result, under
 
 from core.report.judgement import AtRate
 from core.report.naming import text_named
+from core.report.outlook import Chance
 from core.report.page import Section, charts, gathered_page, page_files
 from core.report.page.following import hopeful, next_of
 from core.report.page.lede import answer, lede, most_telling
 from core.report.page.words import chance, equivalence, in_words, level, look_says, turns_on, unit_of
-from core.report.sequential import Chance, PValues
+from core.report.sequential import PValues
 from core.report.verdicts import verdicts
-from core.spec.claim import MEAN_COSINE, Contrast, Term, above, below, greater, interacts, mean_above, scatters_more
+from core.spec.claim import Contrast, Term, above, below, greater, interacts, mean_above, scatters_more
+from core.spec.table import Metric
 from studies import find
 
 HALF, MOST = ("0.5",), ("0.8",)
+MEAN_COSINE = Metric(task="dev", title="Mean cosine", quantity="mean_cosine", checkpoint="last")
 
 
 @pytest.fixture(scope="module")

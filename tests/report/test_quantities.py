@@ -48,6 +48,23 @@ def test_a_spectrum_is_read_at_the_same_share_of_any_width():
     assert singular([4.0, 2.0], 5000, divided=True) == 0.5  # never beyond the last
 
 
+@pytest.mark.parametrize(
+    "cosine, rank, expected",
+    [
+        (0.99, 50.0, 1.0),
+        (0.85, 1.5, 1.0),
+        (0.99, None, 1.0),
+        (None, 1.5, 1.0),
+        (0.85, 40.0, 0.0),
+        (None, None, None),
+    ],  # an untrained [CLS] has 0.85
+)
+def test_a_runs_vectors_have_collapsed_by_either_measure(cosine, rank, expected):
+    numbers = {name: one for name, one in (("mean_cosine", cosine), ("effective_rank", rank)) if one is not None}
+    found = rows(*(("last", "dev", name, 9, one) for name, one in numbers.items()), ("selected", "dev", "mean_cosine", 4, 0.99))
+    assert value(found, metric("collapsed", checkpoint="last"), "all", DEMO) == expected
+
+
 def test_a_spectrum_before_training_is_another_checkpoints():
     found = rows(
         ("selected", "dev", "singular_value_0", 9, 8.0),

@@ -6,22 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.report.outlook import Chance, chances, futile, shrunk
 from core.report.sequential import (
     ALPHA,
     LOOKS,
     SHARES,
-    Chance,
     PValues,
     Tail,
     alpha_at,
-    chances,
     claim_p,
     decide,
-    futile,
     on_values,
     p_values,
     settled,
-    shrunk,
     tails,
 )  # fmt: skip
 from core.spec.claim import Claim, above, all_of, any_of, at_least, greater, within
@@ -187,15 +184,16 @@ def test_the_chance_comes_true_as_often_as_it_says():
 
 
 def test_chances_of_joined_claims_turn_on_one_part_at_its_own_level():
-    cells = {"a": [1.0, 0.2, 0.9], "b": [0.4, 0.1, 0.3], "c": [2.0, 2.2, 1.7]}
-    parts = [above(name, 0.0) for name in (A, B, C)]
-    single = {name: chance_of(part, cells, prior=0.5)[0] for name, part in zip("abc", parts, strict=True)}
-    whole = chance_of(all_of(*parts), cells, prior=0.5)[0]
-    assert whole.support == pytest.approx(min(one.support for one in single.values()))
-    thirds = [chance_of(part, cells, claims=3, prior=0.5)[0] for part in parts]  # a third of the level each
-    assert whole.contradiction == pytest.approx(max(one.contradiction for one in thirds))
-    halves = sorted(chance_of(part, cells, claims=2, prior=0.5)[0].support for part in parts)
-    assert chance_of(at_least(2, parts), cells, prior=0.5)[0].support == pytest.approx(halves[1])
+    """Of two parts; the seeds to come of more are drawn (test_forecast.py)."""
+    cells = {"a": [1.0, 0.2, 0.9], "b": [0.4, 0.1, 0.3]}
+    parts = [above(name, 0.0) for name in (A, B)]
+    single = [chance_of(part, cells, prior=0.5)[0] for part in parts]
+    both, either = (chance_of(joined, cells, prior=0.5)[0] for joined in (all_of(*parts), any_of(*parts)))
+    assert both.support == pytest.approx(min(one.support for one in single))
+    assert either.contradiction == pytest.approx(min(one.contradiction for one in single))
+    halves = [chance_of(part, cells, claims=2, prior=0.5)[0] for part in parts]  # half of the level each
+    assert both.contradiction == pytest.approx(max(one.contradiction for one in halves))
+    assert either.support == pytest.approx(max(one.support for one in halves))
 
 
 def test_equivalence_has_a_chance_where_both_sides_have():
@@ -218,7 +216,12 @@ def test_futile_is_below_a_tenth_at_every_look_left():
     far = chance_of(greater(A, B), {"a": list(np.tile([50.0, 54.0, 46.0], 9)), "b": list(np.tile([50.2, 53.6, 46.3], 9))}, prior=4.0)
     assert all(one.best < 0.1 for one in far) and futile(far)
     near = chance_of(above(A, 0.0), {"a": [1.0, 1.2, 0.9]}, prior=0.3)
-    assert not futile(near) and futile(())
+    assert (
+        not futile(near)
+        and futile(())
+        and not futile((Chance(8, 0.01, 0.02, None), Chance(12, 0.01, 0.02, None)))
+        and futile((Chance(12, 0.01, 0.02, None),))
+    )
 
 
 def test_scatter_is_drawn_towards_the_noise_study():

@@ -27,3 +27,9 @@ def test_the_worst_value_of_each_kind_of_number(quantity, least):
     assert counted("collapsed", None, metric(quantity)) == least
     assert counted("collapsed", 0.7, metric(quantity)) == 0.7 and counted("ok", 0.7, metric(quantity)) == 0.7
     assert counted("ok", None, metric(quantity)) is None
+
+
+def test_a_diverged_run_speaks_neither_for_collapse_nor_against_it():
+    of = metric("collapsed")
+    assert counted("diverged", None, of) == counted("diverged", 1.0, of) == 0.5
+    assert counted("collapsed", None, of) == 1.0 and counted("ok", 0.0, of) == 0.0 and counted("missing", None, of) is None

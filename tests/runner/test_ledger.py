@@ -103,6 +103,11 @@ def test_words_may_be_mended_after_registration_and_looks_may_not():
     assert registration(ONE, ALPHA, LOOKS[1:], SHARES[1:]) != registered() != registration(ONE, 0.1, LOOKS, SHARES)
 
 
+def test_what_withholds_a_claim_is_registered_with_it():
+    """Or a verdict that nobody likes could be turned into none after the fact."""
+    assert registered(must_learn=(A,)) != registered() != registered(reference=B if ONE.reference == A else A)
+
+
 def test_every_published_ledger_is_of_the_claims_that_the_studies_have_now():
     """Another would refuse whoever gives --resolve for that study: a claim that is put right takes its ledgers along."""
     found = sorted((ROOT / "results" / "published").glob("*/*/ledger/*.json"))
@@ -157,6 +162,13 @@ HARM = {
     "look below 0": (lambda text: resealed(text, '"look": 2', '"look": -2'), "is no ledger of this project"),
     "run as a list": (lambda text: resealed(text, '"a": "', '"a": ["x"], "b": "'), "is no ledger of this project"),
     "study as a number": (lambda text: resealed(text, '"study": "mocose-one"', '"study": 5'), "is no ledger of this project"),
+    "claim": (lambda text: resealed(text, '"K1": {', '"K0": {'), "is no ledger of this project"),
+    "p above 1": (lambda text: resealed(text, "1e-06", "1.5"), "is no ledger of this project"),
+    "p is nothing": (lambda text: resealed(text, "1e-06", "NaN"), "is no ledger of this project"),
+    "p above its level": (lambda text: resealed(text, "1e-06", "0.04"), "is no ledger of this project"),
+    "seeds of no look": (lambda text: resealed(text, '"n": 5', '"n": 6'), "is no ledger of this project"),
+    "look beyond the last": (lambda text: resealed(text, '"look": 2', '"look": 9'), "is no ledger of this project"),
+    "verdict without a look": (lambda text: resealed(resealed(text, '"look": 2', '"look": 0'), '"n": 5', '"n": 0'), "is no ledger of this project"),
     "field": (lambda text: resealed(text, '"look": 2', '"looks": 2'), "is no ledger of this project"),
     "margin": (lambda text: resealed(text, '"margin": null', '"margin": 3.0'), "registered for other claims, margins or looks"),
     "study": (lambda text: resealed(text, '"study": "mocose-one"', '"study": "mocose-two"'), "is the ledger of 'mocose-two'"),

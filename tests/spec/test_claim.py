@@ -3,8 +3,7 @@
 import pytest
 
 from core.spec.claim import (
-    EFFECTIVE_RANK,
-    MEAN_COSINE,
+    COLLAPSED,
     Contrast,
     Joined,
     Term,
@@ -58,21 +57,20 @@ def test_an_interaction_is_a_difference_of_steps():
     assert [(t.weight, t.cell) for t in gain.terms] == [(1.0, B), (-1.0, A), (-1.0, C), (1.0, B)]
 
 
-@pytest.mark.parametrize("cosine, rank, fallen", [(0.99, 50.0, True), (0.85, 1.5, True), (0.99, 1.5, True), (0.85, 40.0, False)])
-def test_vectors_have_collapsed_by_either_measure_and_are_sound_by_both(cosine, rank, fallen):
-    numbers = {MEAN_COSINE: cosine, EFFECTIVE_RANK: rank}  # an untrained [CLS] has 0.85 and is no collapse
+def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer():
+    for share, fallen in ((0.51, True), (0.49, False)):
 
-    def of(contrast):
-        return sum(term.weight for term in contrast.terms) * numbers[contrast.metric] > contrast.above
+        def of(contrast, share=share):
+            assert contrast.of == "share" and (contrast.metric.checkpoint, contrast.metric.task) == ("last", "dev")
+            return sum(term.weight for term in contrast.terms) * share > contrast.above
 
-    assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen
-    assert {(m.checkpoint, m.task) for m in numbers} == {("last", "dev")}
+        assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen
     assert holds_as_printed(collapsed(A), {A: 0.0}) is None  # a table's score says nothing of vectors
 
 
 def test_another_number_of_the_same_runs_is_asked_of_every_contrast():
-    asked = of_metric(all_of(greater(A, B), at_least(1, [greater(B, C), greater(A, C)])), EFFECTIVE_RANK)
-    assert [contrast.metric for contrast in asked.contrasts()] == [EFFECTIVE_RANK] * 3
+    asked = of_metric(all_of(greater(A, B), at_least(1, [greater(B, C), greater(A, C)])), COLLAPSED)
+    assert [contrast.metric for contrast in asked.contrasts()] == [COLLAPSED] * 3
     assert (asked.needed, asked.parts[1].needed) == (2, 1) and of_metric(asked, None) == all_of(
         greater(A, B), at_least(1, [greater(B, C), greater(A, C)])
     )

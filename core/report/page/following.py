@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from core.report.contrasts import Readings
 from core.report.next_runs import Next, next_runs
+from core.report.outlook import FUTILE
 from core.report.page.content import Card, Page, Shown, Standing
-from core.report.sequential import FUTILE
 from core.spec.scale import SCALES
 
 

@@ -161,6 +161,11 @@ class Resolving:
         for key, standing in judge.standings.items():
             now, then = standing.entry, ledger.claims.get(key)
             if then is None or not (then.settled or (then.n > now.n and not now.settled)):
+                if then is not None and now.settled and now.look <= then.look and not standing.reason:
+                    self._once(
+                        f"{judge.study.name} {key}: the ledger has it open with {then.n} seeds, and the runs that count here call it "
+                        f"{now.outcome} with {now.n}. Some of them are other runs than were looked at then."
+                    )
                 claims[key] = now
                 continue
             if not standing.reason and (then.outcome, then.n) != (now.outcome, now.n) and (then.outcome != now.outcome or not then.settled):

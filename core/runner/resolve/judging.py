@@ -52,7 +52,7 @@ class Judge:
     def __init__(self, study: Study, edition: Edition, store: Store):
         self.study, self.store = study.at(edition.scale), store
         self._runs: dict[tuple[tuple[str, ...], int], tuple[str, RunConfig]] = {}
-        self.rules = importlib.import_module("core.report.sequential")
+        self.rules, self.outlook = (importlib.import_module(f"core.report.{name}") for name in ("sequential", "outlook"))
         self.edition = replace(edition, seeds=self.rules.LOOKS[0])  # a judge reads all seeds that are stored, the first look's at least
         self.registered = registration(self.study, self.rules.ALPHA, self.rules.LOOKS, self.rules.SHARES)
         speaking = {cell.labels: cell for claim in self.study.claims for cell in self.study.cells_of(claim.predicate.contrasts())}
@@ -131,9 +131,10 @@ class Judge:
             return Standing(entry=entry, wishes=(*self._reference_first(claim), first))
         later = self._chances(claim)
         best = max((one.best for one in later if one.best is not None), default=None)
-        if self.rules.futile(later):
+        if self.outlook.futile(later):
             return Standing(entry=entry, chance=best, futile=True)
-        return Standing(entry=entry, chance=best, wishes=tuple(wish for one in later for wish in self._wishes(claim, one)))
+        wishes = tuple(wish for one in later for wish in self._wishes(claim, one))
+        return Standing(entry=entry, chance=best, wishes=wishes or self._anyway(claim, later[0]))
 
     def _reference_first(self, claim: Claim) -> tuple[Wish, ...]:
         """One run of the reference, as long as it has none: if it does not learn, no look of the study's claims is worth its runs."""
@@ -143,7 +144,7 @@ class Judge:
 
     def _chances(self, claim: Claim) -> tuple:
         prior = self.readings.prior(self.result.noise)
-        return self.rules.chances(claim, self.readings.samples, self.registered["J"], self.readings.seeds, prior)
+        return self.outlook.chances(claim, self.readings.samples, self.registered["J"], self.readings.seeds, prior)
 
     def _wishes(self, claim: Claim, chance) -> list[Wish]:
         """The ways in which a claim may be settled at a look, those that are not futile."""
@@ -151,13 +152,32 @@ class Judge:
         ways: list[tuple[Leaning, float | None, tuple[Contrast, ...]]] = [
             ("supported", chance.support, every), ("equivalent", chance.equivalence, every),
         ]  # fmt: skip
-        if (chance.contradiction or 0.0) >= self.rules.FUTILE:
+        if (chance.contradiction or 0.0) >= self.outlook.FUTILE:
             ways.append(("contradicted", chance.contradiction, self._against(claim, claim.predicate, chance.n)[1]))
         return [
             Wish(study=self.study.name, claim=claim.key, leaning=leaning, chance=likely, aim=chance.n, n=self._next(contrasts), cells=cells)
             for leaning, likely, contrasts in ways
-            if (likely or 0.0) >= self.rules.FUTILE and (cells := self.study.cells_of(contrasts))
+            if (likely or 0.0) >= self.outlook.FUTILE and (cells := self.study.cells_of(contrasts))
         ]
+
+    def _anyway(self, claim: Claim, chance) -> tuple[Wish, ...]:
+        """The next look of a claim whose chances are small, and which too few seeds speak of for it to be given up."""
+        contrasts = claim.predicate.contrasts()
+        ways: tuple[Leaning, ...] = ("supported", "contradicted", "equivalent")
+        likely = dict(zip(ways, (chance.support or 0.0, chance.contradiction or 0.0, chance.equivalence or 0.0), strict=True))
+        leaning = max(ways, key=likely.__getitem__)
+        cells = self.study.cells_of(contrasts)
+        return (
+            Wish(
+                study=self.study.name,
+                claim=claim.key,
+                leaning=leaning,
+                chance=likely[leaning],
+                aim=chance.n,
+                n=self._next(contrasts),
+                cells=cells,
+            ),
+        )
 
     def _against(self, claim: Claim, predicate: Predicate, n: int) -> tuple[float, tuple[Contrast, ...]]:
         """The contrasts that contradict a predicate most likely with n seeds, with the chance of the least likely of them: where u of m

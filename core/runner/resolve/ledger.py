@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from core.store import files, locks
 VERSION = 1
 MOST_BYTES = 64 << 20  # of a ledger, which has some thousands
 OUTCOMES = ("undecided", "supported", "contradicted", "equivalent")
+ROUNDED = 1e-5  # of a p, by its six digits
 MOVE = "move it away to register the study anew, which is a new experiment"
 
 
@@ -67,9 +68,12 @@ class Ledger:
 
 
 def registration(study: Study, alpha: float, looks: tuple[int, ...], shares: tuple[float, ...]) -> dict:
-    """What is registered of a study: each claim's predicate and margin, their number, and the looks with their shares of alpha."""
+    """What is registered of a study: each claim's predicate and margin, their number, the looks with their shares of alpha, and the cells
+    that must learn for a claim to be asked."""
     claims = [{"key": one.key, "predicate": plain(one.predicate, study), "margin": one.margin} for one in study.claims]
-    return {"claims": claims, "digest": _digest(claims), "J": len(claims), "alpha": alpha, "looks": list(looks), "shares": list(shares)}
+    learn = {"reference": study.reference and list(study.reference), "must_learn": [list(labels) for labels in study.must_learn]}
+    spent = {"J": len(claims), "alpha": alpha, "looks": list(looks), "shares": list(shares)}
+    return {"claims": claims, "digest": _digest(claims), **spent, **learn}
 
 
 def plain(predicate: Predicate, study: Study) -> dict:
@@ -120,7 +124,9 @@ class Ledgers:
         if others and not own:
             return None  # the project's experiment is another one, with another encoder or text
         if ledger.registered != registered:
-            raise UserError(f"{path} was registered for other claims, margins or looks than {study} has now; put those back, or {MOVE}.")
+            raise UserError(
+                f"{path} was registered for other claims, margins or looks, or other cells that must learn, than {study} has now; put those back, or {MOVE}."
+            )
         if others:
             raise UserError(
                 f"{path} was registered for other runs than {study} has now (another encoder, text or version of the code); {MOVE}."
@@ -182,7 +188,7 @@ def _parsed(path: Path, content: bytes) -> Ledger:
             raise UserError(f"{path} was written by another version of the code (version {body['version']!r}); use that one, or {MOVE}.")
         entries = {key: Entry(**{**one, "p": tuple(one["p"])}) for key, one in body["claims"].items()}
         batch = body["batch"] and Batch(**{**body["batch"], "runs": tuple(body["batch"]["runs"])})
-        if not _possible(body, entries.values(), batch):
+        if not _possible(body, entries, batch):
             raise ValueError("what no ledger holds")
         return Ledger(
             study=body["study"], registered=body["registered"], cells=body["cells"], claims=entries, batch=batch, spent=body["spent"]
@@ -191,18 +197,33 @@ def _parsed(path: Path, content: bytes) -> Ledger:
         raise UserError(f"{path} is no ledger of this project; {MOVE}.") from error
 
 
-def _possible(body: dict, entries: Iterable[Entry], batch: Batch | None) -> bool:
+def _possible(body: dict, entries: dict[str, Entry], batch: Batch | None) -> bool:
     """Whether verdicts, batch and counts are of the types and values that are written: a right checksum does not make them so."""
     texts = [body["study"], *body["cells"].values(), *([] if batch is None else [batch.claim, *batch.runs])]
-    counts = [count for one in entries for count in (one.look, one.n)] + ([] if batch is None else [batch.n])
-    numbers = [number for one in entries for number in one.p] + list(body["spent"].values())
+    numbers = list(body["spent"].values())
+    registered = body["registered"]
     return (
-        all(one.outcome in OUTCOMES for one in entries)
+        isinstance(registered, dict)
+        and entries.keys() <= {one["key"] for one in registered["claims"]}
+        and all(_follows(one, registered) for one in entries.values())
         and all(isinstance(text, str) for text in texts)
-        and isinstance(body["registered"], dict)
-        and all(type(count) is int and count >= 0 for count in counts)
-        and all(type(number) in (int, float) and not (number < 0 or number == float("inf")) for number in numbers)
+        and (batch is None or (type(batch.n) is int and batch.n >= 0))
+        and all(type(number) in (int, float) and 0 <= number < float("inf") for number in numbers)
     )
+
+
+def _follows(one: Entry, registered: dict) -> bool:
+    """Whether a verdict follows from its p at its look, and look and seeds are among those that were registered."""
+    if one.outcome not in OUTCOMES or len(one.p) != len(OUTCOMES) - 1 or not all(type(count) is int for count in (one.look, one.n)):
+        return False
+    if not all(type(p) in (int, float) and 0 <= p <= 1 for p in one.p):
+        return False
+    if one.look == 0:
+        return one.n == 0 and not one.settled
+    if not 1 <= one.look <= len(registered["looks"]) or one.n != registered["looks"][one.look - 1]:
+        return False
+    level = registered["alpha"] * registered["shares"][one.look - 1] / registered["J"] * (1 + ROUNDED)
+    return one.p[OUTCOMES.index(one.outcome) - 1] <= level if one.settled else True
 
 
 def _read(metric: Metric) -> list[str]:
