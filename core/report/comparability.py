@@ -18,13 +18,13 @@ from scipy.special import stdtrit
 
 from core.report.cells import CellResult, StudyResult, gather, read_runs
 from core.report.contrasts import Readings, weights
+from core.report.cut_short import cut_short
 from core.report.ill_posed import ill_posed
 from core.report.judgement import Check, Comparability, Kind
 from core.report.quantities import LATE, curve
 from core.report.rows import Rows
-from core.report.sequential import LOOKS, decide
 from core.report.worst import counted
-from core.spec.claim import Claim, Contrast, Labels, matches
+from core.spec.claim import Contrast, Labels, matches
 from core.spec.edition import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
@@ -67,7 +67,7 @@ def withheld(result: StudyResult) -> dict[str, str]:
         contrasts = claim.predicate.contrasts()
         speaks = {labels for contrast in contrasts for labels in weights(contrast, result)}
         reasons = [check.words for labels, check in failed.items() if any(matches(labels, one) for one in speaks)]
-        if reason := "; ".join([*reasons, *_too_coarse(result, contrasts), *ill_posed(claim, result), *_cut_short(claim, readings)]):
+        if reason := "; ".join([*reasons, *_too_coarse(result, contrasts), *ill_posed(claim, result), *cut_short(claim, readings)]):
             found[claim.key] = reason
     return found
 
@@ -97,19 +97,6 @@ def _too_coarse(result: StudyResult, contrasts: Sequence[Contrast]) -> list[str]
             if late < LEAST_LATE:
                 return [f"the last third of the run has {late} development checks, too few for a range (at least {LEAST_LATE})"]
     return []
-
-
-def _cut_short(claim: Claim, readings: Readings) -> list[str]:
-    """A reason if an open claim can never reach its next look: a run has failed, and the number that is asked of it has no worst value to
-    count it by."""
-    failed = [one for contrast in claim.predicate.contrasts() if (one := readings.failed(contrast)) is not None]
-    if not failed:
-        return []
-    decision = decide(claim, readings.samples, len(readings.result.study.claims))
-    seed, name, status, title = min(failed)
-    if decision.outcome != "undecided" or seed >= next((n for n in LOOKS if n > decision.n), 0):
-        return []
-    return [f"seed {seed} of {name} {status}, and {title} has no worst value to count that run by"]
 
 
 def reasons(result: StudyResult) -> list[str]:

@@ -233,7 +233,16 @@ def test_studies_without_a_verdict_are_named():
     part = FINDINGS[FINDINGS.index("## Where there is no answer yet") :]
     given = set(claims["study"][claims["verdict"].isin(("supported", "contradicted", "equivalent"))])
     open_ = set(claims["study"][claims["verdict"] == "undecided"]) - given
-    asked = {"mocose-table3", "mocose-table7", "mocose-table8", "mocose-figure2", "mocose-figure3", "mocose-figure4", "esimcse-table9", "esimcse-table11"}
+    asked = {
+        "mocose-table3",
+        "mocose-table7",
+        "mocose-table8",
+        "mocose-figure2",
+        "mocose-figure3",
+        "mocose-figure4",
+        "esimcse-table9",
+        "esimcse-table11",
+    }
     assert set(claims["study"]) - given - open_ == {"mocose-figure13"} and open_ == asked
     assert "MoCoSE's Tables 3, 7 and 8 and its Figures 2, 3, 4 and 13, and of ESimCSE's Tables 9 and 11, no claim has a verdict" in part
 
