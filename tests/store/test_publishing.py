@@ -17,6 +17,7 @@ NOTHING, SUPPORTED = (
     Entry(outcome="undecided", look=0, n=0, p=(1.0, 1.0, 1.0)),
     Entry(outcome="supported", look=2, n=5, p=(0.001, 1.0, 1.0)),
 )
+REGISTERED = {"J": 2, "claims": [{"key": "K1"}, {"key": "K2"}], "looks": [3, 5, 8], "shares": [0.02, 0.08, 0.15], "alpha": 0.05}
 LATER = Entry(outcome="undecided", look=3, n=8, p=(0.2, 0.9, 0.4))
 
 
@@ -52,7 +53,7 @@ def test_one_s_own_runs_are_compared_with_the_published_ones(tmp_path, by, sente
 
 
 def ledger(**claims: Entry) -> Ledger:
-    return Ledger(study="mocose-one", registered={"J": 2}, cells={"a": "0" * 16}, claims=claims)
+    return Ledger(study="mocose-one", registered=REGISTERED, cells={"a": "0" * 16}, claims=claims)
 
 
 def places(tmp_path) -> tuple[Ledgers, Ledgers]:
@@ -62,7 +63,7 @@ def places(tmp_path) -> tuple[Ledgers, Ledgers]:
 
 
 def read(ledgers: Ledgers, registered: dict | None = None) -> Ledger | None:
-    return ledgers.read("mocose-one", registered or {"J": 2}, {"a": "0" * 16})
+    return ledgers.read("mocose-one", registered or REGISTERED, {"a": "0" * 16})
 
 
 def test_a_ledger_goes_with_the_runs_and_counts_where_there_is_none_of_one_s_own(tmp_path):
@@ -93,11 +94,15 @@ def test_other_claims_are_another_experiment_and_take_the_place_of_the_old(tmp_p
     own, published = places(tmp_path)
     published.write(ledger(K1=SUPPORTED))
     mine = Ledger(
-        study="mocose-one", registered={"J": 3}, cells={"a": "0" * 16}, claims={"K1": NOTHING}, batch=Batch(claim="K1", n=3, runs=("x",))
+        study="mocose-one",
+        registered=REGISTERED | {"J": 3},
+        cells={"a": "0" * 16},
+        claims={"K1": NOTHING},
+        batch=Batch(claim="K1", n=3, runs=("x",)),
     )
     own.write(mine)
     own.publish("mocose-one", tmp_path / "results" / "published")
-    assert read(published, {"J": 3}) == mine
+    assert read(published, REGISTERED | {"J": 3}) == mine
 
 
 def test_the_sources_of_a_scale_are_found_without_reading_the_published_runs_of_others(tmp_path, monkeypatch):

@@ -204,7 +204,7 @@ def _possible(body: dict, entries: dict[str, Entry], batch: Batch | None) -> boo
     registered = body["registered"]
     return (
         isinstance(registered, dict)
-        and entries.keys() <= {one["key"] for one in registered["claims"]}
+        and entries.keys() <= {one["key"] for one in registered.get("claims", ())}
         and all(_follows(one, registered) for one in entries.values())
         and all(isinstance(text, str) for text in texts)
         and (batch is None or (type(batch.n) is int and batch.n >= 0))
