@@ -1,4 +1,4 @@
-"""Claims that can never reach their next look, since a run of it has failed and counts for nothing."""
+"""Claims that can never reach their next look, since a run that it needs has failed and counts for nothing."""
 
 from __future__ import annotations
 

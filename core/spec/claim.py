@@ -44,6 +44,10 @@ class Contrast:
     metric: Metric | None = None
     of: Literal["value", "scatter", "share"] = "value"
 
+    def __post_init__(self):
+        if self.of == "share" and (len(self.terms) != 1 or abs(self.terms[0].weight) != 1.0 or None in self.terms[0].cell):
+            raise StudyError("A share of runs is asked of one cell, by its own labels; use collapsed() or sound() for each cell.")
+
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
         return (self,)

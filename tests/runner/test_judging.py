@@ -62,6 +62,22 @@ def test_a_claim_that_leans_to_contradicted_needs_the_two_cells_of_its_worst_com
     assert all(labels(wish) == "ab" for wish in judge.standings["K1"].wishes) or judge.standings["K1"].entry.settled
 
 
+def test_a_claim_of_few_seeds_is_given_its_next_look_however_small_its_chance(monkeypatch):
+    """Of fewer than eight seeds nothing is futile, so something has to come next; from eight on it is given up."""
+    for seeds, next_look in ((3, 5), (5, 8), (8, None)):
+        judge = Judge(ONE, edition(), filled(dict.fromkeys("abcd", seeds), dict.fromkeys("abcd", 50.0), sd=3.0))
+        small = [
+            SimpleNamespace(n=n, support=0.01, contradiction=0.03, equivalence=None, best=0.03) for n in judge.rules.LOOKS if n > seeds
+        ]
+        monkeypatch.setattr(judge, "_chances", lambda claim, small=small: tuple(small))
+        judge.look({}, None)
+        standing = judge.standings["K1"]
+        assert standing.futile == (next_look is None)
+        assert [(wish.n, wish.leaning, wish.chance, labels(wish)) for wish in standing.wishes] == (
+            [] if next_look is None else [(next_look, "contradicted", 0.03, "ab")]
+        )
+
+
 def test_choices_put_first_looks_first_and_then_the_largest_chance_by_the_second():
     one = judged(filled({**dict.fromkeys("abcd", 3)}, LEVELS, sd=0.8))
     store = FakeStore()

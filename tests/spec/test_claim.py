@@ -52,6 +52,12 @@ def test_order_is_step_by_step():
     assert rising((A, B, C)) == Joined((greater(B, A), greater(C, B)), 2)
 
 
+@pytest.mark.parametrize("terms", [(Term(1.0, A), Term(-1.0, B)), (Term(0.5, A),), (Term(1.0, (None,)),)])
+def test_a_share_is_of_one_cells_runs(terms):
+    with pytest.raises(StudyError, match="of one cell, by its own labels; use collapsed"):
+        Contrast(terms, 0.5, COLLAPSED, of="share")
+
+
 def test_an_interaction_is_a_difference_of_steps():
     gain = interacts(gain=(A, B), less=(B, C))
     assert [(t.weight, t.cell) for t in gain.terms] == [(1.0, B), (-1.0, A), (-1.0, C), (1.0, B)]
