@@ -23,10 +23,12 @@ from core.spec.claim import (
     any_of,
     at_least,
     best,
+    collapsed,
     differ,
     gains,
     greater,
     scatters_more,
+    sound,
     truth,
     within,
 )  # fmt: skip
@@ -45,6 +47,16 @@ CLAIMS = tuple(
         ("any of", any_of(greater(C, A), greater(D, B)), 1.0),
         ("gains", gains(A, B, 1.5, 1.0), None),
         ("scatters more", scatters_more(A, B), 1.0),
+    )
+)
+COLLAPSE = tuple(
+    Claim(key=key, text=key, predicate=predicate, margin=None)
+    for key, predicate in (
+        ("collapses", collapsed(A)),
+        ("is sound", sound(B)),
+        ("both collapse", all_of(collapsed(C), collapsed(D))),
+        ("either collapses", any_of(collapsed(C), collapsed(D))),
+        ("one collapses, one is sound", all_of(collapsed(E), sound(F))),
     )
 )
 TRUTHS = {
@@ -93,6 +105,24 @@ class World:
         return generator.standard_normal(shape) if self.tails == "normal" else generator.standard_t(3, shape) / np.sqrt(3)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    """Studies of runs of two kinds: `share` of a cell's runs collapse; `shared`: how often a seed does to all cells what it does to one."""
+
+    share: float
+    shared: float = 0.0
+
+    def value(self, contrast: Contrast, shift: float = 0.0) -> bool:
+        """Whether a contrast is true, plus a shift."""
+        return sum(term.weight * self.share for term in contrast.terms) - contrast.above + shift > ROUNDING
+
+    def draw(self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]) -> np.ndarray:
+        """Runs of studies, (studies, cells, seeds): 1 for a run that collapses, 0 for one that does not."""
+        common, own = generator.random((studies, 1, seeds)), generator.random((studies, len(CELLS), seeds))
+        alike = generator.random((studies, 1, seeds)) < self.shared
+        return (np.where(alike, common, own) < self.share).astype(float)
+
+
 def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     """A contrast's values on seeds 0 … n-1, (studies, n), as `core.report.contrasts` has them."""
     cells = runs[:, [CELLS.index(term.cell) for term in contrast.terms], :n]  # (studies, terms, n)
@@ -100,12 +130,12 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     return scatter.by_seed(cells, weights, contrast.above) if contrast.of == "scatter" else weights @ cells - contrast.above
 
 
-def outcomes(claim: Claim, runs: np.ndarray) -> np.ndarray:
-    """What `decide` gives for each study, as an index into SETTLED: (looks, studies); a run that is not there is NaN."""
+def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
+    """What `decide` gives for each study of so many claims, as an index into SETTLED: (looks, studies); a run that is not there is NaN."""
     contrasts, found, by_look = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int), []
     for look, n in enumerate(LOOKS):
         p = claim_p(claim, on_values({contrast: values_of(contrast, runs, n) for contrast in contrasts}))
-        found = np.where(found == 0, settled(p, alpha_at(look, len(CLAIMS))), found)
+        found = np.where(found == 0, settled(p, alpha_at(look, claims)), found)
         by_look.append(found)
     return np.stack(by_look)
 
@@ -125,7 +155,7 @@ def unshifted(tested: Mapping[Contrast, Tail]) -> Callable[[Contrast, float], Ta
     return lambda contrast, shift: tested[contrast]
 
 
-def wrong(claim: Claim, world: World, found: np.ndarray) -> np.ndarray:
+def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
     """Whether verdicts are wrong: supported though false, contradicted though true, equivalent though beyond the margin."""
     holds, margin = truth(claim.predicate, world.value), claim.margin or 0.0
     near = truth(claim.predicate, lambda one: world.value(one, margin)) and not truth(
@@ -200,6 +230,7 @@ def main() -> None:
         world = World(truth="as printed", sd=0.84, fails=fails)
         runs = world.draw(studies, np.random.default_rng(place))
         print(f"| {world.truth} | {world.sd} | {fails:.0%} | {100 * studies_in_error(world, runs, every_look).mean():.1f} |")
+    _print_collapse(studies)
     print("\nThe rule before: p < 0.05 after every seed until decided\n\n| truth | SD | wrong |\n| :-- | --: | --: |")
     for name in TRUTHS:
         world = World(truth=name, sd=0.84)
@@ -215,6 +246,22 @@ def _errors(world: World, runs: np.ndarray) -> str:
     few = max(1, len(runs) // 8)
     which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})" if by_claim.any() else ""
     return f"{100 * by_claim.any(0).mean():.1f} | {100 * chased(world, runs[:few]).mean():.1f} | {which}"
+
+
+def _print_collapse(studies: int) -> None:
+    print(f"\nRuns that collapse or do not, {len(COLLAPSE)} claims, and the share of claims that are settled by so many seeds, in %\n")
+    print("| collapse | shared | wrong | " + " | ".join(map(str, LOOKS)) + " |\n| --: | --: | --: |" + " --: |" * len(LOOKS))
+    for place, (share, shared) in enumerate(product((0.03, 0.3, 0.5, 0.7, 0.97), (0.0, 0.9))):
+        world = Kinds(share=share, shared=shared)
+        found = collapse_outcomes(world.draw(studies, np.random.default_rng(place)))  # (claims, looks, studies)
+        errs = np.any([wrong(claim, world, one[-1]) for claim, one in zip(COLLAPSE, found, strict=True)], axis=0)
+        settled_by = (found > 0).mean((0, 2))
+        print(f"| {share:.0%} | {shared} | {100 * errs.mean():.1f} | " + " | ".join(f"{100 * one:.0f}" for one in settled_by) + " |")
+
+
+def collapse_outcomes(runs: np.ndarray) -> np.ndarray:
+    """The outcomes of the claims on collapse, (claims, looks, studies)."""
+    return np.stack([outcomes(claim, runs, len(COLLAPSE)) for claim in COLLAPSE])
 
 
 def _print_power(studies: int) -> None:

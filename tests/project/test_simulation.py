@@ -5,7 +5,20 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.simulation import CLAIMS, World, careless, chased, every_look, outcomes, studies_in_error, values_of, wrong
+from benchmarks.simulation import (
+    CLAIMS,
+    COLLAPSE,
+    Kinds,
+    World,
+    careless,
+    chased,
+    collapse_outcomes,
+    every_look,
+    outcomes,
+    studies_in_error,
+    values_of,
+    wrong,
+)
 from core.report.sequential import ALPHA, LOOKS, SETTLED, decide
 
 STUDIES = 300
@@ -23,6 +36,20 @@ def drawn(world, studies=STUDIES, seed=1):
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{world.truth}, {world.sd}, {world.wide}, {world.shared}, {world.tails}")
 def test_at_most_one_study_in_twenty_has_a_wrong_verdict_when_it_is_looked_at_every_time(world):
     assert studies_in_error(world, drawn(world), every_look).mean() <= MOST
+
+
+@pytest.mark.parametrize("share", [0.03, 0.5, 0.7])
+def test_claims_on_collapse_are_wrong_in_at_most_one_study_of_twenty(share):
+    world = Kinds(share=share, shared=0.5)
+    found = collapse_outcomes(drawn(world))[:, -1]
+    assert np.any([wrong(claim, world, one) for claim, one in zip(COLLAPSE, found, strict=True)], axis=0).mean() <= MOST
+    assert ((found > 0).mean() > 0.2) == (share != 0.5)  # told from a half where it is another
+
+
+def test_runs_of_two_kinds_are_drawn_as_often_as_said_and_alike_as_often_as_said():
+    runs = drawn(Kinds(share=0.3, shared=0.6), 500)
+    assert runs.mean() == pytest.approx(0.3, abs=0.01)
+    assert np.corrcoef(runs[:, 0].ravel(), runs[:, 1].ravel())[0, 1] == pytest.approx(0.6, abs=0.02)
 
 
 def test_runs_spent_on_the_most_promising_claim_do_not_make_it_wrong_more_often():
