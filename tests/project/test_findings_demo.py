@@ -1,0 +1,42 @@
+"""What docs/findings.md and README say of scale demo by profile is what the published runs say."""
+
+import re
+
+import pandas as pd
+from said import FINDINGS, PUBLISHED, README, rows
+
+SETTLED = ("supported", "contradicted", "equivalent")
+PROFILES = ("paper", "repaired", "released")
+CELLS = {"F5.3": "no predictor, decay of 0", "F6.1": "predictor, decay of 0", "F5.4": "standard"}
+DEMO = pd.read_csv(PUBLISHED / "claims.csv").query("scale == 'demo'").set_index(["claim", "profile"])
+
+
+def collapsed(claim, profile):
+    """The share of runs that collapse, in %, and their number; F5.4 asks for the others."""
+    row = DEMO.loc[(claim, profile)]
+    share = 0.5 + float(row["effect_now"]) * (-1 if claim == "F5.4" else 1)
+    return round(100 * share), int(row["n_now"])
+
+
+def test_the_shares_of_runs_that_collapse_are_the_published_ones():
+    table = rows(FINDINGS, "vectors that collapse")
+    assert [name.strip("`") for name in table] == list(PROFILES)
+    for profile in PROFILES:
+        for entry, claim in zip(table[f"`{profile}`"], CELLS, strict=True):
+            share, n, said = re.fullmatch(r"(\d+) % \((\d+)\)(?:, (contradicted|open) ?.*)?", entry).groups()
+            assert (int(share), int(n)) == collapsed(claim, profile), (claim, profile)
+            assert said is None or DEMO.loc[(claim, profile), "verdict"] == {"open": "undecided"}.get(said, said)
+    said = re.search(r"in (\d+) and (\d+) of 100 runs, and not\s+in .*?, in (\d+) of (\d+) runs and (\d+) of 100", " ".join(README.split()))
+    no_predictor, predictor = ({profile: collapsed(claim, profile) for profile in PROFILES} for claim in ("F5.3", "F6.1"))
+    assert [int(number) for number in said.groups()] == [
+        no_predictor["paper"][0], predictor["paper"][0], *no_predictor["repaired"], predictor["repaired"][0]
+    ]  # fmt: skip
+
+
+def test_claims_that_are_alike_under_all_profiles_and_those_that_are_not_are_counted():
+    verdicts = DEMO["verdict"].unstack()[list(PROFILES)]
+    alike = set(verdicts.index[verdicts["paper"].isin(SETTLED) & verdicts.eq(verdicts["paper"], axis=0).all(axis=1)])
+    differ = {key for key, row in verdicts.iterrows() if len(set(row) & set(SETTLED)) > 1}
+    listed = {key for name in rows(FINDINGS, "claim") for key in name.split(", ")}
+    assert len(alike) == 17 and alike == listed and "Seventeen come out alike" in FINDINGS and "Seventeen come out alike" in README
+    assert differ == {"F5.3", "F6.1"} and list(verdicts.loc["F5.3"][:2]) == list(verdicts.loc["F6.1"][:2]) == ["supported", "contradicted"]
