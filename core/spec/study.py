@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from core import methods
@@ -62,10 +62,15 @@ class Study:
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
     made: dict[tuple, tuple[Cell, RunConfig]] = field(default_factory=dict, init=False, repr=False, compare=False)  # configurations so far
+    matched: dict[Labels, tuple[Cell, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)  # cells found so far
 
     def __post_init__(self):
         check_types(self)
         check_shape(self)
+
+    def __getstate__(self) -> list[object]:
+        """The fields in order; another process makes its own configurations."""
+        return [{} if one.name in ("made", "matched") else getattr(self, one.name) for one in fields(self)]
 
     @property
     def paper_name(self) -> str:
@@ -77,8 +82,10 @@ class Study:
         return next(axis for axis in self.axes if axis.name == name)
 
     def matching(self, labels: Labels) -> tuple[Cell, ...]:
-        """The cells with these labels, None matching any; empty if there are none."""
-        return tuple(cell for cell in self.cells if matches(labels, cell.labels))
+        """The cells with these labels, None matching any; empty if there are none. Sought once: verdicts ask for the same many times."""
+        if labels not in self.matched:
+            self.matched[labels] = tuple(cell for cell in self.cells if matches(labels, cell.labels))
+        return self.matched[labels]
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
         """The cells of these contrasts, in table order, available or not."""
@@ -160,12 +167,15 @@ class Study:
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under `released`, as in the released code,
         D35), and that of cell or study where they name it."""
-        return self._seeded(self._scaled(cell, profile, scale, sources), cell, profile, sources, seed)
+
+        def make() -> RunConfig:
+            return self._seeded(self._scaled(cell, profile, scale, sources), cell, profile, sources, seed)
+
+        return self._once(cell, (profile, scale, sources, seed), make)
 
     def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
-        run = self._scaled(cell, profile, scale, sources)
-        return [self._seeded(run, cell, profile, sources, seed) for seed in range(seeds)]
+        return [self.config(cell, profile=profile, scale=scale, sources=sources, seed=seed) for seed in range(seeds)]
 
     def _scaled(self, cell: Cell, profile: str, scale: Scale, sources: Sources) -> RunConfig:
         def make() -> RunConfig:
