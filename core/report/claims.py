@@ -130,9 +130,10 @@ def _or_nan(value: float | None) -> float:
 READING = (
     "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, below) what the claim says, paired by seed, "
     "with the interval that is tested. Verdicts are given at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and a share of 5 % is spent at each on "
-    "the claims of the study together, so that at most one study in twenty has a wrong one, however often it is looked at. Equivalent: it "
-    "misses what the claim says by less than the margin, or exceeds it by less. “As printed”: the same question to the paper's printed "
-    "numbers, by their sign alone; smaller or larger than printed: the printed effect lies outside our interval."
+    "the claims of the study together, so that at most one study in twenty has a wrong one, however often it is looked at. Equivalent: the "
+    "weakest comparison that it needs misses what the claim says by less than the margin, or exceeds it by less; others may exceed it by more. "
+    "“As printed”: the same question to the paper's printed numbers, by their sign alone; smaller or larger than printed, or of the other "
+    "sign: the printed effect lies outside our interval."
 )
 
 

@@ -11,6 +11,7 @@ from core.spec.claim import Claim, Contrast
 
 Kind = Literal["turnover", "initial weights", "updates", "gain", "selected"]
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "not comparable"]
+Against = Literal["", "smaller than printed", "larger than printed", "of the other sign than printed"]
 GIVEN = SETTLED[1:]  # verdicts that stay: all but undecided
 
 
@@ -87,7 +88,7 @@ class Verdict:
     futile: bool
     printed: bool | None
     printed_effect: float | None
-    against_printed: Literal["", "smaller than printed", "larger than printed"]
+    against_printed: Against
     paper_runs: Outcome
     p_best: float | None
     at_rates: tuple[AtRate, ...] = ()

@@ -24,7 +24,7 @@ MARKS = {
     "▲": f"higher than the reference: zero lies outside {TESTED}",
     "▼": f"lower than the reference: zero lies outside {TESTED}",
     "†": "the reference: the others are compared with it",
-    "‡": "a collapsed or diverged run is among them; without a number of its own it counts as the worst that there is",
+    "‡": "a run that diverged, or whose vectors have one direction at the selected checkpoint, is among them; without a number of its own it counts as the worst that there is",
     "§": "one run: no spread over seeds is known; an interval in brackets is a bootstrap over its test pairs",
 }
 BOLD = "bold: the best, told from every other cell (the same rule, simultaneous over all pairs)"

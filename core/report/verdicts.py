@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -16,7 +16,7 @@ from scipy.special import stdtr, stdtrit
 from core.report import shares
 from core.report.cells import StudyResult
 from core.report.contrasts import Readings, printed_value, weights
-from core.report.judgement import Outcome, Verdict
+from core.report.judgement import Against, Outcome, Verdict
 from core.report.outlook import chances, futile
 from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, claim_p, decide, settled, tails
 from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
@@ -139,8 +139,9 @@ def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dic
     return {contrast: np.nan if value is None else value for contrast, value in printed.items()}
 
 
-def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) -> Literal["", "smaller than printed", "larger than printed"]:
-    """Whether the printed effect lies outside our interval, and if so whether ours is smaller or larger in the printed direction.
+def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) -> Against:
+    """Whether the printed effect lies outside our interval, and if so whether ours is smaller or larger in the printed direction, or
+    lies with the whole interval in the other direction.
 
     Compared are the weighted sums themselves, without the claim's threshold. Of a single cell's level nothing is said: it is no effect.
     """
@@ -148,6 +149,8 @@ def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) ->
     if len(contrast.terms) == 1 or theirs is None or not np.isfinite(shown.low) or shown.low <= theirs <= shown.high:
         return ""
     positive = theirs + contrast.above >= 0  # of an effect that is printed below zero, more of it lies further below
+    if (shown.high + contrast.above < 0) if positive else (shown.low + contrast.above > 0):
+        return "of the other sign than printed"
     return "smaller than printed" if (theirs > shown.high) == positive else "larger than printed"
 
 

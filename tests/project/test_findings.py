@@ -31,7 +31,7 @@ def test_counts_are_those_of_the_page(scale):
     """Each count that README says of profile `paper` is the published one."""
     row = EDITIONS.loc[scale, "paper"]
     said = re.search(
-        rf"\(`{scale}`, profile `paper`\): of (\d+) claims (\d+) are supported, (\d+) contradicted, (\d+) equivalent \(smaller than (?:its|their) margins?\), "
+        rf"\(`{scale}`, profile `paper`\): of (\d+) claims (\d+) are supported, (\d+) contradicted, (\d+) equivalent \(within (?:its|their) margins?\), "
         r"(\d+) undecided, (\d+) not run, (\d+) not comparable",
         " ".join(README.split()),
     )

@@ -40,3 +40,10 @@ def test_claims_that_are_alike_under_all_profiles_and_those_that_are_not_are_cou
     listed = {key for name in rows(FINDINGS, "claim") for key in name.split(", ")}
     assert len(alike) == 17 and alike == listed and "Seventeen come out alike" in FINDINGS and "Seventeen come out alike" in README
     assert differ == {"F5.3", "F6.1"} and list(verdicts.loc["F5.3"][:2]) == list(verdicts.loc["F6.1"][:2]) == ["supported", "contradicted"]
+
+
+def test_the_spread_of_seeds_is_the_published_one():
+    finding = pd.read_csv(PUBLISHED / "noise.csv").query("scale == 'demo' and profile == 'paper'")["finding"].iloc[0]
+    n, sd, spread = re.search(r"under (\d+) seeds .* deviation of (\S+); .* differ by (\S+)\.$", finding).groups()
+    said = re.search(r"over (\S+) points \((\d+) seeds, standard deviation (\S+)\)", FINDINGS).groups()
+    assert said == (f"{float(spread):.1f}", n, f"{float(sd):.1f}")

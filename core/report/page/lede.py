@@ -10,7 +10,7 @@ from core.report.page.content import DEFAULT_PROFILE, Card, Page, Shown, Standin
 from core.spec.scale import SCALES
 
 MOST = {"supported": 2, "contradicted": 2, "equivalent": 1}  # claims that are named of a kind
-KINDS = {"supported": "Supported", "contradicted": "Contradicted", "equivalent": "Equivalent (no difference larger than the margin)"}
+KINDS = {"supported": "Supported", "contradicted": "Contradicted", "equivalent": "Equivalent (what decides lies within the margin)"}
 TELLING = ("paper", "mini", "long", "demo")  # scales, by how much they tell of the papers
 
 

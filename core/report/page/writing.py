@@ -244,7 +244,8 @@ def _trouble(result: StudyResult) -> list[tuple[str, str]]:
     found = [("not comparable", why) for why in reasons(result)]
     for status in ("diverged", "collapsed"):
         count = sum(run.status == status for run in result.runs)
-        found += [(status, f"{count} of {len(result.runs)} runs")] if count else []
+        what = {"collapsed": "vectors of one direction at the selected checkpoint"}.get(status, status)
+        found += [(what, f"{count} of {len(result.runs)} runs")] if count else []
     causes = Counter(cell.unavailable for cell in result.cells if cell.unavailable and not cell.cell.copied)
     found += [("cannot be run", f"{count} cells: {reason}") for reason, count in causes.items()]
     return found
