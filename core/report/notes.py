@@ -175,7 +175,10 @@ def _about_runs(result: StudyResult) -> Iterator[str]:
         ("missing", "not run yet (—)"),
         ("incomplete", "without the number that its cell shows (—)"),
         ("diverged", f"diverged (‡), {_counted_as(result)}"),
-        ("collapsed", f"have vectors of one direction at the selected checkpoint (‡), counted with their own number if they have one, else {_counted_as(result)}"),
+        (
+            "collapsed",
+            f"have vectors of one direction at the selected checkpoint (‡), counted with their own number if they have one, else {_counted_as(result)}",
+        ),
     )
     for status, sentence in said:
         where = [f"{'/'.join(cell.cell.labels)}: {cell.count(status)}" for cell in result.cells if cell.count(status)]

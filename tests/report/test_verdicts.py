@@ -216,7 +216,9 @@ def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
     assert (against(55.0, 50.0).printed, against(49.0, 50.0).printed, against(55.0, 50.0).printed_effect) == (True, False, 5.0)
     opposite = [against(a, 50.0, greater(B, A, -9.0)).against_printed for a in (55.0, 50.5)]  # printed below zero: -5 and -0.5, ours -2
     assert opposite == ["smaller than printed", "larger than printed"]
-    signs = [against(a, 50.0).against_printed for a in (40.0, 49.9)] + [against(50.0, b, greater(B, A)).against_printed for b in (60.0, 40.0)]
+    signs = [against(a, 50.0).against_printed for a in (40.0, 49.9)] + [
+        against(50.0, b, greater(B, A)).against_printed for b in (60.0, 40.0)
+    ]
     other = "of the other sign than printed"
     assert signs == [other, other, other, "smaller than printed"]  # ours is 2 and -2
     assert against(30.0, 50.0, above(A, 40.0)).against_printed == ""  # a level, of which more is no larger effect
