@@ -70,7 +70,7 @@ def test_what_is_said_of_the_draws_is_what_the_published_runs_say():
     assert f"{over} over the six" in " ".join(README.split())
     table = scores("esimcse-table7", 1.0, "avg")
     each = (table["ESimCSE"] - table["unsup-SimCSE"]).dropna()
-    assert f"(from {min(each):+.1f} to {max(each):+.1f})".replace("-", "−") in text and len(each) == 12
+    assert f"(from {min(each):+.1f} to {max(each):+.1f})".replace("-", "−") in text and len(each) == 18
     said = re.search(r"it gains (.+?) and (\S+) \((.+?) and (\d) seeds\)", " ".join(README.split())).groups()
     entries = zip((*said[0].split(", "), said[1]), (*said[2].split(", "), said[3]), strict=True)
     for (number, seeds), order in zip(entries, ORDERS[1:], strict=True):
@@ -82,10 +82,10 @@ def test_what_is_said_of_the_draws_is_what_the_published_runs_say():
 
 def test_how_far_runs_and_draws_scatter_is_what_the_published_runs_say():
     found, text = scores("orders", 1.0, "avg", "released"), " ".join(FINDINGS.split())
-    twelve = scores("esimcse-table7", 1.0, "avg")
-    within, over, simcse = found["42/ESimCSE"].std(), twelve["ESimCSE"].std(), twelve["unsup-SimCSE"].std()
-    assert found["42/ESimCSE"].count() == 8 and twelve["ESimCSE"].count() == twelve["unsup-SimCSE"].count() == 12
-    assert f"standard deviation {within:.2f} over eight runs of 42, against {over:.2f} over twelve draws" in text
+    each = scores("esimcse-table7", 1.0, "avg")
+    within, over, simcse = found["42/ESimCSE"].std(), each["ESimCSE"].std(), each["unsup-SimCSE"].std()
+    assert found["42/ESimCSE"].count() == 8 and each["ESimCSE"].count() == each["unsup-SimCSE"].count() == 18
+    assert f"standard deviation {within:.2f} over eight runs of 42, against {over:.2f} over eighteen draws" in text
     assert f"both scatter alike ({over:.2f} and {simcse:.2f})" in text
     means = {part: [found[f"{order}/{part}"].mean() for order in ORDERS] for part in ("unsup-SimCSE", "ESimCSE")}
     ends = [f"{end(of):.1f}" for of in means.values() for end in (min, max)]
