@@ -33,6 +33,18 @@ def test_the_shares_of_runs_that_collapse_are_the_published_ones():
     ]  # fmt: skip
 
 
+def test_the_collapse_by_where_negatives_come_from_is_the_published_one():
+    """Counted from the vectors' own numbers at the last checkpoint, as `core.report.quantities` does: cosine above 0.95 or rank below 2."""
+    table = rows(FINDINGS, "collapse by D1")
+    for profile in PROFILES:
+        runs = pd.read_csv(PUBLISHED / "demo" / profile / "collapse_runs.csv")
+        last = runs[(runs["checkpoint"] == "last") & runs["metric"].isin(["mean_cosine", "effective_rank"])]
+        by = last.pivot_table(index=["predictor", "negatives", "seed"], columns="metric", values="value")
+        fallen = ((by["mean_cosine"] > 0.95) | (by["effective_rank"] < 2)).groupby(["predictor", "negatives"]).agg(["sum", "count"])
+        cells = [(predictor, negatives) for predictor in ("no predictor", "predictor") for negatives in ("queue", "queue and batch")]
+        assert table[f"`{profile}`"] == ["{} of {}".format(*fallen.loc[cell]) for cell in cells]
+
+
 def test_claims_that_are_alike_under_all_profiles_and_those_that_are_not_are_counted():
     verdicts = DEMO["verdict"].unstack()[list(PROFILES)]
     alike = set(verdicts.index[verdicts["paper"].isin(SETTLED) & verdicts.eq(verdicts["paper"], axis=0).all(axis=1)])
