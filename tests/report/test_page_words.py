@@ -47,6 +47,10 @@ def test_the_first_words_name_settled_claims_with_their_effects_and_no_counts():
         "Supported: X.2 (all): 0.85 is best (+0.92). Contradicted: X.1: The first is above the second (−2.09, printed +1.95)."
     )
     assert [part.anchor for part in lede(page) if part.anchor] == ["X.2-all", "X.1"]
+    half = {**settled, "effect": -0.94, "printed_effect": 1.2, "contrast": greater(HALF, MOST, 1.2)}
+    assert answer(page_with(X1=half)).endswith(": The first is above the second (measured 0.26, asked: above 1.2, printed 2.40).")
+    unprinted = page_with(X1={**half, "printed_effect": None})
+    assert answer(unprinted).endswith(": The first is above the second (measured 0.26, asked: above 1.2).")
 
 
 def test_the_first_words_put_large_printed_effects_first_and_what_another_rate_overturns_last():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from core.report.claims import signed
 from core.report.page.content import DEFAULT_PROFILE, Card, Page, Shown, Standing
+from core.report.page.words import POINTS, asked
 from core.spec.scale import SCALES
 
 MOST = {"supported": 2, "contradicted": 2, "equivalent": 1}  # claims that are named of a kind
@@ -73,9 +74,12 @@ def _order(one: Standing) -> tuple[bool, bool, float]:
 
 
 def _effect(one: Standing) -> str:
-    """By how much a claim is met (+) or missed (−), ours and as printed; "" of what is in no points."""
+    """By how much a claim is met (+) or missed (−), ours and as printed, or what is measured of that much asked; "" of what is in no
+    points."""
     found = one.verdict
     if not one.in_points or not math.isfinite(found.effect):
         return ""
+    if level := asked(found, POINTS):
+        return f" (measured {level.measured}, asked: {level.threshold}{level.printed and f', printed {level.printed}'})"
     printed = "" if found.printed_effect is None else f", printed {signed(round(found.printed_effect, 2))}"
     return f" ({signed(round(found.effect, 2))}{printed})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from core.report.cells import StudyResult
 from core.report.claims import signed
@@ -99,14 +100,33 @@ def equivalence(claim: Claim, study: Study) -> str:
 
 def level(one: Verdict, of: str) -> str:
     """The comparison's own value beside what is asked of it, where that is not zero: "Measured 0.000, asked: above 0.001."; else ""."""
+    found = asked(one, of)
+    return f"Measured {found.measured}{' points' if of == POINTS else ''}, asked: {found.threshold}." if found else ""
+
+
+class Asked(NamedTuple):
+    """A comparison's own value, what is asked of it, and its value in the paper's numbers ("" if not printed), written out."""
+
+    measured: str
+    threshold: str
+    printed: str
+
+
+def asked(one: Verdict, of: str) -> Asked | None:
+    """What a comparison that asks for more than a sign measures; None of one that asks for a sign, or has no run."""
     terms = one.contrast.terms
     if not math.isfinite(one.effect) or (not one.contrast.above and len(terms) > 1):
-        return ""
+        return None
     sign = -1.0 if len(terms) == 1 and terms[0].weight < 0 else 1.0
-    value, asked = sign * (one.effect + one.contrast.above), sign * one.contrast.above
-    places = max(2 if of == POINTS else 3, len(f"{asked:g}".partition(".")[2]))
-    shown = f"{value:.{places}f}".replace("-", "" if round(value, places) == 0 else "−")
-    return f"Measured {shown}{' points' if of == POINTS else ''}, asked: {'above' if sign > 0 else 'below'} {plain(asked)}."
+    threshold = sign * one.contrast.above
+    places = max(2 if of == POINTS else 3, len(f"{threshold:g}".partition(".")[2]))
+
+    def value(effect: float) -> str:
+        found = sign * (effect + one.contrast.above)
+        return f"{found:.{places}f}".replace("-", "" if round(found, places) == 0 else "−")
+
+    printed = "" if one.printed_effect is None else value(one.printed_effect)
+    return Asked(value(one.effect), f"{'above' if sign > 0 else 'below'} {plain(threshold)}", printed)
 
 
 def look_says(one: Verdict) -> str:
