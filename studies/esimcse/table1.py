@@ -66,7 +66,7 @@ STUDY = Study(
     claims=(
         Claim(
             key="E1.1",
-            text="SimCSE loses more on pairs of unlike length than ESimCSE does.",
+            text="SimCSE loses more on pairs of unlike length than ESimCSE does (our reading).",
             predicate=interacts(
                 gain=(("more than 3", None), ("at most 3", None)), less=(("ESimCSE, more than 3", None), ("ESimCSE, at most 3", None))
             ),

@@ -80,6 +80,12 @@ def test_a_threshold_of_our_own_is_owned(study, claim):
 
 
 @pytest.mark.parametrize("study, claim", CLAIMS, ids=IDS)
+def test_what_allows_a_loss_has_no_second_margin(study, claim):
+    allows = any(contrast.above < 0 and len(contrast.terms) > 1 for contrast in claim.predicate.contrasts())
+    assert not allows or claim.margin is None
+
+
+@pytest.mark.parametrize("study, claim", CLAIMS, ids=IDS)
 def test_equal_cells_support_no_claim_but_one_of_no_effect(study, claim):
     flat = {cell.labels: 50.0 for cell in study.cells}
     judged = holds_as_printed(claim.predicate, flat)
