@@ -30,6 +30,15 @@ def test_released_rates_coincide_at_32_tokens_and_small_rates_are_nearly_off():
     assert [small.largest_count(n) for n in (24, 25, 32)] == [0, 1, 1]
 
 
+def test_a_cap_is_idle_where_it_changes_no_count():
+    for rate, cap, range_ in itertools.product((0.08, 0.32, 0.34, 0.36, 1.0), (1, 2, 9, 10, 11), ("paper", "released")):
+        capped, free = (Repetition(rate=rate, cap=one, range=range_) for one in (cap, None))
+        alike = all(capped.largest_count(n) == free.largest_count(n) for n in range(3, 33))
+        assert capped.cap_is_idle(32) == (alike and range_ == "paper"), (rate, cap, range_)  # what the code draws keeps the code's own cap
+        assert not free.cap_is_idle(32)
+    assert not Repetition(rate=0.32, unit="word").cap_is_idle(32)  # a sentence of any number of words
+
+
 @pytest.mark.parametrize("length,expected", [(6, 1.0), (8, 0.5), (16, 0.2), (24, 1 / 7), (32, 0.1)])
 def test_chance_of_no_repetition_as_released(length, expected):
     stream = random.Random(1)

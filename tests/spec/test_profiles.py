@@ -208,8 +208,10 @@ def digest(run):
 
 
 def configurations(profile, study):
-    """Digests of all cells of a study at scale paper under one seed."""
-    return {digest(study.config(cell, profile=profile, scale=PAPER, sources=SOURCES, seed=5)) for cell in study.cells}
+    """Digests of all cells of a study at scale paper under one seed; under `repaired` with the cap that is left off where it changes nothing."""
+    runs = [study.config(cell, profile=profile, scale=PAPER, sources=SOURCES, seed=5) for cell in study.cells]
+    capped = {"dup.cap": 10} if profile == "repaired" else {}
+    return {digest(vary(run, capped) if getattr(run, "dup", None) is not None else run) for run in runs}
 
 
 @pytest.mark.parametrize("profile", ["repaired", "released"])

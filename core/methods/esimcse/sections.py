@@ -59,6 +59,11 @@ class Repetition(Section):
         if self.cap is not None and self.cap < 1:
             raise UserError(f"dup.cap is {self.cap}, but it must be at least 1, or none.")
 
+    def cap_is_idle(self, length: int) -> bool:
+        """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays within it. Words are counted before
+        the cut, so a sentence of theirs may have any number."""
+        return self.unit == "subword" and self.range == "paper" and self.cap is not None and max(2, int(self.rate * length)) <= self.cap
+
     def largest_count(self, length: int) -> int:
         """The largest number of repetitions that may be drawn for a sequence of this length; the smallest is 0.
 

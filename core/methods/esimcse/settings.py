@@ -37,7 +37,10 @@ class ESimCSERun(RunConfig):
         check_two_views(self)
 
     def scaled(self, measure: Measure) -> dict[str, object]:
-        return {} if self.queue is None else {"queue.size": scaled_count(self.queue.size, measure.batches)}
+        changes: dict[str, object] = {} if self.queue is None else {"queue.size": scaled_count(self.queue.size, measure.batches)}
+        if self.dup is not None and self.dup.cap_is_idle(self.data.max_length):
+            changes["dup.cap"] = None  # the same run as without it, so it has the same name (D62)
+        return changes
 
     @property
     def kept(self) -> int:
