@@ -3,7 +3,10 @@
 from itertools import islice
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
+from places import ROOT
+from said import FINDINGS, PUBLISHED, rows
 from torch import nn
 
 from benchmarks import authors
@@ -46,3 +49,16 @@ def test_the_text_comes_round_again_in_another_order_without_its_rest():
 def test_what_cannot_be_is_said_in_a_sentence(argv, said, capsys):
     assert authors.main(argv) == 2
     assert said in capsys.readouterr().err
+
+
+def test_what_is_said_of_the_authors_code_is_what_was_measured():
+    theirs = pd.read_csv(ROOT / "benchmarks" / "measured" / "authors.csv").set_index("step")
+    runs = pd.read_csv(PUBLISHED / "mini" / "released" / "mocose-figure5_runs.csv")
+    ours = runs[(runs["setting"] == "standard") & (runs["checkpoint"] == "last") & (runs["metric"] == "spearman_all")]
+    table = rows((ROOT / "benchmarks" / "README.md").read_text(), "at step 1,280")
+    for name, task in (("development", "dev"), ("tests", "avg")):
+        values = ours[ours["task"] == task].drop_duplicates("seed")["value"]
+        assert len(values) == 8
+        assert table[name] == [f"{theirs.loc[1280, name]:.2f}", f"{min(values):.2f} to {max(values):.2f}"]
+    assert theirs.loc[0, ["development", "tests"]].tolist() == [61.17, 49.57]
+    assert f"ends at {theirs.loc[1280, 'tests']:.1f} (one seed)" in " ".join(FINDINGS.split())
