@@ -5,13 +5,12 @@
 CLONE is a checkout of https://github.com/xbdxwyh/mocose, of which `mocose.py` is used as it is: model, loss, queue, EMA and FGSM. The optimiser
 and its schedule are those of transformers 4, which the authors used (`pip install -r benchmarks/requirements-authors.txt`, in an environment of
 its own). Sizes, rates and lengths are those of `released` at scale mini; the text's order, padding, tokeniser and scores are made here, without
-the engine. One row a check: the development score, and at every fourth check and the last the mean of the seven test sets.
+the engine; the test sets' readers are the project's. One row a check: the development score, and at every fourth check and the last the mean of the seven test sets.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import importlib
 import json
 import random
@@ -25,6 +24,7 @@ from typing import Any
 import torch
 from scipy.stats import spearmanr
 
+from benchmarks.kept import append, begin, kept
 from core.data.sources import MINI_ENCODER, local_places, local_sources
 from core.data.sts import StsSet, load_sts
 from core.methods.mocose.settings import MoCoSERun
@@ -181,9 +181,8 @@ def checks(code: Path, data: Path, seed: int, steps: int) -> Iterator[tuple[int,
     text = (data / TEXT).read_text(encoding="utf-8").splitlines()
     for step, lines in zip(range(1, steps + 1), batches(text, run.train.batch_size, seed), strict=False):
         batch = tokenizer(lines, padding="max_length", truncation=True, max_length=run.data.max_length, return_tensors="pt")
-        loss = model(
-            **{name: tensor.unsqueeze(1) for name, tensor in batch.items()}
-        ).loss  # their batches hold one view a sentence: (B, 1, 32)
+        views = {name: tensor.unsqueeze(1) for name, tensor in batch.items()}  # one a sentence: (B, 1, 32)
+        loss = model(**views).loss
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(trained, run.train.clip_norm)
@@ -202,7 +201,17 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
     parser.add_argument("--seed", type=_count, default=0)
     parser.add_argument("--steps", type=_count, default=MINI.steps, help="where to stop; the schedule is that of the whole run")
-    return parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    if MINI.steps is not None and given.steps > MINI.steps:
+        raise UserError(f"--steps {given.steps} is beyond the schedule's end; give at most {MINI.steps}.")
+    return given
+
+
+def begun(out: Path, seed: int) -> None:
+    """Make the file before hours are spent. Raises UserError if it is another file, or has the seed already."""
+    if seed in kept(out, COLUMNS, "checks", lambda row: int(row["seed"])):
+        raise UserError(f"{out} has rows of seed {seed} already; give another --seed or --out.")
+    begin(out, COLUMNS)
 
 
 def _count(text: str) -> int:
@@ -216,13 +225,17 @@ def main(argv: Sequence[str]) -> int:
     """Append a row a check; 0, or 2 with a sentence on standard error."""
     try:
         given = parsed(argv)
+        imported(given.code)
+        load_sts(given.data_dir)
+        begun(given.out, given.seed)
         started = time.monotonic()
         for step, development, tests in checks(given.code, given.data_dir, given.seed, given.steps):
             row = given.seed, step, f"{development:.2f}", "" if tests is None else f"{tests:.2f}", f"{time.monotonic() - started:.0f}"
-            new = not given.out.exists()
-            with given.out.open("a", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows([COLUMNS, row] if new else [row])
+            append(given.out, [row])
             print(*row, flush=True)
+    except KeyboardInterrupt:
+        print("Stopped; a run of theirs does not go on, so give another --out.", file=sys.stderr)
+        return 130
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

@@ -12,7 +12,6 @@ that far are left out, and those that it holds less far run again and add what i
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from typing import NamedTuple
 
 import torch
 
+from benchmarks.kept import append, begin, kept
 from core import methods
 from core.data.sources import MINI_ENCODER, Found, demo_sources, local_places, local_sources
 from core.engine.batches import training_batches
@@ -98,28 +98,17 @@ def development(config: RunConfig, scale: Scale, found: Found, until: int, cache
     return scores
 
 
-def _new(out: Path) -> bool:
-    """Whether nothing is written there yet."""
-    return not out.exists() or (out.is_file() and out.stat().st_size == 0)
-
-
 def held(out: Path) -> dict[Trial, int]:
     """The trials of a file with the last step of each; none if it is new. Raises UserError."""
-    if _new(out):
-        return {}
-    try:
-        with out.open(newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            if tuple(rows.fieldnames or ()) != COLUMNS:
-                raise UserError(f"{out} has other columns than {','.join(COLUMNS)}; give another --out, or move it away.")
-            found: dict[Trial, int] = {}
-            for row in rows:
-                rates = float(row["rate"]), float(row["new_layer_rate"])
-                one = Trial(row["scale"], row["method"], row["profile"], row["settings"], *rates)
-                found[one] = max(found.get(one, 0), int(row["step"]))
-            return found
-    except (OSError, ValueError, TypeError, csv.Error) as error:
-        raise UserError(f"{out} is no file of trials ({type(error).__name__}); give another --out, or move it away.") from error
+    found: dict[Trial, int] = {}
+    for one, step in kept(out, COLUMNS, "trials", _trial):
+        found[one] = max(found.get(one, 0), step)
+    return found
+
+
+def _trial(row: dict[str, str]) -> tuple[Trial, int]:
+    rates = float(row["rate"]), float(row["new_layer_rate"])
+    return Trial(row["scale"], row["method"], row["profile"], row["settings"], *rates), int(row["step"])
 
 
 def _rate(text: str) -> float:
@@ -190,12 +179,10 @@ def tried(given: argparse.Namespace) -> None:
     ]
     # Made before anything is written, so that a setting which does not fit leaves no file.
     runs = {one: one.run(found.sources) for one in asked if done.get(one, -1) < given.until}
-    if _new(given.out):
-        given.out.write_text(",".join(COLUMNS) + "\n")
+    begin(given.out, COLUMNS)
     for one, run in runs.items():
         scores = [at for at in development(run, scale, found, given.until, cache) if at[0] > done.get(one, -1)]
-        with given.out.open("a", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows((*one, step, f"{score:.2f}") for step, score in scores)
+        append(given.out, [(*one, step, f"{score:.2f}") for step, score in scores])
         print(*one, *(f"{score:.1f}" for _, score in scores), flush=True)
 
 
