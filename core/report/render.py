@@ -125,11 +125,17 @@ def _processes() -> ProcessPoolExecutor:
     )
 
 
-def gathered(studies: Sequence[Study], edition: Edition, store) -> list[Section]:
-    """Studies as they stand in the store, without a picture and without writing anything."""
+def gathered(studies: Sequence[Study], edition: Edition, store, figures_dir: Path) -> list[Section]:
+    """Studies as they stand in the store, with the figures that lie in figures_dir, and without writing anything."""
     loaded: dict = {}
     noise = _noise(studies, edition, store, loaded)
-    return [Section(result=found(study, edition, store, loaded, noise), picture=None) for study in studies]
+    pictures = Path(figures_dir) / edition.scale.name / edition.profile
+
+    def section(study: Study) -> Section:
+        kept = (pictures / f"{study.name}.png").is_file()
+        return Section(result=found(study, edition, store, loaded, noise), picture=None, kept=kept)
+
+    return [section(study) for study in studies]
 
 
 def _noise(studies: Sequence[Study], edition: Edition, store, loaded: dict) -> float | None:

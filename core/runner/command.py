@@ -23,7 +23,7 @@ from core.spec import fields
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
-from core.spec.scale import OTHER_RATES, SCALES
+from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -72,9 +72,12 @@ class Command:
         for line in passed_over(options, studies):
             print(line)
         if options.mode == "render" and options.publish:
-            return self.publishing().draw(None if options.scale is None else SCALES[options.scale])
+            self.publishing().draw()
+            return 0
         if options.mode == "render" and options.all and options.scale is None:
-            return self.drawing.redraw(studies)
+            print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
+            self.drawing.redraw(studies)
+            return 0
         scale = inputs.scale_of(options)
         found = inputs.sources(options, scale, studies, self.store)
         scale, studies = inputs.on_data(options, scale, studies, found, self.results)

@@ -70,26 +70,27 @@ class Drawing:
     def gathered(
         self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]
     ) -> dict[tuple[str, str], list]:
-        """The sections by scale and profile: the drawn sections, and those of all other begun studies, without a figure."""
+        """The sections by scale and profile: the drawn sections, and those of all other begun studies, with the figures that lie there."""
         report = importlib.import_module("core.report.render")
         found = {}
         for scale in SCALES.values():
             for edition in self.editions(scale, known[scale.name].sources, PROFILES) if scale.name in known else ():
                 key = scale.name, edition.profile
-                found[key] = drawn[key] if key in drawn else report.gathered(self.begun(studies, edition), edition, self.store)
+                found[key] = (
+                    drawn[key] if key in drawn else report.gathered(self.begun(studies, edition), edition, self.store, self.figures)
+                )
         return found
 
     @uncollected()
-    def redraw(self, studies: list[Study]) -> int:
-        """Draw every study of every scale and profile that is begun; the exit status."""
-        print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
+    def redraw(self, studies: list[Study]) -> dict[tuple[str, str], list]:
+        """Draw every study of every scale and profile that is begun, and the page; the sections by scale and profile."""
         known = finding.recorded(self.store)
         drawn: dict[tuple[str, str], list] = {}
         for scale in SCALES.values():
             if scale.name in known:
                 drawn |= self.drawn(studies, scale, known[scale.name].sources)
         self.page(studies, drawn, known)
-        return 0
+        return drawn
 
     @uncollected()
     def redraw_scale(self, studies: list[Study], scale: Scale, sources: Sources) -> int:

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.draw import Drawing
 from core.runner.resolve.ledger import Ledgers
 from core.spec.edition import Edition
 from core.spec.printable import counted
-from core.spec.scale import Scale
 from core.spec.study import Study
+from core.store.console import say
 from core.store.store import Store
+
+ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_rates.csv", ".png", ".pdf")  # of the files that a study is drawn into
 
 
 class Publishing:
@@ -35,13 +36,21 @@ class Publishing:
         print(f"Published {counted(len(own), 'run')} in {self.published / edition.scale.name / 'runs.parquet'}.")
         if kept:
             print(f"Published the ledgers of {', '.join(kept)}.")
-        self.draw(edition.scale)
+        self.draw()
 
-    def draw(self, scale: Scale | None) -> int:
-        """Draw everything that is published, of this scale or of all; the exit status."""
-        store = Store(self.published / "none", self.published)
-        drawing = Drawing(self.options, store, self.published, self.figures)
-        if scale is None:
-            return drawing.redraw(self.studies)
-        found = finding.recorded_sources(scale, store)
-        return drawing.redraw_scale(self.studies, scale, found.sources) if found is not None else 0
+    def draw(self) -> None:
+        """Draw everything that is published, and remove the files of studies that nothing published begins any more."""
+        drawing = Drawing(self.options, Store(self.published / "none", self.published), self.published, self.figures)
+        for (scale, profile), sections in drawing.redraw(self.studies).items():
+            begun = {section.result.study.name for section in sections}
+            left = [study.name for study in self.studies if study.name not in begun]
+            say(*(f"Removed {path}: nothing published begins its study any more." for path in self.removed(scale, profile, left)))
+
+    def removed(self, scale: str, profile: str, names: Sequence[str]) -> list[Path]:
+        """Remove tables and figures of these studies under a scale and profile; the paths that were there."""
+        files = [f"{name}{ending}" for name in names for ending in ENDINGS]
+        paths = [root / scale / profile / file for root in (self.published, self.figures) for file in files]
+        there = [path for path in paths if path.is_file()]
+        for path in there:
+            path.unlink()
+        return there

@@ -1,5 +1,7 @@
 """Verdicts at other learning rates: which runs they are of, and when a verdict is called robust or fragile."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from fake_store import SOURCES, FakeStore, edition
@@ -25,7 +27,7 @@ def judged(**means) -> tuple:
         for place, (cell, mean) in enumerate(zip(STUDY.cells, of or (), strict=False)):
             for seed in range(5):
                 store.add(edition(5).at_rate(factor).config(STUDY, cell, seed), mean + 0.1 * (seed * (2 + place) % 5))
-    (section,) = gathered([STUDY], edition(5), store)
+    (section,) = gathered([STUDY], edition(5), store, Path("none"))
     return section.result.verdicts[0], claim_frame([section.result]).iloc[0]
 
 
@@ -76,7 +78,7 @@ def test_cards_and_readme_say_so_beside_the_verdict(tmp_path):
             for seed in range(5):
                 store.add(edition(5).at_rate(factor).config(STUDY, cell, seed), 50 + 10 * place + 0.1 * (seed * (2 + place) % 5))
     store.root, store.published = tmp_path, None
-    page = {("demo", "paper"): gathered([STUDY], edition(5), store)}
+    page = {("demo", "paper"): gathered([STUDY], edition(5), store, tmp_path)}
     render_index([STUDY], page, [edition(5)], store, tmp_path, tmp_path / "figures")
     for name in ("index.html", "README.md"):
         assert "✔ supported, robust" in (tmp_path / name).read_text()
@@ -103,12 +105,12 @@ def test_what_is_begun_is_a_claims_every_cell_and_n_is_the_verdicts_own():
             store.add(edition(5).config(STUDY, cell, seed), 50 + 10 * place + 0.1 * (seed * (2 + place) % 5))
     third = edition(5).at_rate(OTHER_RATES[0])
     store.add(third.config(STUDY, STUDY.cells[0], 0), 50.0)  # another study's run, say: b has none
-    (section,) = gathered([STUDY], edition(5), store)
+    (section,) = gathered([STUDY], edition(5), store, Path("none"))
     assert section.result.verdicts[0].at_rates == ()
     for place, cell in enumerate(STUDY.cells):
         for seed in range(6):
             store.add(third.config(STUDY, cell, seed), 50 + 10 * place + 0.1 * (seed * (2 + place) % 5))
-    (section,) = gathered([STUDY], edition(5), store)
+    (section,) = gathered([STUDY], edition(5), store, Path("none"))
     assert [(one.outcome, one.n) for one in section.result.verdicts[0].at_rates] == [
         ("supported", 3),
         ("not run", 0),
@@ -131,7 +133,7 @@ def test_a_claim_on_time_is_not_asked_at_other_rates():
                 store.add(
                     config, 50 + 10 * place + 0.1 * (seed * (2 + place) % 5), provenance={"step_seconds": 1 + place + 0.01 * (seed % 3)}
                 )
-    (section,) = gathered([study], edition(5), store)
+    (section,) = gathered([study], edition(5), store, Path("none"))
     on_score, on_time = section.result.verdicts
     assert (on_score.outcome, on_score.survives) == ("supported", "robust")
     assert (on_time.outcome, on_time.survives, on_time.at_rates) == ("supported", "", ())

@@ -60,8 +60,22 @@ def drawn(store: Store, known: dict[str, Sources], figures: Path) -> None:
     """Scale mini is drawn, scale demo only stands on the page."""
     editions = {name: edition_of(name, sources) for name, sources in known.items()}
     mini = render([ONE], editions["mini"], store, store.root, figures).sections
-    demo = gathered([ONE], editions["demo"], store)
+    demo = gathered([ONE], editions["demo"], store, figures)
     render_index((ONE,), {("demo", "paper"): demo, ("mini", "paper"): mini}, tuple(editions.values()), store, store.root, figures)
+
+
+def test_a_figure_from_an_earlier_drawing_stays_on_the_page(desk):
+    """Drawing one scale does not take the figures of the others from the page; before, it did."""
+    store, figures = Store(desk.results, None), desk.folder / "figures"
+    known = stored(desk, store)
+    drawn(store, known, figures)
+    png = f"../../figures/demo/paper/{ONE.name}.png"
+    assert png not in links(desk.results) and not (desk.results / png).exists()
+    render([ONE], edition_of("demo", known["demo"]), store, store.root, figures)
+    drawn(store, known, figures)
+    assert png in links(desk.results) and (desk.results / png).is_file()
+    page, readme = ((desk.results / name).read_text() for name in ("index.html", "README.md"))
+    assert f'<img class="figure" loading="lazy" src="{png}"' in page and f"[figure]({png})" in readme
 
 
 @pytest.mark.parametrize("where", ["results", NAMED])

@@ -93,7 +93,9 @@ def test_claims_are_those_of_claims_csv_chances_too(home):
         for cell in noise.cells:
             config = noise.config(cell, profile="paper", scale=DEMO, sources=sources.sources, seed=seed)
             store.save(config, made_result(config))
-    found = gathered([studies.find("table6b"), noise], Edition(profile="paper", scale=DEMO, sources=sources.sources, seeds=2), store)
+    found = gathered(
+        [studies.find("table6b"), noise], Edition(profile="paper", scale=DEMO, sources=sources.sources, seeds=2), store, home / "figures"
+    )
     expected = claim_frame([one.result for one in found if one.result.study.name.endswith("table6b")])
     mine, alone = load().claims("table6b", seeds=2), claim_frame([replace(found[0].result, noise=None, verdicts=None)])
     assert csv_text(mine) == csv_text(expected)

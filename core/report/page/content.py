@@ -27,10 +27,12 @@ DEFAULT_PROFILE = "paper"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One study of an edition: its result, and its figure as an <svg> element (None without one)."""
+    """One study of an edition: its result, and its figure as an <svg> element (None if it was not drawn just now); `kept` is whether a
+    figure from an earlier drawing lies in its place."""
 
     result: StudyResult
     picture: str | None
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
