@@ -13,7 +13,6 @@ from core.runner.resolve.ledger import Ledgers
 from core.spec.edition import Edition
 from core.spec.printable import counted
 from core.spec.study import Study
-from core.store.console import say
 from core.store.store import Store
 
 ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_rates.csv", ".png", ".pdf")  # of the files that a study is drawn into
@@ -44,7 +43,8 @@ class Publishing:
         for (scale, profile), sections in drawing.redraw(self.studies).items():
             begun = {section.result.study.name for section in sections}
             left = [study.name for study in self.studies if study.name not in begun]
-            say(*(f"Removed {path}: nothing published begins its study any more." for path in self.removed(scale, profile, left)))
+            for path in self.removed(scale, profile, left):
+                print(f"Removed {path}: nothing published begins its study any more.")
 
     def removed(self, scale: str, profile: str, names: Sequence[str]) -> list[Path]:
         """Remove tables and figures of these studies under a scale and profile; the paths that were there."""
