@@ -89,3 +89,21 @@ def test_how_far_runs_and_draws_scatter_is_what_the_published_runs_say():
     means = {part: [found[f"{order}/{part}"].mean() for order in ORDERS] for part in ("unsup-SimCSE", "ESimCSE")}
     ends = [f"{end(of):.1f}" for of in means.values() for end in (min, max)]
     assert "SimCSE's means lie between {} and {} and ESimCSE's between {} and {}.".format(*ends) in text
+
+
+def test_what_is_said_of_repetition_rates_is_what_the_published_runs_say():
+    printed = {cell.labels[0]: cell.published for cell in find("esimcse-table9").cells}
+    table = rows(FINDINGS, "repetition rate")
+    assert table["the paper"] == [f"{score:.2f}" for score in printed.values()]
+    rates = [label for label in printed if label != "SimCSE"]
+    smaller, larger = rates[:4], rates[4:]
+    text = FINDINGS[FINDINGS.index("No claim of it has a verdict") : FINDINGS.index("Each rate draws other repetitions")]
+    for profile, entry, spread in zip(("paper", "released"), re.findall(r"lie (\S+ ± \S+ \(3\))", text), ("1.4", "3.0"), strict=True):
+        found = scores("esimcse-table9", 1.0, "dev", profile)
+        for shown, label in zip(table[f"`{profile}`"], printed, strict=True):
+            assert says(shown, found[label].dropna()), (profile, label)
+        assert says(entry, (sum(found[one] for one in larger) - sum(found[one] for one in smaller)).dropna() / 4), profile
+        means = pd.Series({one: found[one].mean() for one in rates})
+        assert f"{means.max() - means.min():.1f}" == spread
+        top = set(means.nlargest(3).index) == set(pd.Series(printed)[rates].nlargest(3).index)
+        assert (means.idxmax() == "0.32", top) == (profile == "released", profile == "released")
