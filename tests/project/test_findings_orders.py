@@ -4,9 +4,11 @@ import re
 
 import pandas as pd
 from places import ROOT
-from said import FINDINGS, README, rows, says, scores
+from said import FINDINGS, PUBLISHED, README, rows, says, scores
+from scipy import stats
 
 from studies import find
+from studies.own.deviations_esimcse import READINGS
 
 ORDERS = ("42", "43", "44", "45", "46", "47")
 VERDICTS = (ROOT / "docs" / "verdicts.md").read_text()
@@ -107,3 +109,19 @@ def test_what_is_said_of_repetition_rates_is_what_the_published_runs_say():
         assert f"{means.max() - means.min():.1f}" == spread
         top = set(means.nlargest(3).index) == set(pd.Series(printed)[rates].nlargest(3).index)
         assert (means.idxmax() == "0.32", top) == (profile == "released", profile == "released")
+
+
+def test_the_deviations_of_esimcse_that_matter_are_the_published_ones():
+    table = rows(FINDINGS, "ESimCSE, changed in")
+    text = FINDINGS[FINDINGS.index("The other fourteen lie within") : FINDINGS.index("## On English: the length bias")]
+    for place, (task, bound) in enumerate((("avg", "0.6"), ("dev", "1.1"))):
+        found = scores("deviations-esimcse", 1.0, task)
+        beside = {name: (values - found["paper"]).dropna() for name, values in found.items() if name not in {*READINGS, "paper"}}
+        for name, entries in table.items():
+            assert says(entries[place], beside.pop(name)), (name, task)
+        assert len(beside) == 14 and all(len(values) == 3 for values in beside.values())
+        assert f"within {bound} " in text and max(abs(values.mean()) for values in beside.values()) < float(bound) + 0.05
+        halves = {name: stats.t.isf(0.025, 2) * values.std() / 3**0.5 for name, values in beside.items()}
+        assert task == "dev" or f"up to {max(halves.values()):.1f} points on the tests" in text
+    row = pd.read_csv(PUBLISHED / "mini" / "paper" / "deviations-esimcse.csv", index_col=0).loc["D80 weighted mean over subsets"]
+    assert f"{row['difference']:.1f} points higher" in text
