@@ -48,6 +48,7 @@ class Drawing:
         self.results = self.tables = results
         self.figures = figures
         self.printed: set[str] = set()  # the studies whose tables are on the screen
+        self.redrawn: dict[tuple[str, str], list[str]] = {}  # the studies that were redrawn, by scale and profile
 
     @uncollected()
     def draw(self, studies: list[Study], edition: Edition) -> int:
@@ -82,15 +83,14 @@ class Drawing:
         return found
 
     @uncollected()
-    def redraw(self, studies: list[Study]) -> dict[tuple[str, str], list]:
-        """Draw every study of every scale and profile that is begun, and the page; the sections by scale and profile."""
+    def redraw(self, studies: list[Study]) -> None:
+        """Draw every study of every scale and profile that is begun, and the page."""
         known = finding.recorded(self.store)
         drawn: dict[tuple[str, str], list] = {}
         for scale in SCALES.values():
             if scale.name in known:
                 drawn |= self.drawn(studies, scale, known[scale.name].sources)
         self.page(studies, drawn, known)
-        return drawn
 
     @uncollected()
     def redraw_scale(self, studies: list[Study], scale: Scale, sources: Sources) -> int:
@@ -108,6 +108,7 @@ class Drawing:
         drawn = {}
         for edition in self.editions(scale, sources, PROFILES if self.options.profile is None else (self.options.profile,)):
             begun = self.begun(studies, edition)
+            self.redrawn[scale.name, edition.profile] = [study.name for study in begun]
             drawn[scale.name, edition.profile] = self.render(begun, edition) if begun else []
         if not any(drawn.values()):
             print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")

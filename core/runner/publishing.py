@@ -40,8 +40,8 @@ class Publishing:
     def draw(self) -> None:
         """Draw everything that is published, and remove the files of studies that nothing published begins any more."""
         drawing = Drawing(self.options, Store(self.published / "none", self.published), self.published, self.figures)
-        for (scale, profile), sections in drawing.redraw(self.studies).items():
-            begun = {section.result.study.name for section in sections}
+        drawing.redraw(self.studies)
+        for (scale, profile), begun in drawing.redrawn.items():
             left = [study.name for study in self.studies if study.name not in begun]
             for path in self.removed(scale, profile, left):
                 print(f"Removed {path}: nothing published begins its study any more.")
