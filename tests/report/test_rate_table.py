@@ -1,5 +1,7 @@
 """Cells by learning rate: their numbers against hand-computed ones, and the table that shows them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from fake_store import FakeStore, edition
@@ -27,7 +29,7 @@ def result(study=STUDY, **by_label):
         for factor, values in by_label[cell.labels[0]].items():
             for seed, value in enumerate(values):
                 store.add(edition(3).at_rate(factor).config(study, cell, seed), value)
-    return gathered([study], edition(3), store)[0].result
+    return gathered([study], edition(3), store, Path("none"))[0].result
 
 
 def texts(found) -> list[list[str]]:
@@ -94,7 +96,7 @@ def test_a_diverged_run_counts_as_the_worst_in_mean_and_choice():
             for seed in range(3):
                 failed = factor == THREE and cell.labels == ("b",) and seed == 2
                 store.add(edition(3).at_rate(factor).config(STUDY, cell, seed), value, status="diverged" if failed else "ok")
-    (section,) = gathered([STUDY], edition(3), store)
+    (section,) = gathered([STUDY], edition(3), store, Path("none"))
     _, b = section.result.rates
     assert b.scores[2].estimate.mean == pytest.approx(140 / 3) and b.scores[2].development == pytest.approx(140 / 3)
     assert b.chosen.factor == 1.0
@@ -119,7 +121,7 @@ def test_files_and_page_show_the_table(tmp_path):
     render([STUDY], edition(3), store, tmp_path / "results", tmp_path / "figures")
     folder = tmp_path / "results" / "demo" / "paper"
     assert (folder / "mocose-small_rates.csv").read_text().startswith("size,factor,learning_rate,base,mean,")
-    found = gathered([STUDY], edition(3), store)[0].result
+    found = gathered([STUDY], edition(3), store, tmp_path)[0].result
     assert (folder / "mocose-small.md").read_text() == markdown(found)
     assert "## At other learning rates\n\n|" in markdown(found)
     shown = terminal(found)
