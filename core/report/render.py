@@ -131,11 +131,10 @@ def gathered(studies: Sequence[Study], edition: Edition, store, figures_dir: Pat
     noise = _noise(studies, edition, store, loaded)
     pictures = Path(figures_dir) / edition.scale.name / edition.profile
 
-    def section(study: Study) -> Section:
-        kept = (pictures / f"{study.name}.png").is_file()
-        return Section(result=found(study, edition, store, loaded, noise), picture=None, kept=kept)
-
-    return [section(study) for study in studies]
+    return [
+        Section(result=found(study, edition, store, loaded, noise), picture=None, kept=(pictures / f"{study.name}.png").is_file())
+        for study in studies
+    ]
 
 
 def _noise(studies: Sequence[Study], edition: Edition, store, loaded: dict) -> float | None:

@@ -22,6 +22,12 @@ def passed_over(options: Options, studies: Sequence[Study]) -> list[str]:
     if options.mode in ("status", "render") and (idle := _training_options(options)):
         mode = MODE_NAMES.get(options.mode, options.mode)
         found.append(f"--{mode} trains nothing, so {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed over.")
+    if options.mode == "render" and options.publish:
+        named = [name for name, value in (("--scale", options.scale), ("--profile", options.profile)) if value is not None]
+        if named:
+            found.append(
+                f"--publish draws everything that is published, so {' and '.join(named)} {'is' if len(named) == 1 else 'are'} passed over."
+            )
     shipped = options.encoder is None and options.scale in SHIPPED_ENCODERS
     if options.mode in ("status", "render") and not shipped and (options.data_dir is None) != (options.encoder is None):
         given, wanting = ("--data-dir", "--encoder") if options.data_dir else ("--encoder", "--data-dir")

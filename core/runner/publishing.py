@@ -15,7 +15,7 @@ from core.spec.printable import counted
 from core.spec.study import Study
 from core.store.store import Store
 
-ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_rates.csv", ".png", ".pdf")  # of the files that a study is drawn into
+ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_rates.csv", ".png", ".pdf")  # of the files that `render` draws a study into
 
 
 class Publishing:
@@ -38,11 +38,12 @@ class Publishing:
         self.draw()
 
     def draw(self) -> None:
-        """Draw everything that is published, and remove the files of studies that nothing published begins any more."""
+        """Draw everything that is published, and remove the files of studies that nothing published begins any more. Where nothing is begun
+        at all the pack may be damaged, and its tables stay."""
         drawing = Drawing(self.options, Store(self.published / "none", self.published), self.published, self.figures)
         drawing.redraw(self.studies)
         for (scale, profile), begun in drawing.redrawn.items():
-            left = [study.name for study in self.studies if study.name not in begun]
+            left = [study.name for study in self.studies if begun and study.name not in begun]
             for path in self.removed(scale, profile, left):
                 print(f"Removed {path}: nothing published begins its study any more.")
 

@@ -71,3 +71,15 @@ def test_the_queue_of_table_7_in_longer_runs_is_the_published_one():
         cells = runs[runs["queue_size"] == queue].pivot(index="seed", columns="initial_fill", values="value")
         assert cells.shape[1] == 4 and says(ours, cells.dropna().mean(axis=1)), queue
         assert abs(float(paper) - printed[queue]) < 0.00501, queue
+
+
+def test_the_verdicts_in_longer_runs_are_those_listed_and_what_token_dropout_costs_is_published():
+    folder = PUBLISHED / "long" / "paper"
+    claims = pd.read_csv(folder / "claims.csv").set_index("claim")
+    settled = set(claims.index[claims["verdict"].isin(SETTLED)])
+    assert set(rows(FINDINGS, "claim, in longer runs")) == settled and len(settled) == 9 and "Nine claims have a verdict" in FINDINGS
+    row, table = claims.loc["T5.2"], pd.read_csv(folder / "mocose-table5.csv", index_col=0)
+    said = re.search(r"scores (\S+) lower \((\d+) seeds; tested from (\S+) higher to (\S+) lower\), printed (\S+) lower", FINDINGS).groups()
+    less = table.loc["Token dropout 0.1", "difference"], table.loc["Token dropout 0.1", "printed"] - table.loc["Dropout only", "printed"]
+    # the claim asks for less than a point above
+    assert said == (f"{-less[0]:.1f}", str(row["n"]), f"{1 - row['low']:.1f}", f"{row['high'] - 1:.1f}", f"{-less[1]:.1f}")
