@@ -45,6 +45,45 @@ def test_half_precision_and_doubles_go_the_usual_way():
         assert product.linear(x, weight, bias).dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("rows", [3, 200])
+def test_bf16_in_float32_is_bf16_to_its_last_bit(rows, within, monkeypatch):
+    """Forth and back, against sums in float64 of the same rounded values, and against torch's own way."""
+    monkeypatch.setattr(product, "BF16_IN_FLOAT32", True)
+    given = drawn((rows, 48), (40, 48), (40,))
+    towards = torch.randn(rows, 40, generator=torch.Generator().manual_seed(4)).bfloat16()
+
+    def step(multiply, within):
+        """Gradients are asked for after the forward pass, or within its arithmetic, as FGSM does."""
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = multiply(*given)
+            found = torch.autograd.grad(y, given, towards, retain_graph=True)
+        return y, *(found if within else torch.autograd.grad(y, given, towards))
+
+    ours, theirs = step(product.linear, within), step(F.linear, within)
+    x, weight, bias, g = (part.detach().bfloat16().double() for part in (*given, towards))
+    exact = (x @ weight.T + bias, g @ weight, g.T @ x, g.sum(0))
+    for a, b, wanted in zip(ours, theirs, exact, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, a.bfloat16().to(a.dtype))
+        assert torch.allclose(a.double(), wanted, rtol=2**-8, atol=1e-5)
+        assert torch.allclose(a.float(), b.float(), rtol=2**-6, atol=2e-2 * float(wanted.abs().max()))
+    assert ours[0].dtype == torch.bfloat16 and ours[2].dtype == torch.float32
+
+
+def test_bf16_in_float32_needs_autocast_to_bf16_and_gives_gradients_where_they_are_asked_for(monkeypatch):
+    monkeypatch.setattr(product, "BF16_IN_FLOAT32", True)
+    x, weight, bias = drawn((100, 8), (8, 8), (8,))
+    assert product.linear(x, weight, bias).dtype == torch.float32
+    with torch.autocast("cpu", dtype=torch.float16):
+        assert product.linear(x, weight, bias).dtype == torch.float16
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = product.linear(x.detach(), weight, bias.detach())
+        with torch.no_grad():
+            assert torch.equal(product.linear(x, weight, bias), y)
+    y.sum().backward()
+    assert x.grad is None and bias.grad is None and bool(weight.grad.any())
+
+
 @pytest.mark.parametrize("parts", [2, 3])
 def test_grid_and_line_against_loops(parts):
     heads, d = 2, 3

@@ -1,8 +1,12 @@
-"""Linear layers through oneDNN where that is faster than torch's default.
+"""Linear layers, multiplied in the way that is fastest on this processor.
 
 In float32 torch multiplies with MKL, which on processors of other makers than its own keeps to AVX2; oneDNN, which torch
 brings too, uses AVX-512 wherever it is there (2.2 times as fast on the machine of benchmarks/README.md). Both give the same
 sums in another order, so results agree to rounding.
+
+In bf16 torch multiplies with the processor's instructions for it, or in software. Where these are slower than float32's, values
+rounded to bf16 are multiplied in float32 instead: a product of two such values is exact there, and sums are kept in float32 either
+way, so results agree to the order of the sums and the last bit of bf16.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from core.engine.processor import multiplies_bf16
 
 LEAST_ROWS = 64  # below it oneDNN's preparations cost more than they gain
 
@@ -24,11 +30,17 @@ def _onednn():
 
 
 ONEDNN = _onednn()
+BF16_IN_FLOAT32 = not multiplies_bf16()
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x weight^T + bias: (rows, out) from x (rows, in), weight (out, in), bias (out,). What F.linear gives, to rounding."""
-    if ONEDNN is None or x.device.type != "cpu" or x.dtype != torch.float32 or len(x) < LEAST_ROWS or torch.is_autocast_enabled("cpu"):
+    if x.device.type != "cpu":
+        return F.linear(x, weight, bias)
+    if torch.is_autocast_enabled("cpu"):
+        rounded = BF16_IN_FLOAT32 and torch.get_autocast_dtype("cpu") == torch.bfloat16
+        return _Rounded.apply(x, weight, bias) if rounded else F.linear(x, weight, bias)
+    if ONEDNN is None or x.dtype != torch.float32 or len(x) < LEAST_ROWS:
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
         return _Linear.apply(x, weight, bias)
@@ -36,7 +48,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class _Linear(torch.autograd.Function):
-    """The operator has no derivative of its own."""
+    """In float32. oneDNN's operator has no derivative of its own."""
 
     @staticmethod
     def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -46,15 +58,45 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        return _gradients(ctx, grad, *ctx.saved_tensors)
+
+
+class _Rounded(torch.autograd.Function):
+    """In bf16 as autocast has it, forth and back, each product in float32 and then rounded; autograd widens the gradients again."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        x, weight, bias = x.bfloat16(), weight.bfloat16(), bias.bfloat16()
+        ctx.save_for_backward(x, weight)
+        with torch.autocast("cpu", enabled=False):
+            return _product(x.float(), weight.float(), bias.float()).bfloat16()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        grad = grad.contiguous()  # (rows, out)
-        for_x, for_weight, for_bias = ctx.needs_input_grad
-        return (
-            _product(grad, weight.t(), None) if for_x else None,
-            _product(grad.t(), x.t(), None) if for_weight else None,
-            grad.sum(0) if for_bias else None,
-        )
+        with torch.autocast("cpu", enabled=False):  # FGSM asks for its gradient within the step's
+            for_x, for_weight, for_bias = _gradients(ctx, grad.float(), x.float(), weight.float())
+        return _rounded(for_x), _rounded(for_weight), _rounded(for_bias)
+
+
+def _rounded(grad: Tensor | None) -> Tensor | None:
+    return None if grad is None else grad.bfloat16()
+
+
+def _gradients(ctx, grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Of x, weight and bias where they are needed, from grad (rows, out); all in float32."""
+    grad = grad.contiguous()
+    for_x, for_weight, for_bias = ctx.needs_input_grad
+    return (
+        _product(grad, weight.t(), None) if for_x else None,
+        _product(grad.t(), x.t(), None) if for_weight else None,
+        grad.sum(0) if for_bias else None,
+    )
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x weight^T + bias in float32."""
+    if ONEDNN is None or len(x) < LEAST_ROWS:
+        return F.linear(x, weight, bias)
     return ONEDNN(x, weight, bias, "none", [], "")
