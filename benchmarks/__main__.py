@@ -108,7 +108,7 @@ def _machine(torch) -> Iterator:
     half = bf16()
     yield Row("machine", "", "cores", cores(), "cores", note=processor())
     yield Row("machine", "", "load before", os.getloadavg()[0], "", note="anything above 0.2 disturbs")
-    yield Row("machine", "", "bf16 instructions", len(half), "", note=", ".join(half) or "none: bf16 is emulated and slow here")
+    yield Row("machine", "", "bf16 instructions", len(half), "", note=", ".join(half) or "none: bf16 is multiplied in float32 here")
     if torch.cuda.is_available():
         yield Row("machine", "", "GPUs", torch.cuda.device_count(), "", note=torch.cuda.get_device_name(0))
     else:

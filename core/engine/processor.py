@@ -30,15 +30,18 @@ def bf16(source: Path = CPUINFO) -> list[str]:
 
 
 def multiplies_bf16(source: Path = CPUINFO) -> bool:
-    """Whether the processor multiplies in bf16 faster than in float32; True where nothing is known of it.
+    """Whether the processor has instructions for bf16, or nothing is known of it."""
+    return not described(source) or bool(bf16(source))
 
-    Intel's AVX-512 instruction for it does half as many products a second as those for float32 (82 and 150 GFLOP/s a core, family 6,
+
+def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
+    """Whether it multiplies large matrices in bf16 faster than in float32, or nothing is known of it.
+
+    Intel's AVX-512 instruction does half as many products a second as those for float32 do (82 and 150 GFLOP/s a core, family 6,
     model 207); its AMX, and AMD's and Arm's instructions, do more.
     """
-    about = described(source)
-    if about.get("vendor_id") == "GenuineIntel":
-        return "amx_bf16" in bf16(source)
-    return not about or bool(bf16(source))
+    intel = described(source).get("vendor_id") == "GenuineIntel"
+    return "amx_bf16" in bf16(source) if intel else multiplies_bf16(source)
 
 
 def described(source: Path) -> Mapping[str, str]:

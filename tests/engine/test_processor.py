@@ -4,7 +4,7 @@ import platform
 
 import pytest
 
-from core.engine.processor import bf16, multiplies_bf16, processor
+from core.engine.processor import bf16, multiplies_bf16, multiplies_bf16_fast, processor
 from core.engine.provenance import gather
 from core.spec.execution import Execution
 from core.store.sense import KNOWN
@@ -48,26 +48,26 @@ def test_an_arm_processor_has_features(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "vendor, flags, faster",
+    "vendor, flags, instructions, fast",
     [
-        ("GenuineIntel", "avx512f avx512_bf16", False),
-        ("GenuineIntel", "avx512_bf16 amx_bf16 amx_tile", True),
-        ("GenuineIntel", "avx2", False),
-        ("AuthenticAMD", "avx512f avx512_bf16", True),
-        ("AuthenticAMD", "avx2", False),
+        ("GenuineIntel", "avx512f avx512_bf16", True, False),
+        ("GenuineIntel", "avx512_bf16 amx_bf16 amx_tile", True, True),
+        ("GenuineIntel", "avx2", False, False),
+        ("AuthenticAMD", "avx512f avx512_bf16", True, True),
+        ("AuthenticAMD", "avx2", False, False),
     ],
 )
-def test_where_bf16_is_multiplied_faster_than_float32(tmp_path, vendor, flags, faster):
+def test_where_bf16_is_multiplied_faster_than_float32(tmp_path, vendor, flags, instructions, fast):
     source = tmp_path / "cpuinfo"
     source.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\nflags\t\t: {flags}\n")
-    assert multiplies_bf16(source) is faster
+    assert multiplies_bf16(source) is instructions and multiplies_bf16_fast(source) is fast
 
 
 def test_where_nothing_is_known_of_the_processor_torch_multiplies(tmp_path):
-    assert multiplies_bf16(tmp_path / "missing")
+    assert multiplies_bf16(tmp_path / "missing") and multiplies_bf16_fast(tmp_path / "missing")
     source = tmp_path / "cpuinfo"
     source.write_text("processor : 0\nFeatures : fp asimd bf16\n")
-    assert multiplies_bf16(source)
+    assert multiplies_bf16(source) and multiplies_bf16_fast(source)
 
 
 def test_a_run_records_it(tmp_path):

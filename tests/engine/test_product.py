@@ -84,6 +84,25 @@ def test_bf16_in_float32_needs_autocast_to_bf16_and_gives_gradients_where_they_a
     assert x.grad is None and bias.grad is None and bool(weight.grad.any())
 
 
+def test_small_products_of_bf16_in_float32(monkeypatch):
+    """As autocast has them, which rounds what comes in float32; what is not bf16 is left alone."""
+    bias, query, key = drawn((6, 1, 5), (6, 4, 8), (6, 8, 5))
+    halves = [part.detach().bfloat16().requires_grad_() for part in (bias, query, key)]
+    towards = torch.randn(6, 4, 5, generator=torch.Generator().manual_seed(6)).bfloat16()
+
+    def step(*given):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = product.batched(torch.baddbmm, *given, alpha=0.5)
+        return y, *torch.autograd.grad(y, given, towards)
+
+    theirs, mixed = step(*halves), step(halves[0], query, halves[2])
+    monkeypatch.setattr(product, "SMALL_BF16_IN_FLOAT32", True)
+    for found, wanted in ((step(*halves), theirs), (step(halves[0], query, halves[2]), mixed)):
+        for a, b in zip(found, wanted, strict=True):
+            assert a.dtype == b.dtype and torch.allclose(a.float(), b.float(), rtol=2**-6, atol=3e-2) and bool(a.any())
+    assert torch.equal(product.batched(torch.bmm, query, key), torch.bmm(query, key))
+
+
 @pytest.mark.parametrize("parts", [2, 3])
 def test_grid_and_line_against_loops(parts):
     heads, d = 2, 3

@@ -17,7 +17,7 @@ from transformers.activations import ACT2FN
 
 from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.grid import Layout, layout
-from core.engine.encoder.linear import linear
+from core.engine.encoder.linear import batched, linear
 from core.engine.encoder.packing import Packed
 
 
@@ -98,10 +98,9 @@ class Layer(nn.Module):
         if self.attention == "sdpa" and not self.attention_dropout.active:
             query, key, value, mask = (part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype)))
             return F.scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(0, 1)
-        scores = torch.baddbmm(
-            bias.to(query.dtype), query, key.transpose(1, 2), alpha=1.0 / math.sqrt(query.shape[-1])
-        )  # (B * heads, Q, L)
-        return self.attention_dropout(scores.softmax(-1)) @ value
+        alpha = 1.0 / math.sqrt(query.shape[-1])
+        scores = batched(torch.baddbmm, bias.to(query.dtype), query, key.transpose(1, 2), alpha=alpha)  # (B * heads, Q, L)
+        return batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
 
 
 def _apply(layer: nn.Linear, x: Tensor) -> Tensor:

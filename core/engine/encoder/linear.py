@@ -1,22 +1,24 @@
-"""Linear layers, multiplied in the way that is fastest on this processor.
+"""Products of matrices, in the way that is fastest on this processor.
 
 In float32 torch multiplies with MKL, which on processors of other makers than its own keeps to AVX2; oneDNN, which torch
 brings too, uses AVX-512 wherever it is there (2.2 times as fast on the machine of benchmarks/README.md). Both give the same
 sums in another order, so results agree to rounding.
 
-In bf16 torch multiplies with the processor's instructions for it, or in software. Where these are slower than float32's, values
-rounded to bf16 are multiplied in float32 instead: a product of two such values is exact there, and sums are kept in float32 either
-way, so results agree to the order of the sums and the last bit of bf16.
+In bf16 torch multiplies with the processor's instructions for it, or in software. Where that is slower than float32, values rounded
+to bf16 are multiplied in float32 instead: a product of two such values is exact there, and sums are kept in float32 either way, so
+results agree to the order of the sums and the last bit of bf16.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from core.engine.processor import multiplies_bf16
+from core.engine.processor import multiplies_bf16, multiplies_bf16_fast
 
 LEAST_ROWS = 64  # below it oneDNN's preparations cost more than they gain
 
@@ -30,7 +32,8 @@ def _onednn():
 
 
 ONEDNN = _onednn()
-BF16_IN_FLOAT32 = not multiplies_bf16()
+BF16_IN_FLOAT32 = not multiplies_bf16_fast()
+SMALL_BF16_IN_FLOAT32 = not multiplies_bf16()
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -45,6 +48,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
         return _Linear.apply(x, weight, bias)
     return _product(x, weight, bias)
+
+
+def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> Tensor:
+    """multiply(*parts, **given), one of torch's batched products of small matrices: what it gives, to rounding."""
+    if not SMALL_BF16_IN_FLOAT32 or parts[-1].device.type != "cpu" or parts[-1].dtype != torch.bfloat16:
+        return multiply(*parts, **given)
+    with torch.autocast("cpu", enabled=False):
+        return multiply(*(part.bfloat16().float() for part in parts), **given).bfloat16()
 
 
 class _Linear(torch.autograd.Function):
