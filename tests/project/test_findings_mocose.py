@@ -5,9 +5,11 @@ import re
 import pandas as pd
 import pytest
 from places import ROOT
-from said import FINDINGS, PUBLISHED, says, scores
+from said import FINDINGS, PUBLISHED, README, says, scores
+from scipy import stats
 
 from core.store.store import Store
+from studies import find
 
 TEXT = " ".join(
     FINDINGS[FINDINGS.index("## On English: MoCoSE does not learn enough") : FINDINGS.index("## On a made-up language\n")].split()
@@ -52,3 +54,31 @@ def test_what_is_said_of_table_1_and_figure_7_under_released_is_published():
         re.search(r"share of (\S+) of .* against (\S+)\), and .*: (\S+) against (\S+?), and", TEXT).groups()
     )
     assert all(spectrum[model, "share at 100"] == pytest.approx(0.058, abs=0.0006) for model in ("MoCoSE", "BERT"))
+
+
+def test_what_is_said_of_one_configuration_under_many_seeds_is_published():
+    (values,) = scores("noise", 1.0, "avg", "paper").values()
+    gained = gain("paper", "noise", "standard")
+    assert says(
+        re.search(r"lies (\S+ ± \S+) points above the untrained \[CLS\] under `paper` \(constant; 24 seeds", TEXT)[1] + " (24)", gained
+    )
+    half = stats.t.isf(0.025, 23) * gained.std() / 24**0.5
+    assert len(values) == 24 and f"{gained.mean():.2f} ± {half:.2f} points above the untrained [CLS] on the tests (24 seeds)" in MINI
+    said = re.search(r"standard deviation of (\S+) on the tests, and its worst and best run lie (\S+) points apart", TEXT).groups()
+    assert (
+        said == (f"{values.std():.2f}", f"{values.max() - values.min():.1f}")
+        and f"and {values.std():.2f} over 24 with the constant decay" in MINI
+    )
+    eight = find("noise").cells[0].published_runs
+    assert f"lie within {max(eight) - min(eight):.1f}" in TEXT
+    apart = stats.norm.isf(0.025) * values.std() * (2 / 3) ** 0.5  # two means of three
+    assert f"lie up to {apart:.1f} apart" in TEXT
+    differences = []
+    for name in ("table3", "table4", "table5", "table6a", "table6b", "table7", "table8", "table9"):
+        printed = {cell.labels: cell.published for cell in find(name).cells if cell.published is not None}
+        differences += [abs(value - printed[find(name).reference]) for labels, value in printed.items() if labels != find(name).reference]
+    near = sum(difference < apart for difference in differences)
+    assert f"spread over {values.max() - values.min():.1f} points. Two means of three such runs lie up to {apart:.1f} apart" in README
+    assert f"and {near} of the {len(differences)} rows of its Tables 3 to 9" in README
+    assert f"Of the {len(differences)} rows that its tables print beside a reference {near} lie as near" in FINDINGS
+    assert f"of the {len(differences)} rows that its Tables 3 to 9 print beside their reference, {near} lie so near to it" in TEXT
