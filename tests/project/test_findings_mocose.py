@@ -71,6 +71,11 @@ def test_what_is_said_of_one_configuration_under_many_seeds_is_published():
     )
     eight = find("noise").cells[0].published_runs
     assert f"lie within {max(eight) - min(eight):.1f}" in TEXT
+    spread = pd.Series(eight).std()
+    assert (
+        f"eight values have a standard deviation of {spread:.2f}, and means of three runs have it where single ones have {spread * 3**0.5:.2f}"
+        in TEXT
+    )
     apart = stats.norm.isf(0.025) * values.std() * (2 / 3) ** 0.5  # two means of three
     assert f"lie up to {apart:.1f} apart" in TEXT
     differences = []
