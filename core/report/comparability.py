@@ -79,10 +79,16 @@ def unlearnt(result: StudyResult) -> dict[Labels, Check]:
         cells = {
             tuple(run.run_id for run in one.runs): one for one in reversed(result.cells) if matches(labels, one.cell.labels) and one.runs
         }
-        checks = [check for cell in reversed(cells.values()) for check in _learning(cell, result, cell.cell.labels[0])]
+        checks = [check for cell in reversed(cells.values()) for check in _learning(cell, result, _named(labels, result.study))]
         failed = [check for check in checks if check.met is False]
         found |= {labels: failed[0]} if failed else {}
     return found
+
+
+def _named(labels: Labels, study: Study) -> str:
+    """An entry of `must_learn` in words: its labels, all but the first axis's with their axis's title."""
+    named = [(axis, label) for axis, label in zip(study.axes, labels, strict=True) if label is not None]
+    return ", ".join(label if axis is study.axes[0] else f"{axis.title} {label}" for axis, label in named)
 
 
 def _too_coarse(result: StudyResult, contrasts: Sequence[Contrast]) -> list[str]:
@@ -270,16 +276,17 @@ def _percent(share: float) -> str:
 
 def comparability_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
     """One row a study: each check's number, its limit, whether it is met (yes, no, not known), and the whole in words. A study whose
-    reference has not run yet is not known to be comparable."""
+    reference has not run yet is not known to be comparable; one of which every claim is withheld is not."""
     rows = []
     for result in results:
         found = comparability(result)
+        why = found.reasons or (reasons(result) if {claim.key for claim in result.study.claims} <= result.withheld.keys() else ())
         row: dict[str, object] = {
             "study": result.study.name,
             "scale": result.scale.name,
             "profile": result.profile,
-            "comparable": "no" if found.reasons else "yes" if found.checks and all(check.met for check in found.checks) else "not known",
-            "reasons": "; ".join(found.reasons),
+            "comparable": "no" if why else "yes" if found.checks and all(check.met for check in found.checks) else "not known",
+            "reasons": "; ".join(why),
             "travel": found.travel,
         }
         for check in found.checks:

@@ -10,6 +10,7 @@ from fake_store import SOURCES, FakeStore, edition
 from core.data.sources import demo_sources
 from core.report.cells import gather
 from core.report.comparability import (
+    _named,
     by_configuration,
     comparability,
     comparability_frame,
@@ -31,7 +32,7 @@ from core.spec.scale import DEMO, LONG, PAPER, at_scale
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, Metric
 from core.spec.vary import vary
-from studies import STUDIES
+from studies import STUDIES, find
 
 CONSTANT = {"ema.schedule": "constant", "ema.start": 0.9, "ema.end": None, "ema.total_updates": None}
 STEPS_200 = dataclasses.replace(DEMO, steps=200)
@@ -157,6 +158,21 @@ def filled(one, **gains):
         for seed, aside in enumerate((-1.0, 1.0) if cell.labels[0] in gains else ()):
             baseline(store, here.config(one, cell, seed), 50.0 + gains[cell.labels[0]] + aside, 50.0, 80)
     return store
+
+
+@pytest.mark.parametrize("gains, told", [({"b": 4.0}, "no"), ({"a": 4.0}, "not known"), ({"b": 6.0}, "not known"), ({}, "not known")])
+def test_a_study_without_a_reference_of_which_every_claim_is_withheld_is_not_comparable(gains, told):
+    """Before it has begun, by what has run for another study; b is in both claims, a in one of them."""
+    one = claiming()
+    row = comparability_frame([not_begun(one, edition(3, "repaired", STEPS_200), filled(one, **gains))]).iloc[0]
+    assert row["comparable"] == told
+    assert ("b is +4.00" in row["reasons"]) == (told == "no")
+
+
+def test_a_column_that_has_not_learnt_is_named_with_its_axis():
+    one = find("mocose-figure4")
+    said = [_named(labels, one) for labels in ((None, "14.67"), ("alignment", None), ("alignment", "5"))]
+    assert said == ["MTD 14.67", "alignment", "alignment, MTD 5"]
 
 
 def test_a_study_without_a_reference_is_judged_by_what_must_learn_and_not_by_its_best_row():
