@@ -114,7 +114,7 @@ def state_bytes(model: MoCoSE) -> int:
 
 def rates(products: Sequence[Product], device: torch.device, dtype: torch.dtype) -> dict[tuple[int, int, int, int], float]:
     """Operations a second at each shape, alone and with warm caches, by the fastest of the libraries that torch brings; of bf16 on a CPU
-    in float32, too, as `core/engine/encoder/linear.py` multiplies where that is faster."""
+    in float32, too, as `core/engine/encoder/products.py` multiplies where that is faster."""
     kinds = (dtype, torch.float32) if dtype == torch.bfloat16 and device.type == "cpu" else (dtype,)
     shapes = dict.fromkeys(product.shape for product in products)
     return {shape: max(_rate(shape, device, kind) for kind in kinds) for shape in shapes}

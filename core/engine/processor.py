@@ -38,7 +38,7 @@ def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
     """Whether it multiplies large matrices in bf16 faster than in float32, or nothing is known of it.
 
     Intel's AVX-512 instruction does half as many products a second as those for float32 do (82 and 150 GFLOP/s a core, family 6,
-    model 207); its AMX, and AMD's and Arm's instructions, do more.
+    model 207); its AMX and AMD's instructions do more, and so Arm's are taken to.
     """
     intel = described(source).get("vendor_id") == "GenuineIntel"
     return "amx_bf16" in bf16(source) if intel else multiplies_bf16(source)

@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from core.engine.encoder import bert, grid, linear
+from core.engine.encoder import bert, grid, products
 from core.engine.encoder.dropout import DropoutStream, give
 from core.engine.encoder.packing import pack
 
@@ -118,8 +118,8 @@ def test_spare_rows_change_nothing_but_rounding_in_the_products_of_training(half
 
 def test_bf16_in_float32_is_the_same_step_to_its_rounding(monkeypatch):
     def step(in_float32):
-        monkeypatch.setattr(linear, "BF16_IN_FLOAT32", in_float32)
-        monkeypatch.setattr(linear, "SMALL_BF16_IN_FLOAT32", in_float32)
+        monkeypatch.setattr(products, "BF16_IN_FLOAT32", in_float32)
+        monkeypatch.setattr(products, "SMALL_BF16_IN_FLOAT32", in_float32)
         return step_with_dropout(half=True)
 
     agree(step(True), step(False), 3e-2)

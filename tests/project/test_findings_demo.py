@@ -84,3 +84,15 @@ def test_the_verdicts_in_longer_runs_are_those_listed_and_what_token_dropout_cos
     less = table.loc["Token dropout 0.1", "difference"], table.loc["Token dropout 0.1", "printed"] - table.loc["Dropout only", "printed"]
     # the claim asks for less than a point above
     assert said == (f"{-less[0]:.1f}", str(row["n"]), f"{1 - row['low']:.1f}", f"{row['high'] - 1:.1f}", f"{-less[1]:.1f}")
+
+
+def test_how_many_runs_come_back_from_their_lowest_in_longer_runs_is_what_the_curves_say():
+    runs = pd.read_csv(PUBLISHED / "long" / "paper" / "mocose-figure5_runs.csv", dtype=str)
+    names = runs.loc[runs["setting"] == "no predictor, η = 0", "run_id"].unique()
+    curves = pd.read_csv(PUBLISHED / "curves.csv").set_index("run_id")
+    trained = [curves.loc[name].query("step > 0")["development_score"] for name in names]
+    back = [score.iloc[-1] - score.min() for score in trained]
+    assert len(back) == 12 and all(score.iloc[0] == score.max() for score in trained)
+    far = [points for points in back if points > 10]
+    assert len(far) == 5 and (round(min(far)), round(max(far))) == (14, 22)
+    assert "in five of the twelve comes back by 14 to 22 points from its lowest" in FINDINGS

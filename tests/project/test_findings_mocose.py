@@ -101,6 +101,6 @@ def test_what_is_said_of_one_configuration_under_many_seeds_is_published():
         differences += [abs(value - printed[find(name).reference]) for labels, value in printed.items() if labels != find(name).reference]
     near = sum(difference < apart for difference in differences)
     assert f"spread over {values.max() - values.min():.1f} points. Two means of three such runs lie up to {apart:.1f} apart" in README
-    assert f"and {near} of the {len(differences)} rows of its Tables 3 to 9" in README
-    assert f"Of the {len(differences)} rows that its tables print beside a reference {near} lie as near" in FINDINGS
-    assert f"of the {len(differences)} rows that its Tables 3 to 9 print beside their reference, {near} lie so near to it" in TEXT
+    assert f"and {near} of the {len(differences)} numbers that its Tables 3 to 9 print" in README
+    assert f"Of the {len(differences)} numbers that its Tables 3 to 9 print beside a reference {near} lie as near" in FINDINGS
+    assert f"of the {len(differences)} numbers that its Tables 3 to 9 print beside a reference, {near} lie so near to it" in TEXT

@@ -17,8 +17,8 @@ from transformers.activations import ACT2FN
 
 from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.grid import Layout, layout
-from core.engine.encoder.linear import batched, linear
 from core.engine.encoder.packing import Packed
+from core.engine.encoder.products import batched, linear
 
 
 class Embeddings(nn.Module):

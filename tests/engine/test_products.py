@@ -6,7 +6,7 @@ import tiny
 import torch
 import torch.nn.functional as F
 
-from core.engine.encoder import linear as product
+from core.engine.encoder import products
 from core.engine.encoder.grid import layout
 from core.engine.encoder.packing import pack
 
@@ -16,40 +16,40 @@ def drawn(*shapes):
     return [torch.randn(shape, generator=generator).requires_grad_() for shape in shapes]
 
 
-@pytest.mark.parametrize("rows", [3, product.LEAST_ROWS, 200])
+@pytest.mark.parametrize("rows", [3, products.LEAST_ROWS, 200])
 def test_linear_is_the_plain_linear_to_rounding(rows):
     x, weight, bias = drawn((rows, 48), (40, 48), (40,))
     towards = torch.randn(rows, 40, generator=torch.Generator().manual_seed(4))
     theirs = F.linear(x.double(), weight.double(), bias.double())
     wanted = torch.autograd.grad((theirs * towards).sum(), (x, weight, bias))
-    ours = product.linear(x, weight, bias)
+    ours = products.linear(x, weight, bias)
     got = torch.autograd.grad((ours * towards).sum(), (x, weight, bias))
     for a, b in zip((ours, *got), (theirs, *wanted), strict=True):
         assert torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-4) and float(a.detach().abs().max()) > 0.1
     with torch.no_grad():
-        assert torch.equal(product.linear(x, weight, bias), ours)
+        assert torch.equal(products.linear(x, weight, bias), ours)
 
 
 def test_what_needs_no_gradient_gets_none():
     x, weight, bias = drawn((100, 8), (8, 8), (8,))
     x, bias = x.detach(), bias.detach()
-    product.linear(x, weight, bias).sum().backward()
+    products.linear(x, weight, bias).sum().backward()
     assert x.grad is None and bias.grad is None
     assert torch.allclose(weight.grad, x.sum(0).expand(8, 8), atol=1e-4)
 
 
 def test_half_precision_and_doubles_go_the_usual_way():
     x, weight, bias = (t.detach() for t in drawn((100, 8), (8, 8), (8,)))
-    assert torch.equal(product.linear(x.double(), weight.double(), bias.double()), F.linear(x.double(), weight.double(), bias.double()))
+    assert torch.equal(products.linear(x.double(), weight.double(), bias.double()), F.linear(x.double(), weight.double(), bias.double()))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert product.linear(x, weight, bias).dtype == torch.bfloat16
+        assert products.linear(x, weight, bias).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("rows", [3, 200])
 def test_bf16_in_float32_is_bf16_to_its_last_bit(rows, within, monkeypatch):
     """Forth and back, against sums in float64 of the same rounded values, and against torch's own way."""
-    monkeypatch.setattr(product, "BF16_IN_FLOAT32", True)
+    monkeypatch.setattr(products, "BF16_IN_FLOAT32", True)
     given = drawn((rows, 48), (40, 48), (40,))
     towards = torch.randn(rows, 40, generator=torch.Generator().manual_seed(4)).bfloat16()
 
@@ -60,7 +60,7 @@ def test_bf16_in_float32_is_bf16_to_its_last_bit(rows, within, monkeypatch):
             found = torch.autograd.grad(y, given, towards, retain_graph=True)
         return y, *(found if within else torch.autograd.grad(y, given, towards))
 
-    ours, theirs = step(product.linear, within), step(F.linear, within)
+    ours, theirs = step(products.linear, within), step(F.linear, within)
     x, weight, bias, g = (part.detach().bfloat16().double() for part in (*given, towards))
     exact = (x @ weight.T + bias, g @ weight, g.T @ x, g.sum(0))
     for a, b, wanted in zip(ours, theirs, exact, strict=True):
@@ -71,15 +71,15 @@ def test_bf16_in_float32_is_bf16_to_its_last_bit(rows, within, monkeypatch):
 
 
 def test_bf16_in_float32_needs_autocast_to_bf16_and_gives_gradients_where_they_are_asked_for(monkeypatch):
-    monkeypatch.setattr(product, "BF16_IN_FLOAT32", True)
+    monkeypatch.setattr(products, "BF16_IN_FLOAT32", True)
     x, weight, bias = drawn((100, 8), (8, 8), (8,))
-    assert product.linear(x, weight, bias).dtype == torch.float32
+    assert products.linear(x, weight, bias).dtype == torch.float32
     with torch.autocast("cpu", dtype=torch.float16):
-        assert product.linear(x, weight, bias).dtype == torch.float16
+        assert products.linear(x, weight, bias).dtype == torch.float16
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        y = product.linear(x.detach(), weight, bias.detach())
+        y = products.linear(x.detach(), weight, bias.detach())
         with torch.no_grad():
-            assert torch.equal(product.linear(x, weight, bias), y)
+            assert torch.equal(products.linear(x, weight, bias), y)
     y.sum().backward()
     assert x.grad is None and bias.grad is None and bool(weight.grad.any())
 
@@ -92,15 +92,15 @@ def test_small_products_of_bf16_in_float32(monkeypatch):
 
     def step(*given):
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            y = product.batched(torch.baddbmm, *given, alpha=0.5)
+            y = products.batched(torch.baddbmm, *given, alpha=0.5)
         return y, *torch.autograd.grad(y, given, towards)
 
     theirs, mixed = step(*halves), step(halves[0], query, halves[2])
-    monkeypatch.setattr(product, "SMALL_BF16_IN_FLOAT32", True)
+    monkeypatch.setattr(products, "SMALL_BF16_IN_FLOAT32", True)
     for found, wanted in ((step(*halves), theirs), (step(halves[0], query, halves[2]), mixed)):
         for a, b in zip(found, wanted, strict=True):
             assert a.dtype == b.dtype and torch.allclose(a.float(), b.float(), rtol=2**-6, atol=3e-2) and bool(a.any())
-    assert torch.equal(product.batched(torch.bmm, query, key), torch.bmm(query, key))
+    assert torch.equal(products.batched(torch.bmm, query, key), torch.bmm(query, key))
 
 
 @pytest.mark.parametrize("parts", [2, 3])
