@@ -110,6 +110,7 @@ class Launcher:
                 if claim is not None:
                     break
                 if not wait:
+                    self._display.elsewhere(run)
                     return Outcome(run=run, state="elsewhere")
                 time.sleep(POLL)
             if self.stop.asked or claim is None:

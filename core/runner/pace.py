@@ -29,7 +29,8 @@ class Going:
 
 @dataclass(slots=True)
 class Pace:
-    """The count and the clock of one command: `total` runs of `total_cost` estimated seconds, `jobs` at once."""
+    """The count and the clock of one command: `total` runs of `total_cost` estimated seconds, `jobs` at once. Of the runs that wait it
+    counts on a share, that of the runs begun so far which were its own and not another command's on the same studies."""
 
     total: int
     total_cost: float
@@ -41,10 +42,21 @@ class Pace:
     trained_cost: float = 0.0
     trained_seconds: float = 0.0
     going: dict[str, Going] = field(default_factory=dict)
+    begun: int = 0
+    begun_elsewhere: int = 0
+    held: dict[str, float] = field(default_factory=dict)  # estimated seconds of the runs that another command is training
 
     def start(self, run: PlannedRun) -> None:
         """Count a run as running."""
+        self.begun += 1
+        self.held.pop(run.run_id, None)  # whoever held it left nothing
         self.going[run.run_id] = Going(run, total=run.config.train.steps)
+
+    def elsewhere(self, run: PlannedRun) -> None:
+        """Count a run as another command's, which was training it, or had trained it, when its turn came."""
+        if run.run_id not in self.held:
+            self.begun_elsewhere += 1
+            self.held[run.run_id] = self.expected(run.config)
 
     def report(self, run: PlannedRun, message: dict) -> None:
         """Take in what a running run says of itself; a development score stays until the next one."""
@@ -60,6 +72,7 @@ class Pace:
     def end(self, run: PlannedRun, seconds: float | None) -> None:
         """Count a run as ended; `seconds` is None if it says nothing about how long runs take."""
         self.going.pop(run.run_id, None)
+        self.held.pop(run.run_id, None)
         self.ended += 1
         self.ended_cost += self.expected(run.config)
         if seconds is not None:
@@ -74,14 +87,15 @@ class Pace:
 
     def left(self) -> float:
         """Seconds that all runs still need. Running runs count by their own rates. The others count by the estimate, corrected by the
-        time that finished runs took and that running ones will have taken."""
+        time that finished runs took and that running ones will have taken, and by what other commands are likely to train of them."""
         costs = {run: self.expected(going.run.config) for run, going in self.going.items()}
         whole = {run: going.total / going.rate for run, going in self.going.items() if going.rate and going.total}  # seconds at its rate
         known = self.trained_cost + sum(costs[run] for run in whole)
         speed = (self.trained_seconds + sum(whole.values())) / known if known else 1.0
         own = [whole.get(run, costs[run] * speed) * max(0.0, 1 - going.fraction) for run, going in self.going.items()]
-        waiting = self.total_cost - self.ended_cost - sum(costs.values())
-        work = max(0.0, waiting) * speed + sum(own)
+        waiting = self.total_cost - self.ended_cost - sum(costs.values()) - sum(self.held.values())
+        share = self.begun / (self.begun + self.begun_elsewhere) if self.begun else 1.0
+        work = max(0.0, waiting) * share * speed + sum(own)
         return max(work / max(1, min(self.jobs, self.total - self.ended)), max(own, default=0.0))
 
 

@@ -78,9 +78,15 @@ class Display:
             detail = f": {failure.detail}" if failure.detail else ""
             self.note(f"{self._count()} {run.run_id} {run.label}: FAILED, {failure.cause}{detail}")
 
-    def passed(self, run: PlannedRun, why: str) -> None:
-        """A run needs no training any more."""
+    def elsewhere(self, run: PlannedRun) -> None:
+        """A run is being trained by another command."""
         with self._lock:
+            self.pace.elsewhere(run)
+
+    def passed(self, run: PlannedRun, why: str) -> None:
+        """A run needs no training any more, since another command has trained it."""
+        with self._lock:
+            self.pace.elsewhere(run)
             self.pace.end(run, None)
             self.note(f"{self._count()} {run.run_id} {run.label}: {why}")
 

@@ -149,6 +149,23 @@ def test_before_any_run_the_estimate_is_the_plan_s():
     assert pace.left() == 40.0
 
 
+def test_the_estimate_counts_on_what_another_command_trains():
+    first, second, third = planned(0), planned(1), planned(2)
+    pace = Pace(10, 400.0, 1, lambda config: 40.0)
+    pace.elsewhere(first)  # the other command has begun it
+    pace.start(second)
+    assert pace.left() == 40.0 + 8 * 40.0 / 2  # its own run, and half of the eight that wait
+    pace.elsewhere(first)
+    assert pace.left() == 200.0  # the same run is counted once
+    pace.end(second, 40.0)
+    pace.elsewhere(third)
+    pace.elsewhere(first)
+    pace.end(first, None)  # the other command has ended it
+    assert pace.left() == pytest.approx(7 * 40.0 / 3)
+    pace.start(third)  # the other command was stopped, and left it
+    assert pace.left() == pytest.approx(40.0 + 7 * 40.0 / 2)
+
+
 def test_the_table_and_its_verdicts_are_printed():
     study = small(claims=(Claim(key="K1", text="b beats a.", predicate=greater(("b",), ("a",))),))
     text = terminal(result(study, stored(study, a=[50.0, 50.5, 49.5], b=[60.0, 60.5, 59.5])))

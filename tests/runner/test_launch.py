@@ -108,10 +108,13 @@ def test_a_run_that_hangs_is_ended_by_its_time_limit(desk, start):
 def test_a_run_that_is_held_elsewhere_is_left_or_waited_for(desk, launcher):
     run = planned(40)
     desk.behave()
+    launcher.again(Display(pace := Pace(1, 1.0, 1)))
     claim = desk.store.claim(run.run_id)
     assert launcher.launch(run).state == "elsewhere"
+    assert list(pace.held) == [run.run_id]
     threading.Timer(0.5, locks.release, [claim]).start()
     assert launcher.launch(run, wait=True).state == "done"  # the holder left nothing
+    assert not pace.held
 
 
 def test_a_run_that_was_stored_while_we_waited_is_not_trained(desk, launcher):

@@ -143,6 +143,8 @@ class Cluster:
                 self._display.failed(outcome.run, outcome.cause)
             case "found":
                 self._display.passed(outcome.run, "trained by another command")
+            case "elsewhere":
+                self._display.elsewhere(outcome.run)
             case "stopped":
                 self._display.dropped(outcome.run)
         return outcome
