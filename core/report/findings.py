@@ -29,7 +29,9 @@ def of_differences(found: Differences, settled: Mapping[str, tuple[str, int]] | 
     elif len(rows) == 1:
         head = f"{rows[0].name} cannot be told from {found.base_name} ({_beside(rows[0])})"
     else:
+        single = sum(row.n == 1 for row in rows)  # one seed has no interval
         head = f"None of {len(rows)} rows can be told from {found.base_name}"
+        head += f", {'all' if single == len(rows) else single} with one seed" if single else ""
     if not told:
         head += "".join(f"; claim {key} is {outcome} all the same, with {n} seeds" for key, (outcome, n) in (settled or {}).items())
     said = told[:MOST_NAMED] if len(rows) > 1 else rows

@@ -59,6 +59,8 @@ def test_a_row_without_an_axis_of_its_own_keeps_the_bases_axis_in_the_title():
 def test_the_title_says_where_no_row_differs_and_which_claims_are_settled_all_the_same():
     found = replace(one_panel(open_row("0.5", 0.1), open_row("0.8", 0.2)), base_name="EMA decay 0.85")
     assert of_differences(found) == "None of 2 rows can be told from EMA decay 0.85"
+    few = replace(found, panels=(Panel(title="", unit="", rows=(open_row("0.5", 0.1), replace(open_row("0.8", 0.2), n=1))),))
+    assert of_differences(few) == "None of 2 rows can be told from EMA decay 0.85, 1 with one seed"
     assert of_differences(found, {"X": ("contradicted", 12)}).endswith("; claim X is contradicted all the same, with 12 seeds")
     one = replace(found, panels=(Panel(title="", unit="", rows=(open_row("0.5", -0.3, -2.4),)),))
     assert of_differences(one) == "EMA decay 0.5 cannot be told from EMA decay 0.85 (0.3 below; the paper prints 2.4 below)"
