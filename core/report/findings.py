@@ -33,9 +33,20 @@ def of_differences(found: Differences, settled: Mapping[str, tuple[str, int]] | 
         head = f"None of {len(rows)} rows can be told from {found.base_name}"
         head += f", {'all' if single == len(rows) else single} with one seed" if single else ""
     if not told:
-        head += "".join(f"; claim {key} is {outcome} all the same, with {n} seeds" for key, (outcome, n) in (settled or {}).items())
+        head += "".join(f"; {_claims(keys)} {outcome} all the same, with {n} seeds" for (outcome, n), keys in _alike(settled or {}).items())
     said = told[:MOST_NAMED] if len(rows) > 1 else rows
     return _capital(head + _other_than_printed([row for row in rows if row.label == AVERAGE] or rows, said))
+
+
+def _alike(settled: Mapping[str, tuple[str, int]]) -> dict[tuple[str, int], list[str]]:
+    """The claims of each outcome and number of seeds."""
+    return {one: [key for key, other in settled.items() if other == one] for one in settled.values()}
+
+
+def _claims(keys: Sequence[str]) -> str:
+    if len(keys) == 1:
+        return f"claim {keys[0]} is"
+    return f"claims {', '.join(keys[:-1])} and {keys[-1]} are"
 
 
 def _lies(row: Row, found: Differences, first: bool) -> str:

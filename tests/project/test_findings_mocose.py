@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 from places import ROOT
-from said import FINDINGS, PUBLISHED, README, says, scores
+from said import FINDINGS, PUBLISHED, README, rows, says, scores
 from scipy import stats
 
 from core.spec.scale import SCALES
@@ -24,8 +24,8 @@ COMPARABILITY = {
 def gain(profile: str, study: str, row: str) -> pd.Series:
     """Points above the untrained [CLS] by seed."""
     runs = pd.read_csv(PUBLISHED / "mini" / profile / f"{study}_runs.csv", dtype=str)
-    rows = Store(ROOT / "none", PUBLISHED).load_published(runs.dropna(subset="value")["run_id"].iloc[0]).rows
-    untrained = rows[(rows["checkpoint"] == "untrained") & (rows["metric"] == "spearman_all") & (rows["task"] == "avg")]
+    stored = Store(ROOT / "none", PUBLISHED).load_published(runs.dropna(subset="value")["run_id"].iloc[0]).rows
+    untrained = stored[(stored["checkpoint"] == "untrained") & (stored["metric"] == "spearman_all") & (stored["task"] == "avg")]
     assert len(untrained) == 1
     return scores(study, 1.0, "avg", profile)[row].dropna() - untrained["value"].iloc[0]
 
@@ -121,3 +121,27 @@ def test_what_is_said_of_one_configuration_under_many_seeds_is_published():
     assert f"and {near} of the {len(differences)} numbers that its Tables 3 to 9 print" in README
     assert f"Of the {len(differences)} numbers that its Tables 3 to 9 print beside a reference {near} lie as near" in FINDINGS
     assert f"of the {len(differences)} numbers that its Tables 3 to 9 print beside a reference, {near} lie so near to it" in TEXT
+
+
+def test_what_is_said_of_table_5_under_released_is_published():
+    found = pd.read_csv(PUBLISHED / "mini" / "released" / "mocose-table5_runs.csv")
+    found = found[(found["task"] == "avg") & (found["metric"] == "spearman_all")]
+    by = {names: some.set_index("seed")["value"] for names, some in found.groupby(["augmentation", "checkpoint"])}
+    said = rows(FINDINGS, "added to dropout, as the code has it")
+    printed = {cell.labels[0]: cell.published for cell in find("mocose-table5").cells if cell.published is not None}
+    assert set(said) == {name for name, _ in by} - {"Dropout only"}
+    for name, (*ours, paper, steps) in said.items():
+        for entry, checkpoint in zip(ours, ("selected", "last"), strict=True):
+            assert says(entry, (by[name, checkpoint] - by["Dropout only", checkpoint]).dropna()), (name, checkpoint)
+        assert float(paper.replace("−", "-")) == pytest.approx(printed[name] - printed["Dropout only"]), name
+        chosen = sorted(found[(found["augmentation"] == name) & (found["checkpoint"] == "selected")]["step"].astype(int))
+        assert steps == " to ".join(f"{step:,}" for step in sorted({chosen[0], chosen[-1]})), name
+    for checkpoint, place in (
+        ("selected", -1),
+        ("last", 0),
+    ):  # typos are the highest row where checkpoints are chosen, the lowest at the end
+        ranked = sorted((some.mean(), name) for (name, where), some in by.items() if where == checkpoint)
+        assert ranked[place][1] == "Typos"
+    claims = pd.read_csv(PUBLISHED / "mini" / "released" / "claims.csv").set_index("claim")["verdict"]
+    assert claims["T5.5"] == "contradicted"
+    assert set(claims[["T5.1", "T5.2", "T5.3", "T5.4", "T5.6"]]) == {"undecided"}

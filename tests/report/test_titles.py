@@ -62,6 +62,9 @@ def test_the_title_says_where_no_row_differs_and_which_claims_are_settled_all_th
     few = replace(found, panels=(Panel(title="", unit="", rows=(open_row("0.5", 0.1), replace(open_row("0.8", 0.2), n=1))),))
     assert of_differences(few) == "None of 2 rows can be told from EMA decay 0.85, 1 with one seed"
     assert of_differences(found, {"X": ("contradicted", 12)}).endswith("; claim X is contradicted all the same, with 12 seeds")
+    three = {"X": ("contradicted", 3), "Y": ("supported", 3), "Z": ("contradicted", 3)}
+    said = "; claims X and Z are contradicted all the same, with 3 seeds; claim Y is supported all the same, with 3 seeds"
+    assert of_differences(found, three).endswith(said)
     one = replace(found, panels=(Panel(title="", unit="", rows=(open_row("0.5", -0.3, -2.4),)),))
     assert of_differences(one) == "EMA decay 0.5 cannot be told from EMA decay 0.85 (0.3 below; the paper prints 2.4 below)"
 
