@@ -134,14 +134,12 @@ def test_what_is_said_of_table_5_under_released_is_published():
         for entry, checkpoint in zip(ours, ("selected", "last"), strict=True):
             assert says(entry, (by[name, checkpoint] - by["Dropout only", checkpoint]).dropna()), (name, checkpoint)
         assert float(paper.replace("−", "-")) == pytest.approx(printed[name] - printed["Dropout only"]), name
-        chosen = sorted(found[(found["augmentation"] == name) & (found["checkpoint"] == "selected")]["step"].astype(int))
-        assert steps == " to ".join(f"{step:,}" for step in sorted({chosen[0], chosen[-1]})), name
-    for checkpoint, place in (
-        ("selected", -1),
-        ("last", 0),
-    ):  # typos are the highest row where checkpoints are chosen, the lowest at the end
-        ranked = sorted((some.mean(), name) for (name, where), some in by.items() if where == checkpoint)
-        assert ranked[place][1] == "Typos"
+        taken = sorted(found[(found["augmentation"] == name) & (found["checkpoint"] == "selected")]["step"].astype(int))
+        assert steps == " to ".join(f"{step:,}" for step in sorted({taken[0], taken[-1]})), name
+    chosen, last = (
+        sorted((some.mean(), name) for (name, where), some in by.items() if where == checkpoint) for checkpoint in ("selected", "last")
+    )
+    assert chosen[-1][1] == last[0][1] == "Typos"
     claims = pd.read_csv(PUBLISHED / "mini" / "released" / "claims.csv").set_index("claim")["verdict"]
     assert claims["T5.5"] == "contradicted"
     assert set(claims[["T5.1", "T5.2", "T5.3", "T5.4", "T5.6"]]) == {"undecided"}
