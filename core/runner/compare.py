@@ -53,15 +53,16 @@ def apart(one: float, other: float) -> float:
     return abs(one - other)
 
 
-def repeats(store: Store, own: Mapping[str, DataFrame]) -> str:
-    """How far one's own runs (rows by id) repeat the published runs of the same ids, in a sentence; empty without such runs."""
+def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFrame]]) -> str:
+    """How far one's own runs (provenance and rows by id) repeat the published runs of the same ids, in a sentence; empty without such
+    runs. A run that was itself published, as its provenance with its seconds shows, repeats nothing."""
     found = {}
-    for run, rows in own.items():
+    for run, (provenance, rows) in own.items():
         try:
             published = store.load_published(run)
         except UserError:
             continue  # damaged, or of another version of the code
-        if published is not None:
+        if published is not None and published.provenance != provenance:
             found[run] = difference(published.rows, rows)
     compared = {run: one for run, one in found.items() if one.scores}
     if not compared:

@@ -194,7 +194,12 @@ class Drawing:
             print(f"{are(summary.missing, 'run')} missing, and left open.")
         if summary.published:
             print(f"{are(summary.published, 'run')} from the project's published results, not from this machine.")
-        own = {run.run_id: run.rows.table.to_pandas() for section in summary.sections for run in section.result.runs if run.source == "own"}
+        own = {
+            run.run_id: (run.provenance, run.rows.table.to_pandas())
+            for section in summary.sections
+            for run in section.result.runs
+            if run.source == "own"
+        }
         if sentence := repeats(self.store, own):
             print(sentence)
         return summary.sections

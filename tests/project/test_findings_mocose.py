@@ -139,7 +139,7 @@ def test_what_is_said_of_table_5_under_released_is_published():
     chosen, last = (
         sorted((some.mean(), name) for (name, where), some in by.items() if where == checkpoint) for checkpoint in ("selected", "last")
     )
-    assert chosen[-1][1] == last[0][1] == "Typos"
+    assert {name for _, name in chosen[-2:]} == {name for _, name in last[:2]} == {"Typos", "Synonym replace"}
     claims = pd.read_csv(PUBLISHED / "mini" / "released" / "claims.csv").set_index("claim")["verdict"]
     assert claims["T5.5"] == "contradicted"
     assert set(claims[["T5.1", "T5.2", "T5.3", "T5.4", "T5.6"]]) == {"undecided"}

@@ -25,7 +25,13 @@ def moved(result: Result, by: float) -> Result:
     """The same scores, one of them so much higher, and a number that is no score elsewhere."""
     first, *others = result.rows
     rows = (first._replace(value=first.value + by), *others, Row("last", "dev", "mean_cosine", 10, by))
-    return Result(status=result.status, rows=rows, pairs=result.pairs, provenance=result.provenance)
+    return Result(status=result.status, rows=rows, pairs=result.pairs, provenance={"made": "anew"})
+
+
+def loaded(store: Store) -> dict:
+    """Provenance and rows of all runs of a store, by id."""
+    runs = [store.load(run) for run in store.runs()]
+    return {run.run_id: (run.provenance, run.rows) for run in runs}
 
 
 @pytest.mark.parametrize(
@@ -47,9 +53,20 @@ def test_one_s_own_runs_are_compared_with_the_published_ones(tmp_path, by, sente
             theirs.save(config, made_result(config))
     theirs.publish(theirs.runs(), tmp_path / "published")
     store = Store(tmp_path / "own", tmp_path / "published")
-    said = repeats(store, {run: store.load(run).rows for run in store.runs()})
-    assert said.startswith(sentence)
-    assert repeats(Store(tmp_path / "own", None), {run: store.load(run).rows for run in store.runs()}) == ""
+    own = loaded(store)
+    assert repeats(store, own).startswith(sentence)
+    assert repeats(Store(tmp_path / "own", None), own) == ""
+
+
+def test_runs_that_were_published_themselves_repeat_nothing(tmp_path):
+    store = Store(tmp_path / "own", tmp_path / "published")
+    for config in CONFIGS[:2]:
+        store.save(config, moved(made_result(config), 0.0))
+    store.publish(store.runs(), tmp_path / "published")
+    store = Store(tmp_path / "own", tmp_path / "published")
+    assert repeats(store, loaded(store)) == ""
+    store.save(CONFIGS[0], made_result(CONFIGS[0]))  # trained again
+    assert repeats(store, loaded(store)) == "Your run repeats the published one to the last digit."
 
 
 def ledger(**claims: Entry) -> Ledger:
