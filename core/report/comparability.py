@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from scipy.special import stdtrit
 
 from core.report.cells import CellResult, StudyResult, gather, read_runs
@@ -272,29 +271,3 @@ def _row(rows: Rows, checkpoint: str, task: str, metric: str) -> tuple[int, floa
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-def comparability_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
-    """One row a study: each check's number, its limit, whether it is met (yes, no, not known), and the whole in words. A study whose
-    reference has not run yet is not known to be comparable; one of which every claim is withheld is not."""
-    rows = []
-    for result in results:
-        found = comparability(result)
-        why = found.reasons or (reasons(result) if {claim.key for claim in result.study.claims} <= result.withheld.keys() else ())
-        row: dict[str, object] = {
-            "study": result.study.name,
-            "scale": result.scale.name,
-            "profile": result.profile,
-            "comparable": "no" if why else "yes" if found.checks and all(check.met for check in found.checks) else "not known",
-            "reasons": "; ".join(why),
-            "travel": found.travel,
-        }
-        for check in found.checks:
-            name = check.kind.replace(" ", "_")
-            row |= {
-                name: check.value,
-                f"{name}_limit": check.limit,
-                f"{name}_met": {True: "yes", False: "no", None: "not known"}[check.met],
-            }
-        rows.append(row)
-    return pd.DataFrame(rows)

@@ -19,6 +19,7 @@ from core.report.sheet import RIGHT, ROOM_FOR_N, WIDTH, notes_of, place, room, s
 from core.report.style import BAND, DASHED, GREY, OURS, PALE
 from core.report.verdicts import verdicts
 from core.report.withholding import in_full
+from core.spec.printable import counted
 
 PER_ROW, PER_WRAP = 0.235, 0.1  # inches a row, and for each further line of its name
 MOST_COLUMNS = 4
@@ -145,9 +146,11 @@ def _notes(result: StudyResult, found: Differences) -> list[str]:
     if any(row.word == "cannot act here" for row in found.rows):
         said.append("Cannot act here: every number equals the reference's at this scale.")
     if found.left_out:
-        said.append(f"Not run yet, and not drawn: {found.left_out} rows.")
+        said.append(f"Not run yet, and not drawn: {counted(found.left_out, 'row')}.")
     if found.elsewhere:
-        said.append(f"In the table alone, for they are never run here: {found.elsewhere} rows of other encoders or copied by the paper.")
+        said.append(
+            f"In the table alone, for they are never run here: {counted(found.elsewhere, 'row')} of other encoders or copied by the paper."
+        )
     shown = {row.n for row in found.rows if row.mean is not None}
     if len(found.panels) > 1 and shown:
         said.append(

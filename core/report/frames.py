@@ -1,12 +1,16 @@
-"""The two CSV files of a study: one row a cell, and one row a run, task, metric and checkpoint."""
+"""The two CSV files of a study, one row a cell, and one row a run, task, metric and checkpoint; and one of all studies' comparability."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from core.report.cells import RunResult, StudyResult
+from core.report.comparability import comparability, reasons
 from core.report.quantities import decimals
+from core.report.verdicts import out_of_reach
 
 CHECKPOINTS = ("selected", "last")
 NO_NUMBER = ("", "", "", pd.NA, np.nan)  # stands for a run without a result
@@ -100,3 +104,30 @@ def _shown(run: RunResult) -> list[tuple]:
 def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:
     """A frame as CSV: so many significant digits, empty where there is no number, the same bytes on every machine."""
     return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")
+
+
+def comparability_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
+    """One row a study: each check's number, its limit, whether it is met (yes, no, not known), and the whole in words. A study whose
+    reference has not run yet is not known to be comparable; one is not of which every claim that the scale can run is withheld."""
+    rows = []
+    for result in results:
+        found = comparability(result)
+        claims = {claim.key for claim in result.study.claims if not out_of_reach(claim, result)}
+        why = found.reasons or (reasons(result) if claims and claims <= result.withheld.keys() else ())
+        row: dict[str, object] = {
+            "study": result.study.name,
+            "scale": result.scale.name,
+            "profile": result.profile,
+            "comparable": "no" if why else "yes" if found.checks and all(check.met for check in found.checks) else "not known",
+            "reasons": "; ".join(why),
+            "travel": found.travel,
+        }
+        for check in found.checks:
+            name = check.kind.replace(" ", "_")
+            row |= {
+                name: check.value,
+                f"{name}_limit": check.limit,
+                f"{name}_met": {True: "yes", False: "no", None: "not known"}[check.met],
+            }
+        rows.append(row)
+    return pd.DataFrame(rows)

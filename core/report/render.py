@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from core.report.cells import StudyResult, gather
 from core.report.claims import claim_frame
-from core.report.comparability import comparability_frame, not_begun
+from core.report.comparability import not_begun
 from core.report.figures import drawable, figure, finding
-from core.report.frames import cell_frame, csv_text, run_frame
+from core.report.frames import cell_frame, comparability_frame, csv_text, run_frame
 from core.report.notes import title
 from core.report.other_rates import found
 from core.report.page import Section, gathered_page, page_files

@@ -13,7 +13,6 @@ from core.report.comparability import (
     _named,
     by_configuration,
     comparability,
-    comparability_frame,
     initial_share,
     judged,
     not_begun,
@@ -21,6 +20,7 @@ from core.report.comparability import (
     turnover,
 )
 from core.report.contrasts import Readings
+from core.report.frames import comparability_frame
 from core.report.next_runs import next_runs
 from core.report.verdicts import verdicts
 from core.spec import identity
@@ -167,6 +167,17 @@ def test_a_study_without_a_reference_of_which_every_claim_is_withheld_is_not_com
     row = comparability_frame([not_begun(one, edition(3, "repaired", STEPS_200), filled(one, **gains))]).iloc[0]
     assert row["comparable"] == told
     assert ("b is +4.00" in row["reasons"]) == (told == "no")
+
+
+@pytest.mark.parametrize("gain, told", [(4.0, "no"), (6.0, "not known")])
+def test_a_claim_that_the_scale_cannot_run_does_not_make_a_withheld_study_comparable(gain, told):
+    small = claiming()
+    large = Cell(labels=("large",), changes={}, encoder="bert-large")
+    claim = dataclasses.replace(small.claims[0], key="BL", predicate=greater(("b",), ("large",)))
+    axis = dataclasses.replace(small.axes[0], labels=(*small.axes[0].labels, "large"))
+    one = dataclasses.replace(small, axes=(axis,), cells=(*small.cells, large), claims=(small.claims[0], claim))
+    found = not_begun(one, edition(3, "repaired", STEPS_200), filled(small, a=gain))
+    assert comparability_frame([found])["comparable"].item() == told
 
 
 def test_a_column_that_has_not_learnt_is_named_with_its_axis():

@@ -12,9 +12,8 @@ from fake_store import FakeStore, filled
 from pages import TABLE, Reader, made, result
 
 from core.report.claims import COLUMNS, chances, claim_frame, measured, signed
-from core.report.comparability import comparability_frame
 from core.report.contrasts import Readings
-from core.report.frames import cell_frame
+from core.report.frames import cell_frame, comparability_frame
 from core.report.next_runs import Next, next_runs
 from core.report.page import Section, following, gathered_page, lede, page_files
 from core.report.render import render_index
