@@ -123,6 +123,19 @@ def test_what_is_said_of_one_configuration_under_many_seeds_is_published():
     assert f"of the {len(differences)} numbers that its Tables 3 to 9 print beside a reference, {near} lie so near to it" in TEXT
 
 
+def test_what_is_said_of_table_2_under_paper_is_published():
+    found = pd.read_csv(PUBLISHED / "mini" / "paper" / "mocose-table2.csv")
+    found = found[(found["reported"] == "test") & (found["task"] == "avg")].set_index("model")
+    rows_said = ("Avg. BERT embeddings", "BERT-[CLS] embedding", "MoCoSE-BERT-base", "SimCSE-BERT-base")
+    said = re.search(
+        r"in (\S+) % on the untrained first-last average, in (\S+) % on the untrained \[CLS\], (\S+) % on MoCoSE and (\S+) % on SimCSE",
+        TEXT,
+    ).groups()
+    assert said == tuple(f"{found.loc[name, 'mean']:.1f}" for name in rows_said) and set(found.loc[list(rows_said), "n"]) == {1}
+    comparability = pd.read_csv(PUBLISHED / "mini" / "paper" / "comparability.csv", index_col="study")["comparable"]
+    assert comparability["mocose-table1"] == comparability["mocose-table2"] == "no"
+
+
 def test_what_is_said_of_table_5_under_released_is_published():
     found = pd.read_csv(PUBLISHED / "mini" / "released" / "mocose-table5_runs.csv")
     found = found[(found["task"] == "avg") & (found["metric"] == "spearman_all")]
