@@ -9,16 +9,7 @@ from fake_store import SOURCES, FakeStore, edition
 
 from core.data.sources import demo_sources
 from core.report.cells import gather
-from core.report.comparability import (
-    _named,
-    by_configuration,
-    comparability,
-    initial_share,
-    judged,
-    not_begun,
-    travel,
-    turnover,
-)
+from core.report.comparability import _named, by_configuration, comparability, initial_share, judged, not_begun, travel, turnover
 from core.report.contrasts import Readings
 from core.report.frames import comparability_frame
 from core.report.next_runs import next_runs
