@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import FakeStore, filled
+from fake_store import FakeStore, edition, filled
 from pages import TABLE, Reader, made, result
 
 from core.report.claims import COLUMNS, chances, claim_frame, measured, signed
@@ -159,6 +159,14 @@ def test_what_cannot_be_compared_says_why_and_the_paper_is_quoted():
     assert "The queue never turns over." in seen.text and "∅ not comparable" in seen.text
     row = claim_frame([one]).iloc[0]
     assert (row["verdict"], row["reason"], row["chance"]) == ("not comparable", one.not_comparable, "")
+
+
+def test_comparability_is_told_of_studies_without_claims_too():
+    """Begun or not, where the sources are known."""
+    silent = replace(TABLE, name="mocose-table30", claims=())
+    page = gathered_page((TABLE, silent), {("demo", "paper"): [Section(result=result(), picture=None)]}, (edition(3),))
+    told = comparability_frame(page.begun[0].results).set_index("study")["comparable"]
+    assert set(told.index) == {"mocose-table3", "mocose-table30"} and told["mocose-table30"] != "yes"
 
 
 def test_signed_numbers_keep_what_small_effects_need():

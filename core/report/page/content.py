@@ -194,7 +194,7 @@ def gathered_page(
         profiles = [profile for name, profile in sections if name == scale and sections[name, profile]] or [DEFAULT_PROFILE]
         for profile in profiles:
             found = sections.get((scale, profile), ())
-            rest = [study for study in studies if study.claims and study.name not in {one.result.study.name for one in found}]
+            rest = [study for study in studies if study.name not in {one.result.study.name for one in found}]
             edition = known.get((scale, profile))
             waiting = [] if edition is None else [settled_once(judge(study, edition)) for study in rest]
             noise = tuple(sentences([one.result for one in found]))
