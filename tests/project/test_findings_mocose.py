@@ -123,6 +123,14 @@ def test_what_is_said_of_one_configuration_under_many_seeds_is_published():
     assert f"of the {len(differences)} numbers that its Tables 3 to 9 print beside a reference, {near} lie so near to it" in TEXT
 
 
+def test_the_references_that_ran_once_to_be_ruled_out_gain_what_is_said():
+    said = re.search(r"queue of 4,096, gains (\S+), and that of the K-means slide (\S+); of the deviation D21 it gains (\S+) under", TEXT)
+    places = (("paper", "mocose-figure12"), ("paper", "mocose-kmeans"), ("released", "deviations-d21"))
+    for entry, (profile, study) in zip(said.groups(), places, strict=True):
+        row = pd.read_csv(PUBLISHED / "mini" / profile / "comparability.csv", index_col="study").loc[study]
+        assert row["comparable"] == "no" and "n = 1" in row["reasons"] and entry == f"{row['gain']:.1f}"
+
+
 def test_what_is_said_of_table_2_under_paper_is_published():
     found = pd.read_csv(PUBLISHED / "mini" / "paper" / "mocose-table2.csv")
     found = found[(found["reported"] == "test") & (found["task"] == "avg")].set_index("model")
