@@ -108,6 +108,18 @@ def test_what_withholds_a_claim_is_registered_with_it():
     assert registered(must_learn=(A,)) != registered() != registered(reference=B if ONE.reference == A else A)
 
 
+def test_a_study_without_claims_is_registered_anew_when_it_changes(tmp_path):
+    """There is no verdict that a change could turn; a study that loses its claims, or gains some, is refused."""
+    ledgers = Ledgers(tmp_path, *PLACE)
+    ledgers.write(ledger(registered=registered(()), claims={}, batch=None))
+    assert ledgers.read(ONE.name, registered((), must_learn=(B,)), {}) is None
+    with pytest.raises(UserError, match="other claims"):
+        ledgers.read(ONE.name, registered(must_learn=(B,)), {})
+    ledgers.write(ledger())
+    with pytest.raises(UserError, match="other claims"):
+        ledgers.read(ONE.name, registered(()), {})
+
+
 def test_every_published_ledger_is_of_the_claims_that_the_studies_have_now():
     """Another would refuse whoever gives --resolve for that study: a claim that is put right takes its ledgers along."""
     found = sorted((ROOT / "results" / "published").glob("*/*/ledger/*.json"))

@@ -124,6 +124,8 @@ class Ledgers:
         if others and not own:
             return None  # the project's experiment is another one, with another encoder or text
         if ledger.registered != registered:
+            if not (ledger.registered["claims"] or registered["claims"]):
+                return None  # no claim was or is registered, so no verdict could turn
             raise UserError(
                 f"{path} was registered for other claims, margins or looks, or other cells that must learn, than {study} has now; put those back, or {MOVE}."
             )
