@@ -11,6 +11,7 @@ from scipy import stats
 from core.spec.scale import SCALES
 from core.store.store import Store
 from studies import find
+from studies.own.collapse import ROWS
 
 TEXT = " ".join(
     FINDINGS[FINDINGS.index("## On English: MoCoSE does not learn enough") : FINDINGS.index("## On a made-up language\n")].split()
@@ -166,3 +167,23 @@ def test_what_is_said_of_table_5_under_released_is_published():
     claims = pd.read_csv(PUBLISHED / "mini" / "released" / "claims.csv").set_index("claim")["verdict"]
     assert claims["T5.5"] == "contradicted"
     assert set(claims[["T5.1", "T5.2", "T5.3", "T5.4", "T5.6"]]) == {"undecided"}
+
+
+def test_what_is_said_of_collapse_is_published():
+    found = pd.read_csv(PUBLISHED / "mini" / "paper" / "collapse_runs.csv").query("checkpoint == 'last'")
+    by = found.pivot_table(index="seed", columns=["setting", "negatives", "metric"], values="value")
+    table = rows(FINDINGS, "at the end, on English")
+    alone, above = table["development score, queue alone (eq. 3)"], table["queue and batch (as in the code), above that"]
+    scored = found.query("task == 'dev' and metric == 'spearman_all'").pivot_table(
+        index="seed", columns=["setting", "negatives"], values="value"
+    )
+    for setting, first, second in zip(ROWS, alone, above, strict=True):
+        assert says(first, scored[setting, "queue"].dropna()), setting
+        assert says(second, (scored[setting, "queue and batch"] - scored[setting, "queue"]).dropna()), setting
+    cosines, ranks = (by.xs(metric, axis=1, level="metric") for metric in ("mean_cosine", "effective_rank"))
+    count, bound = re.search(r"In none of the (\d+) runs does the mean cosine of distinct sentences come above (\S+),", TEXT).groups()
+    assert cosines.count().sum() == ranks.count().sum() == int(count)
+    assert float(bound) - 0.01 < cosines.max().max() <= float(bound) and ranks.min().min() > 2
+    gains = [gain("paper", "collapse", f"standard/{negatives}") for negatives in ("queue and batch", "queue")]
+    said = "gains {:.2f} points over the untrained [CLS] on the tests ({} seeds), with the queue's alone {:.2f} ({})"
+    assert said.format(gains[0].mean(), len(gains[0]), gains[1].mean(), len(gains[1])) in TEXT
