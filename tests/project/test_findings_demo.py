@@ -3,8 +3,9 @@
 import re
 
 import pandas as pd
-from said import FINDINGS, PUBLISHED, README, rows, says
+from said import FINDINGS, PUBLISHED, README, agrees, rows, says
 
+from studies.mocose.figure5 import BARE, HEALTHY, KEPT
 from studies.own.collapse import ROWS
 
 SETTLED = ("supported", "contradicted", "equivalent")
@@ -35,17 +36,26 @@ def test_the_shares_of_runs_that_collapse_are_the_published_ones():
     assert [(round(100 * int(k) / int(n)), int(n)) for k, n in zip(said.groups()[::2], said.groups()[1::2], strict=True)] == counted
 
 
+def vectors(folder):
+    """Mean cosine and effective rank at the last checkpoint of the runs of `collapse`."""
+    runs = pd.read_csv(folder / "collapse_runs.csv")
+    last = runs[(runs["checkpoint"] == "last") & runs["metric"].isin(["mean_cosine", "effective_rank"])]
+    return last.pivot_table(index=["setting", "negatives", "seed"], columns="metric", values="value")
+
+
+def fell(folder):
+    """How many runs of `collapse` have collapsed, of how many, by setting and negatives: as `core.report.quantities` asks it."""
+    by = vectors(folder)
+    return ((by["mean_cosine"] > 0.95) | (by["effective_rank"] < 2)).groupby(["setting", "negatives"]).agg(["sum", "count"])
+
+
 def test_the_collapse_by_where_negatives_come_from_is_the_published_one():
-    """Counted from the vectors' own numbers at the last checkpoint, as `core.report.quantities` does: cosine above 0.95 or rank below 2."""
     table = rows(FINDINGS, "collapse by D1")
     for profile in PROFILES:
-        runs = pd.read_csv(PUBLISHED / "demo" / profile / "collapse_runs.csv")
-        last = runs[(runs["checkpoint"] == "last") & runs["metric"].isin(["mean_cosine", "effective_rank"])]
-        by = last.pivot_table(index=["setting", "negatives", "seed"], columns="metric", values="value")
-        fallen = ((by["mean_cosine"] > 0.95) | (by["effective_rank"] < 2)).groupby(["setting", "negatives"]).agg(["sum", "count"])
+        fallen = fell(PUBLISHED / "demo" / profile)
         cells = [(setting, negatives) for setting in ROWS for negatives in ("queue", "queue and batch")]
         assert table[f"`{profile}`"] == ["{} of {}".format(*fallen.loc[cell]) for cell in cells]
-    cosines = by["mean_cosine"].loc["standard", "queue"]  # under released, the last
+    cosines = vectors(PUBLISHED / "demo" / "released")["mean_cosine"].loc["standard", "queue"]
     assert f"with mean cosines of {cosines.min():.2f} to {cosines.max():.2f}." in FINDINGS
 
 
@@ -81,13 +91,33 @@ def test_the_verdicts_in_longer_runs_are_those_listed_and_what_token_dropout_cos
     folder = PUBLISHED / "long" / "paper"
     claims = pd.read_csv(folder / "claims.csv").set_index("claim")
     settled = set(claims.index[claims["verdict"].isin(SETTLED)])
-    assert set(rows(FINDINGS, "claim, in longer runs")) == settled and len(settled) == 10 and "Ten claims have a verdict" in FINDINGS
-    assert claims.loc["F5.3", ["verdict", "n", "effect"]].tolist() == ["supported", 12, 0.5] and "they do in all of 12 runs" in FINDINGS
+    assert set(rows(FINDINGS, "claim, in longer runs")) == settled and len(settled) == 14 and "Fourteen claims have a verdict" in FINDINGS
     row, table = claims.loc["T5.2"], pd.read_csv(folder / "mocose-table5.csv", index_col=0)
     said = re.search(r"scores (\S+) lower \((\d+) seeds; tested from (\S+) higher to (\S+) lower\), printed (\S+) lower", FINDINGS).groups()
     less = table.loc["Token dropout 0.1", "difference"], table.loc["Token dropout 0.1", "printed"] - table.loc["Dropout only", "printed"]
     # the claim asks for less than a point above
     assert said == (f"{-less[0]:.1f}", str(row["n"]), f"{1 - row['low']:.1f}", f"{row['high'] - 1:.1f}", f"{-less[1]:.1f}")
+
+
+def test_what_is_said_of_collapse_in_longer_runs_is_published():
+    folder = PUBLISHED / "long" / "paper"
+    fallen, last = fell(folder), pd.read_csv(folder / "collapse.csv").set_index(["setting", "negatives"]).loc[(BARE, "queue and batch")]
+    alone = [fallen.loc[setting, "queue"].tolist() for setting in (BARE, KEPT, HEALTHY)]
+    assert alone == [[17, 18], [12, 12], [0, 12]]
+    for said in ("they do in 17 of 18 runs |", "they do in none of 12 runs |", "they do in all of 12 runs |"):
+        assert said in FINDINGS
+    assert [fallen.loc[setting, "queue and batch"].tolist() for setting in (BARE, KEPT)] == [[0, 3], [2, 3]]
+    end = re.search(r"they collapse in none of the runs without the predictor, which end at (\S+ ± \S+), and in two with it", FINDINGS)[1]
+    assert agrees(f"{end} (3)", last["mean"], last["interval_low"], last["n"])
+    figure = pd.read_csv(folder / "mocose-figure5.csv").set_index(["setting", "measure"])["mean"]
+    late = re.search(r"over the last third it moves by (\S+) points, and without the predictor by (\S+) \(12 seeds\)", FINDINGS).groups()
+    assert late == tuple(f"{figure[setting, 'late range']:.1f}" for setting in (KEPT, BARE))
+    assert f"contradicted, it ends at {figure[BARE, 'last']:.1f}, above the five points that we allow (18 seeds)" in FINDINGS
+    runs = pd.read_csv(folder / "mocose-figure5_runs.csv", dtype=str)
+    curves = pd.read_csv(PUBLISHED / "curves.csv").set_index("run_id")["development_score"]
+    ends = [curves.loc[name].iloc[-1] for name in runs.loc[runs["setting"] == KEPT, "run_id"].unique()]
+    assert len(ends) == 12 and max(ends) < 42.35
+    assert f"every run ends below the start, at {min(ends):.0f} to {max(ends):.0f}." in FINDINGS
 
 
 def test_how_many_runs_come_back_from_their_lowest_in_longer_runs_is_what_the_curves_say():
@@ -96,7 +126,7 @@ def test_how_many_runs_come_back_from_their_lowest_in_longer_runs_is_what_the_cu
     curves = pd.read_csv(PUBLISHED / "curves.csv").set_index("run_id")
     trained = [curves.loc[name].query("step > 0")["development_score"] for name in names]
     back = [score.iloc[-1] - score.min() for score in trained]
-    assert len(back) == 12 and all(score.iloc[0] == score.max() for score in trained)
+    assert len(back) == 18 and all(score.iloc[0] == score.max() for score in trained)
     far = [points for points in back if points > 10]
-    assert len(far) == 5 and (round(min(far)), round(max(far))) == (14, 22)
-    assert "in five of the twelve comes back by 14 to 22 points from its lowest" in FINDINGS
+    assert len(far) == 10 and (round(min(far)), round(max(far))) == (11, 22)
+    assert "in ten of the eighteen comes back by 11 to 22 points from its lowest" in FINDINGS
