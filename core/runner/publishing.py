@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.runner.cli import Options
 from core.runner.draw import Drawing
+from core.runner.resolve.judging import Judge
 from core.runner.resolve.ledger import Ledgers
 from core.spec.edition import Edition
 from core.spec.printable import counted
@@ -27,10 +28,12 @@ class Publishing:
         self.figures = home / "figures" / "published"
 
     def publish(self, runs: Sequence[str], studies: Sequence[Study], edition: Edition) -> None:
-        """Pack the user's own among these runs, publish the ledgers of these studies, and draw what the scale has."""
-        own = [run for run in runs if self.store.has(run)]
-        self.store.publish(own, self.published)
+        """Pack the user's own among these runs, publish the ledgers of these studies with all runs that they rest on, which may be more
+        seeds than were asked for, and draw what the scale has."""
         ledgers = Ledgers(self.store.root, edition.scale.name, edition.profile)
+        rested = [run for study in studies if ledgers.path(study.name).is_file() for run in Judge(study, edition, self.store).runs()]
+        own = [run for run in dict.fromkeys([*runs, *rested]) if self.store.has(run)]
+        self.store.publish(own, self.published)
         kept = [study.name for study in studies if ledgers.publish(study.name, self.published)]
         print(f"Published {counted(len(own), 'run')} in {self.published / edition.scale.name / 'runs.parquet'}.")
         if kept:

@@ -179,3 +179,15 @@ def test_publish_takes_every_seed_that_was_added(alone, tmp_path):
     assert published == desk.store.runs() and len(published) > 4 * MINI.seeds
     ledger = "mini/paper/ledger/mocose-one.json"
     assert (desk.results / "published" / ledger).read_bytes() == (desk.results / ledger).read_bytes()
+
+
+def test_a_ledger_is_published_with_the_runs_that_it_rests_on(alone, tmp_path):
+    """Though fewer seeds are asked for, or a verdict would be published that no published run bears out."""
+    desk = Desk(tmp_path)
+    shutil.copytree(alone[0].results, desk.results, dirs_exist_ok=True)
+    done = resolve(desk, "mocose-one", "--seeds", "1", "--jobs", "1", "--publish")
+    assert done.returncode == 0 and not desk.started()
+    published = Store(tmp_path / "none", desk.results / "published").runs()
+    assert published == desk.store.runs() and len(published) > 4 * MINI.seeds
+    ledger = "mini/paper/ledger/mocose-one.json"
+    assert (desk.results / "published" / ledger).read_bytes() == (desk.results / ledger).read_bytes()

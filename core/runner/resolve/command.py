@@ -106,9 +106,7 @@ class Resolving:
 
     def runs(self) -> list[str]:
         """Every stored run of the cells that the studies' claims speak of."""
-        return list(
-            dict.fromkeys(judge.run(cell, seed)[0] for judge in self.judges for cell in judge.asked for seed in range(judge.stored(cell)))
-        )
+        return list(dict.fromkeys(run for judge in self.judges for run in judge.runs()))
 
     def _read(self) -> None:
         """Read the existing ledgers. Raises UserError for a ledger that cannot be believed, before anything is done."""

@@ -82,6 +82,10 @@ class Judge:
             seed += 1
         return seed
 
+    def runs(self) -> list[str]:
+        """Every stored run of the cells that the claims speak of."""
+        return [self.run(cell, seed)[0] for cell in self.asked for seed in range(self.stored(cell))]
+
     def noise(self) -> float | None:
         """The SD of one run, if this is the noise study and it has been run."""
         return importlib.import_module("core.report.signflip").noise_sd(self._gathered({}, None))
