@@ -10,6 +10,7 @@ from scipy import stats
 from studies import find
 from studies.own.deviations_esimcse import READINGS
 
+PARTS = ("+word repetition", "+momentum contrast", "ESimCSE")
 ORDERS = ("42", "43", "44", "45", "46", "47")
 VERDICTS = (ROOT / "docs" / "verdicts.md").read_text()
 
@@ -35,7 +36,7 @@ def test_what_the_code_adds_is_what_the_published_runs_say():
 def test_what_each_order_of_the_text_gains_is_what_the_published_runs_say():
     table = rows(FINDINGS, "above SimCSE, by seed of the data")
     assert set(ORDERS) <= set(table)
-    columns = [(part, task) for task in ("avg", "dev") for part in ("+momentum contrast", "ESimCSE")]
+    columns = [(part, task) for task in ("avg", "dev") for part in PARTS]
     for name, entries in table.items():
         for entry, (part, task) in zip(entries, columns, strict=True):
             if name.isdigit():
@@ -43,8 +44,7 @@ def test_what_each_order_of_the_text_gains_is_what_the_published_runs_say():
                 found = {one: found[f"{name}/{one}"] for one in ("unsup-SimCSE", part)}
             else:
                 found = scores("esimcse-table7", 1.0, task)
-            gains = (found[part] - found["unsup-SimCSE"]).dropna()
-            assert says(entry, gains) if len(gains) else entry == "not run", (name, part, task)
+            assert says(entry, (found[part] - found["unsup-SimCSE"]).dropna()), (name, part, task)
 
 
 def test_no_order_that_has_run_is_left_out_of_the_text():
@@ -53,44 +53,72 @@ def test_no_order_that_has_run_is_left_out_of_the_text():
     assert {name for name in rows(FINDINGS, "above SimCSE, by seed of the data") if name.isdigit()} == run
 
 
+def gains_by_draw(task: str) -> dict[str, dict[str, pd.Series]]:
+    """Points above SimCSE by part, draw and seed of new weights."""
+    found = scores("orders", 1.0, task, "released")
+    return {part: {order: (found[f"{order}/{part}"] - found[f"{order}/unsup-SimCSE"]).dropna() for order in ORDERS} for part in PARTS}
+
+
+def alike(draws) -> float:
+    """The p of a one-way analysis of variance over draws, three seeds of each."""
+    return stats.f_oneway(*(values.dropna().iloc[:3] for values in draws)).pvalue
+
+
+def signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
+
+
 def test_what_is_said_of_the_draws_is_what_the_published_runs_say():
-    found = scores("orders", 1.0, "avg", "released")
-    gains = {
-        part: {order: (found[f"{order}/{part}"] - found[f"{order}/unsup-SimCSE"]).dropna() for order in ORDERS}
-        for part in ("ESimCSE", "+momentum contrast")
-    }
-    both, text = gains["ESimCSE"], " ".join(FINDINGS.split())
-    assert f"({min(both['42']):.1f} to {max(both['42']):.1f} on 42, {min(both['43']):.1f} and {max(both['43']):.1f} on 43, " in text
-    assert f"{min(both['45']):+.1f} and {max(both['45']):+.1f} on 45)".replace("-", "−") in text
-    means = {part: pd.Series({order: values.mean() for order, values in of.items() if len(values)}) for part, of in gains.items()}
-    assert sum(means["ESimCSE"] > 2.02 / 2) == 3 and len(means["ESimCSE"]) == 6
-    first = {order: values[:2].mean() for order, values in both.items() if order in ORDERS[:4]}
-    assert max(first, key=first.__getitem__) == "42"
+    text, readme, gains = " ".join(FINDINGS.split()), " ".join(README.split()), {task: gains_by_draw(task) for task in ("avg", "dev")}
+    means = {task: {part: pd.Series({k: v.mean() for k, v in of.items()}) for part, of in found.items()} for task, found in gains.items()}
+    repetition, queue, both = (means["avg"][part] for part in PARTS)
     over = re.search(r"Over the six, each counted once, ESimCSE gains (\S+ ± \S+?), ", text)[1]
-    queue = re.search(r"the queue, over four, gains (\S+ ± \S+?)\. ", text)[1]
-    assert says(f"{over} (6)", means["ESimCSE"]) and says(f"{queue} (4)", means["+momentum contrast"])
-    assert f"{over} over the six" in " ".join(README.split())
+    alone = re.search(
+        r"Repetition alone gains (\S+ ± \S+) over the six, on each of them; the queue alone (\S+ ± \S+), from ", text
+    ).groups()
+    for entry, values in zip((over, *alone), (both, repetition, queue), strict=True):
+        assert says(f"{entry} (6)", values)
+    half = stats.t.isf(0.025, 5) * both.std() / 6**0.5
+    assert both.mean() - half < 2.02 / 2 < both.mean() + half < 2.02 and min(repetition) > 0
+    assert f"from {signed(min(queue))} on 43 to {signed(max(queue))} on 42." in text and (queue.idxmin(), queue.idxmax()) == ("43", "42")
+    assert (both.idxmax(), both.idxmin()) == ("42", "45")
+    assert list(means["dev"]["ESimCSE"].nlargest(2).index) == ["46", "42"]
+    low = both["45"], means["dev"]["ESimCSE"]["45"]
+    assert f"on 45 it gains {low[0]:.1f} on the tests and {signed(low[1])} on the development set" in text
+    assert f"{over} over the six" in readme
+    others = both.drop("42")
+    assert f"in the place of 42 between {min(others):.1f} and {max(others):.1f} (3 seeds each), and" in readme
+    assert f"gain on English lies between {min(both):.1f} and {max(both):.1f} points" in VERDICTS
+    assert f"six such seeds give gains between {min(both):.1f} and {max(both):.1f}, " in text
     table = scores("esimcse-table7", 1.0, "avg")
     each = (table["ESimCSE"] - table["unsup-SimCSE"]).dropna()
-    assert f"(from {min(each):+.1f} to {max(each):+.1f})".replace("-", "−") in text and len(each) == 18
-    others = means["ESimCSE"].drop("42")
-    said = re.search(r"in the place of 42 between (\S+) and (\S+), and", " ".join(README.split())).groups()
-    assert said == (f"{min(others):.1f}", f"{max(others):.1f}")
-    low, high = re.search(r"lies between (\S+) and (\S+) points", VERDICTS).groups()
-    assert says(f"{low} (1)", means["ESimCSE"][["45"]]) and says(f"{high} (1)", means["ESimCSE"][["47"]])
-    assert (means["ESimCSE"].idxmin(), means["ESimCSE"].idxmax()) == ("45", "47")
+    assert f"(from {signed(min(each))} to {signed(max(each))})" in text and len(each) == 18
+    assert all(
+        len(values) == (8 if order == "42" else 3) for found in gains.values() for of in found.values() for order, values in of.items()
+    )
 
 
 def test_how_far_runs_and_draws_scatter_is_what_the_published_runs_say():
-    found, text = scores("orders", 1.0, "avg", "released"), " ".join(FINDINGS.split())
-    each = scores("esimcse-table7", 1.0, "avg")
-    within, over, simcse = found["42/ESimCSE"].std(), each["ESimCSE"].std(), each["unsup-SimCSE"].std()
-    assert found["42/ESimCSE"].count() == 8 and each["ESimCSE"].count() == each["unsup-SimCSE"].count() == 18
-    assert f"standard deviation {within:.2f} over eight runs of 42, against {over:.2f} over eighteen draws" in text
-    assert f"both scatter alike ({over:.2f} and {simcse:.2f})" in text
-    means = {part: [found[f"{order}/{part}"].mean() for order in ORDERS] for part in ("unsup-SimCSE", "ESimCSE")}
-    ends = [f"{end(of):.1f}" for of in means.values() for end in (min, max)]
-    assert "SimCSE's means lie between {} and {} and ESimCSE's between {} and {}.".format(*ends) in text
+    text, of = " ".join(FINDINGS.split()), {task: gains_by_draw(task)["ESimCSE"] for task in ("avg", "dev")}
+    within = (sum(values.iloc[:3].var() for values in of["avg"].values()) / len(ORDERS)) ** 0.5
+    means = [values.mean() for values in of["avg"].values()]
+    assert f"deviation of {within:.1f} within a draw, and the means of draws lie up to {max(means) - min(means):.1f} points apart" in text
+    p, others = ({task: alike(of[task][order] for order in orders) for task in of} for orders in (ORDERS, ORDERS[1:]))
+    assert f"a p of {p['avg']:.3f} on the tests and {p['dev']:.4f} on the development set, and without 42" in text
+    assert f"came, of {others['avg']:.2f} and {others['dev']:.3f} (one-way" in text
+    found, each = scores("orders", 1.0, "avg", "released"), scores("esimcse-table7", 1.0, "avg")
+    levels = {name: [found[f"{order}/{name}"] for order in ORDERS] for name in ("unsup-SimCSE", "ESimCSE")}
+    said = re.search(
+        r"six means lie between (\S+) and (\S+) on the tests, which new weights alone explain \(p (\S+)\), "
+        r"and ESimCSE's between (\S+) and (\S+) \(p (\S+)\)",
+        text,
+    ).groups()
+    for entries, values, digits in zip((said[:3], said[3:]), levels.values(), (2, 3), strict=True):
+        score = [some.mean() for some in values]
+        assert entries == (f"{min(score):.1f}", f"{max(score):.1f}", f"{alike(values):.{digits}f}")
+    over, simcse = each["ESimCSE"].std(), each["unsup-SimCSE"].std()
+    assert f"both scatter alike ({over:.2f} and {simcse:.2f} over eighteen draws)" in text
+    assert each["ESimCSE"].count() == each["unsup-SimCSE"].count() == 18
 
 
 def test_what_is_said_of_repetition_rates_is_what_the_published_runs_say():
