@@ -87,6 +87,18 @@ def test_the_queue_of_table_7_in_longer_runs_is_the_published_one():
         assert abs(float(paper) - printed[queue]) < 0.00501, queue
 
 
+def test_the_decays_of_table_3_in_longer_runs_are_the_published_ones():
+    found = pd.read_csv(PUBLISHED / "long" / "paper" / "mocose-table3.csv", index_col=0)
+    table = rows(FINDINGS, "constant decay")
+    for ours, paper, row in zip(table["ours"], table["the paper"], found.itertuples(), strict=True):
+        assert agrees(ours, row.mean, row.interval_low, row.n) and paper == f"{row.printed:.2f}", row.Index
+    means, printed = found["mean"].drop(0.5), found["printed"].drop(0.5)
+    assert means.max() - means.min() < 3 and printed.max() - printed.min() < 1.5
+    assert means.idxmax() != 0.85 == printed.idxmax() and abs(means[0.99] - means[0.85]) < 0.2
+    verdicts = pd.read_csv(PUBLISHED / "long" / "paper" / "claims.csv").set_index("claim")["verdict"]
+    assert set(verdicts[["T3.1", "T3.2", "T3.3"]]) == {"undecided"}
+
+
 def test_the_verdicts_in_longer_runs_are_those_listed_and_what_token_dropout_costs_is_published():
     folder = PUBLISHED / "long" / "paper"
     claims = pd.read_csv(folder / "claims.csv").set_index("claim")
