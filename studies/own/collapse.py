@@ -1,10 +1,15 @@
 """What a decay of 0 does, with and without the other keys of the batch as negatives (D1)."""
 
+from core.methods.mocose.settings import constant
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
-from studies.mocose.figure5 import BARE, HEALTHY, KEPT, SETTINGS
 
-ROWS = (BARE, KEPT, HEALTHY)
+HEALTHY = "standard"
+SETTINGS: dict[str, dict[str, object]] = {  # as in Figure 5
+    "no predictor, η = 0": {"heads.predictor_layers": 0, **constant(0.0)},
+    "predictor, η = 0": {"heads.predictor_layers": 2, **constant(0.0)},
+    HEALTHY: {"heads.predictor_layers": 2, "ema.start": 0.85},
+}
 NEGATIVES = {"queue": False, "queue and batch": True}
 
 STUDY = Study(
@@ -16,14 +21,14 @@ STUDY = Study(
     method="mocose",
     base_changes={"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     axes=(
-        Axis(name="setting", title="Setting", labels=ROWS),
+        Axis(name="setting", title="Setting", labels=tuple(SETTINGS)),
         Axis(name="negatives", title="Negatives", labels=tuple(NEGATIVES)),
     ),
     rows="setting",
     columns="negatives",
     cells=tuple(
-        Cell(labels=(setting, negatives), changes={**SETTINGS[setting][0], "loss.in_batch_negatives": batch})
-        for setting in ROWS
+        Cell(labels=(setting, negatives), changes={**changes, "loss.in_batch_negatives": batch})
+        for setting, changes in SETTINGS.items()
         for negatives, batch in NEGATIVES.items()
     ),
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),

@@ -11,7 +11,7 @@ from scipy import stats
 from core.spec.scale import DEMO, LONG, MINI
 from core.store.store import Store
 from studies import find
-from studies.own.collapse import ROWS
+from studies.own.collapse import SETTINGS
 
 CLAIMS, RELEASED = (
     pd.read_csv(PUBLISHED / "claims.csv").query(f"scale == 'mini' and profile == '{profile}'").set_index("claim")
@@ -66,7 +66,7 @@ def test_the_table_by_learning_rate_is_the_published_one():
 
 
 def test_the_table_of_negatives_is_the_published_one():
-    cells = [f"{setting}/{negatives}" for setting in ROWS for negatives in ("queue", "queue and batch")]
+    cells = [f"{setting}/{negatives}" for setting in SETTINGS for negatives in ("queue", "queue and batch")]
     for name, entries in rows(FINDINGS, "decay of 0").items():
         found = pd.read_csv(PUBLISHED / "demo" / name.strip("`") / "collapse.csv")
         by_label = {"/".join(map(str, row[:2])): row for row in found.itertuples(index=False)}

@@ -6,7 +6,7 @@ import pandas as pd
 from said import FINDINGS, PUBLISHED, README, agrees, rows, says
 
 from studies.mocose.figure5 import BARE, HEALTHY, KEPT
-from studies.own.collapse import ROWS
+from studies.own.collapse import SETTINGS
 
 SETTLED = ("supported", "contradicted", "equivalent")
 PROFILES = ("paper", "repaired", "released")
@@ -53,7 +53,7 @@ def test_the_collapse_by_where_negatives_come_from_is_the_published_one():
     table = rows(FINDINGS, "collapse by D1")
     for profile in PROFILES:
         fallen = fell(PUBLISHED / "demo" / profile)
-        cells = [(setting, negatives) for setting in ROWS for negatives in ("queue", "queue and batch")]
+        cells = [(setting, negatives) for setting in SETTINGS for negatives in ("queue", "queue and batch")]
         assert table[f"`{profile}`"] == ["{} of {}".format(*fallen.loc[cell]) for cell in cells]
     cosines = vectors(PUBLISHED / "demo" / "released")["mean_cosine"].loc["standard", "queue"]
     assert f"with mean cosines of {cosines.min():.2f} to {cosines.max():.2f}." in FINDINGS

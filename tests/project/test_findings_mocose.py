@@ -11,7 +11,7 @@ from scipy import stats
 from core.spec.scale import SCALES
 from core.store.store import Store
 from studies import find
-from studies.own.collapse import ROWS
+from studies.own.collapse import SETTINGS
 
 TEXT = " ".join(
     FINDINGS[FINDINGS.index("## On English: MoCoSE does not learn enough") : FINDINGS.index("## On a made-up language\n")].split()
@@ -177,7 +177,7 @@ def test_what_is_said_of_collapse_is_published():
     scored = found.query("task == 'dev' and metric == 'spearman_all'").pivot_table(
         index="seed", columns=["setting", "negatives"], values="value"
     )
-    for setting, first, second in zip(ROWS, alone, above, strict=True):
+    for setting, first, second in zip(SETTINGS, alone, above, strict=True):
         assert says(first, scored[setting, "queue"].dropna()), setting
         assert says(second, (scored[setting, "queue and batch"] - scored[setting, "queue"]).dropna()), setting
     cosines, ranks = (by.xs(metric, axis=1, level="metric") for metric in ("mean_cosine", "effective_rank"))
