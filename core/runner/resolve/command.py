@@ -105,7 +105,7 @@ class Resolving:
         return 0
 
     def runs(self) -> list[str]:
-        """Every stored run of the cells that the studies' claims speak of."""
+        """Every stored run that the studies' claims rest on."""
         return list(dict.fromkeys(run for judge in self.judges for run in judge.runs()))
 
     def _read(self) -> None:

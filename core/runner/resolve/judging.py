@@ -83,7 +83,7 @@ class Judge:
         return seed
 
     def runs(self) -> list[str]:
-        """Every stored run of the cells that the claims speak of."""
+        """Every stored run of the cells that the claims rest on: those that they speak of, and the reference."""
         return [self.run(cell, seed)[0] for cell in self.asked for seed in range(self.stored(cell))]
 
     def noise(self) -> float | None:
