@@ -82,7 +82,7 @@ def _rows(options: argparse.Namespace, found) -> Iterator:
     wanted = options.only or NAMES
     rounds = 2 if options.quick else 5
     for setting in found:
-        steps = (40 if setting.scale == "demo" else 6) // (2 if options.quick else 1)
+        steps = (40 if setting.scale == "demo" or options.device == "cuda" else 6) // (2 if options.quick else 1)
         if "step" in wanted:
             yield from step.rows(setting, rounds, steps)
         if "parts" in wanted:

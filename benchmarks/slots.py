@@ -23,6 +23,7 @@ class Crowd(NamedTuple):
     name: str
     runs: int
     threads: int
+    graphs: bool = False  # replayed steps (--cuda-graphs)
 
 
 def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
@@ -37,7 +38,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
             for crowd in crowds:
                 busy = slots[: crowd.runs]
                 for slot in busy:
-                    slot.begin(steps, crowd.threads)
+                    slot.begin(steps, crowd.threads, crowd.graphs)
                 taken = [slot.end() for slot in busy]
                 memory = max(memory, *(used for _, used in taken))
                 if number:  # the first round warms up
@@ -46,6 +47,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
         for slot in slots:
             slot.close()
     first, *others = crowds
+    yield Row("slots", setting.name, f"steps of {first.name}", statistics.median(rates[first.name]), "a second")
     for crowd in others:
         ratio = statistics.median(rate / one for rate, one in zip(rates[crowd.name], rates[first.name], strict=True))
         target = ">= 1.8" if setting.scale == "demo" and setting.device.type == "cpu" else ""
@@ -55,9 +57,11 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
 
 
 def crowds_of(setting: Setting) -> list[Crowd]:
-    """What is compared: on a GPU one to four runs on it; on a CPU one demo slot and two, or one run over all cores and one a core."""
+    """What is compared: on a GPU one to eight runs on it, with and without CUDA graphs; on a CPU one demo slot and two, or one run
+    over all cores and one a core."""
     if setting.device.type == "cuda":
-        return [Crowd(f"{count} on a GPU", count, 1) for count in (1, 2, 3, 4)]
+        plain = [Crowd(f"{count} on a GPU", count, 1) for count in (1, 2, 4, 8)]
+        return plain + [Crowd(f"{crowd.name}, CUDA graphs", crowd.runs, 1, graphs=True) for crowd in plain]
     if setting.scale == "demo":
         return [Crowd("one slot", 1, 1), Crowd("two slots", 2, 1)]
     return [Crowd("a run over all cores", 1, cores()), Crowd("a run a core", cores(), 1)]
@@ -77,26 +81,27 @@ class _Slot:
         self.begin(2, 1)
         self.end()
 
-    def begin(self, steps: int, threads: int) -> None:
-        self.pipe.send((steps, threads))
+    def begin(self, steps: int, threads: int, graphs: bool = False) -> None:
+        self.pipe.send((steps, threads, graphs))
 
     def end(self) -> tuple[float, int]:
         """Seconds a step, and bytes of GPU memory at most."""
         return self.pipe.recv()
 
     def close(self) -> None:
-        self.pipe.send((0, 1))
+        self.pipe.send((0, 1, False))
         self.process.join()
 
 
 def _serve(pipe, name: str, data: Path | None, encoder: Path | None, device: str, cache: Path) -> None:
     found = settings(data, encoder, torch.device(device), 1, cache)
     setting = next(setting for setting in found if setting.name == name)
-    training = OurTraining(setting, setting.config("mocose"))
+    trainings: dict[bool, OurTraining] = {}
     while True:
-        steps, threads = pipe.recv()
+        steps, threads, graphs = pipe.recv()
         if not steps:
             return
+        training = trainings.get(graphs) or trainings.setdefault(graphs, OurTraining(setting, setting.config("mocose"), graphs))
         torch.set_num_threads(threads)
         began = time.perf_counter()
         training.block(steps)

@@ -158,7 +158,8 @@ def test_crowds_are_of_one_machine(tmp_path):
     setting = Setting("bert", "mini", demo_sources(), tmp_path, CPU, 2)
     for place, threads in ((setting, {cores()}), (replace(setting, scale="demo"), {1, 2})):
         assert {crowd.runs * crowd.threads for crowd in slots.crowds_of(place)} == threads
-    assert [crowd.runs for crowd in slots.crowds_of(replace(setting, device=torch.device("cuda")))] == [1, 2, 3, 4]
+    found = slots.crowds_of(replace(setting, device=torch.device("cuda")))
+    assert [(crowd.runs, crowd.graphs) for crowd in found] == [(runs, graphs) for graphs in (False, True) for runs in (1, 2, 4, 8)]
 
 
 def test_parts_are_timed_on_the_runs_of_table_6(tmp_path, monkeypatch):
