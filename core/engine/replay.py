@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from core.engine.encoder.dropout import DropoutStream
 from core.engine.encoder.packing import Packed
@@ -50,6 +50,7 @@ class Replayed:
         self._shapes: object = None  # of the captured calls, or of the last one before
         self._alike = 0  # calls in a row with these shapes, before the capture
         self._replay: Callable | None = None
+        self._derives = True  # whether what it gives has a gradient
 
     def __call__(self, *arguments):
         shapes = tree_map(lambda tensor: (tensor.shape, tensor.requires_grad), arguments)
@@ -59,8 +60,11 @@ class Replayed:
             if self._alike == SETTLED:
                 self._replay = _captured(self._compute, self._module, arguments, self._dropping)
         if self._replay is not None and shapes == self._shapes:
-            return self._replay(*arguments)
-        return self._compute(*arguments)
+            with torch.set_grad_enabled(self._derives and torch.is_grad_enabled()):  # nothing was captured to go back through
+                return self._replay(*arguments)
+        found = self._compute(*arguments)
+        self._derives = any(tensor.requires_grad for tensor in tree_leaves(found))
+        return found
 
 
 class _Whole(nn.Module):

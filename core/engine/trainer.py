@@ -86,17 +86,18 @@ def train(
         with precision(config.train, device):
             loss = model.loss(*batch)
         scaler.scale(loss).backward()
+        loss = loss.detach()  # its graph ends here: one that lives on forbids the next step to be captured
         scaler.unscale_(optimiser)
         norm = nn.utils.clip_grad_norm_(parameters, config.train.clip_norm)
         checks = step % config.eval.every == 0 or step == config.train.steps
         keeps = keeper is not None and keeper.due()
-        if (bad := divergence.found(step, loss.detach() + norm, checks or keeps)) is not None:
+        if (bad := divergence.found(step, loss + norm, checks or keeps)) is not None:
             return Training(selected, losses, bad, times.median())
         scaler.step(optimiser)
         scaler.update()
         optimiser.zero_grad(set_to_none=True)
         model.after_step()
-        pending.append(loss.detach().clone())  # a replayed step overwrites its loss
+        pending.append(loss.clone())  # a replayed step overwrites its loss
         mean_loss = float(torch.stack(pending).mean()) if checks else None  # makes a GPU finish the step
         if checks or divergence.at_once:
             times.lap(step)

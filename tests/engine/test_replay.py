@@ -24,10 +24,20 @@ VARIANTS = [
 ]  # fmt: skip
 
 
+def accumulator(weight):
+    """The node that gradients of this weight arrive at: made with the first graph that reads it, and gone with the last."""
+    return weight.view_as(weight).grad_fn.next_functions[0][0]
+
+
 def graphed(module, samples, allow_unused_input):
     """What make_graphed_callables gives, on a CPU: inputs are copied to fixed places, and outputs and gradients are overwritten by the
-    next call, which computes from those places."""
+    next call, which computes from those places. As on a GPU, an earlier step's graph that lives on stands in the way, and what was
+    captured without a gradient has no way back."""
     assert allow_unused_input
+    deriving, weights = torch.is_grad_enabled(), {name: p for name, p in module.named_parameters() if p.requires_grad}
+    if deriving:
+        live = [name for name, weight in weights.items() if accumulator(weight).metadata.keys() == {"step"}]
+        assert not live, f"an earlier step's graph still holds {live}"
     inputs, form = tree_flatten(samples)
     surface = [*inputs, *module.parameters()]
     wanted = [i for i, tensor in enumerate(surface) if tensor.requires_grad]
@@ -38,7 +48,7 @@ def graphed(module, samples, allow_unused_input):
         def forward(ctx, *given):
             for place, tensor in zip(inputs, given, strict=False):
                 place.copy_(tensor)
-            with torch.enable_grad() if any(t.requires_grad for t in given) else torch.no_grad():
+            with torch.set_grad_enabled(deriving and any(t.requires_grad for t in given)):
                 found, kept["form"] = tree_flatten(module(*tree_unflatten(inputs, form)))
             kept["found"] = found
             if not outputs:
@@ -50,6 +60,8 @@ def graphed(module, samples, allow_unused_input):
         @staticmethod
         def backward(ctx, *incoming):
             pairs = [(out, grad) for out, grad in zip(kept["found"], incoming, strict=True) if out.requires_grad]
+            if not pairs:
+                raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")  # as a GPU says
             found = torch.autograd.grad(
                 [out for out, _ in pairs], [surface[i] for i in wanted], [grad for _, grad in pairs], allow_unused=True
             )
@@ -63,7 +75,10 @@ def graphed(module, samples, allow_unused_input):
         calls.append(len(arguments))
         return tree_unflatten(Graphed.apply(*tree_leaves(arguments), *module.parameters()), kept["form"])
 
-    kept["form"] = tree_flatten(module(*samples))[1]
+    kept["captured"], kept["form"] = tree_flatten(module(*samples))  # whose graph lives as long as the replay
+    if deriving:
+        for weight in weights.values():
+            accumulator(weight).metadata["captured"] = True
     return call
 
 
@@ -83,6 +98,16 @@ def trained(method, profile, changes, *, fixed, device="cpu", dropout=0.0, steps
     model = methods.model(config.method).Model(config, encoder, torch.device(device))
     if fixed:
         model.replay()
+    loss_of = model.loss
+
+    def loss(*views):
+        found = loss_of(*views)
+        for weight in model.parameters():
+            if weight.requires_grad:
+                accumulator(weight).metadata["step"] = True
+        return found
+
+    model.loss = loss
 
     def batches():
         for seed in range(steps):
@@ -151,7 +176,10 @@ def test_a_function_without_gradients_is_replayed_too(on_a_cpu):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: what CUDA graphs give was not compared")
 @pytest.mark.parametrize("method, profile, changes", VARIANTS)
 def test_graphs_give_what_the_same_shapes_give_without_them(method, profile, changes, monkeypatch):
+    captured, captures = replay._captured, []
+    monkeypatch.setattr(replay, "_captured", lambda *given: captures.append(given[0].__name__) or captured(*given))
     replayed, _ = trained(method, profile, changes, fixed=True, device="cuda", dropout=0.1)
+    assert "_compared" in captures
     monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments, dropping: compute)
     usual, _ = trained(method, profile, changes, fixed=True, device="cuda", dropout=0.1)
     assert replayed == pytest.approx(usual, rel=1e-4)
