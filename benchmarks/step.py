@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
@@ -13,6 +14,7 @@ from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
 from core import methods
 from core.engine.batches import batch_indices, training_batches
+from core.engine.replay import aside
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
 from core.methods.mocose.settings import MoCoSERun
@@ -26,7 +28,7 @@ class OurTraining:
     """The trainer's own loop, timed from outside: at every batch that it asks for."""
 
     def __init__(self, setting: Setting, config: RunConfig, graphs: bool = False):
-        self.config, self.device = config, setting.device
+        self.config, self.device, self.graphs = config, setting.device, graphs
         encoder, tokenizer = setting.encoder(config)
         self.table = setting.table(config, tokenizer)
         self.model = methods.model(config.method).Model(config, encoder, setting.device)
@@ -38,7 +40,8 @@ class OurTraining:
         """Seconds of each of `steps` steps after one that is not counted, batches included."""
         stamps: list[float] = []
         config = vary(self.config, {"train.steps": steps + 2, "eval.every": steps + 2})
-        train(config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None)
+        with aside(self.device) if self.graphs else contextlib.nullcontext():
+            train(config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None)
         return [after - before for before, after in pairwise(stamps[1:])]
 
     def _stamped(self, stamps: list[float], count: int) -> Iterator[tuple]:

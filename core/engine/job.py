@@ -31,6 +31,7 @@ from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
 from core.engine.kept_model import keep_model
+from core.engine.replay import aside
 from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
@@ -91,7 +92,8 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
             curve.check(message["step"], development(rows), message["loss"])
         progress(message)
 
-    with kept(keeper, rows, progress):
+    replaying = aside(device) if execution.cuda_graphs else contextlib.nullcontext()
+    with kept(keeper, rows, progress), replaying:
         training = train(
             config,
             model,

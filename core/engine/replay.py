@@ -7,8 +7,9 @@ are drawn within the graph: its stream's position lies on the GPU and moves on w
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,20 @@ from core.engine.encoder.dropout import DropoutStream
 from core.engine.encoder.packing import Packed
 
 SETTLED = 3  # calls in a row with the same shapes; a step with FGSM's current gradient makes two
+
+
+@contextlib.contextmanager
+def aside(device: torch.device) -> Iterator[None]:
+    """Within this context a GPU works on a stream of its own, where steps have to be that are replayed: gradients wait for the stream
+    that their weights were first read on, and a capture may not make the legacy stream wait."""
+    if device.type != "cuda":
+        yield
+        return
+    usual, own = torch.cuda.current_stream(device), torch.cuda.Stream(device)
+    own.wait_stream(usual)
+    with torch.cuda.stream(own):
+        yield
+    usual.wait_stream(own)
 
 
 def spread(batch: Packed, width: int) -> Packed:

@@ -86,7 +86,7 @@ def train(
         with precision(config.train, device):
             loss = model.loss(*batch)
         scaler.scale(loss).backward()
-        loss = loss.detach()  # its graph ends here: one that lives on forbids the next step to be captured
+        loss = loss.detach()  # its graph ends here: the next step cannot be captured while it lives
         scaler.unscale_(optimiser)
         norm = nn.utils.clip_grad_norm_(parameters, config.train.clip_norm)
         checks = step % config.eval.every == 0 or step == config.train.steps

@@ -114,7 +114,8 @@ def trained(method, profile, changes, *, fixed, device="cpu", dropout=0.0, steps
             texts = tiny.sentences(config.train.batch_size, seed=seed)
             yield tiny.views(config, texts, device)
 
-    losses = trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None).losses
+    with replay.aside(torch.device(device)):
+        losses = trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None).losses
     return [loss for _, loss in losses], model
 
 
