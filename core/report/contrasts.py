@@ -67,9 +67,13 @@ class Readings:
         return self.weighed[contrast]
 
     def values(self, metric: Metric | None) -> dict[Labels, dict[int, float]]:
-        """By cell: what its runs count for by seed, in the cell's own metric (None) or in another."""
+        """By cell: what its runs count for by seed, in the cell's own metric (None) or in another; times alone of seeds whose runs were
+        all on one device, since others compare devices."""
         if metric not in self.read:
-            self.read[metric] = {cell.cell.labels: self._of_cell(cell, metric) for cell in self.result.cells}
+            found = {cell.cell.labels: self._of_cell(cell, metric) for cell in self.result.cells}
+            if metric is not None and metric.checkpoint == "time":
+                found = {labels: {seed: each for seed, each in one.items() if self._on_one_device(seed)} for labels, one in found.items()}
+            self.read[metric] = found
         return self.read[metric]
 
     def prior(self, noise: float | None) -> Callable[[Contrast], float | None]:
@@ -99,6 +103,10 @@ class Readings:
             if value is not None:
                 found[run.seed] = value
         return found
+
+    def _on_one_device(self, seed: int) -> bool:
+        runs = [run for cell in self.result.cells for run in cell.runs if run.seed == seed and run.rows is not None]
+        return len({run.provenance.get("device") for run in runs}) <= 1
 
     def _cells(self, labels: dict[Labels, float]) -> list[CellResult]:
         return [cell for cell in self.result.cells if cell.cell.labels in labels]
