@@ -93,7 +93,7 @@ def of_runs(result: StudyResult) -> tuple[str, ...]:
     """Notes on these runs: baselines, comparability, runs that are missing, diverged or collapsed, mixed environments and origins."""
     named = [said for said in (stand_in(result),) if said]
     return (*named, *_about_baselines(result), *_about_scale(result), *_about_seeds(result), *_about_methods(result),
-            *_about_runs(result), *_about_origin(result))  # fmt: skip
+            *_about_runs(result), *_about_origin(result), *_about_texts(result))  # fmt: skip
 
 
 def of_paper(result: StudyResult) -> tuple[str, ...]:
@@ -227,6 +227,19 @@ def _about_origin(result: StudyResult) -> Iterator[str]:
         if len(versions) > 1:
             listed = ", ".join(f"{version} ({count})" for version, count in sorted(versions.items()))
             yield f"The runs differ in {name}: {listed}."
+
+
+def _about_texts(result: StudyResult) -> Iterator[str]:
+    """Cells whose second text was not written alike for runs that drew alike: a model's words can hang on device and version."""
+    for cell in result.cells:
+        texts: dict[int, dict[str, list[int]]] = {}  # seeds by text, by seed of the draws
+        for run in cell.runs:
+            if (text := run.provenance.get("rewritten_text")) is not None:
+                drawn = result.edition.config(result.study, cell.cell, run.seed).seed.data
+                texts.setdefault(drawn, {}).setdefault(str(text), []).append(run.seed)
+        for written in (found for found in texts.values() if len(found) > 1):
+            seeds = "; ".join(", ".join(map(str, sorted(found))) for found in written.values())
+            yield f"{'/'.join(cell.cell.labels)}: the same draws gave {len(written)} texts, which differ by device or version (seeds {seeds})."
 
 
 def flattened(provenance: Mapping[str, object]) -> dict[str, object]:

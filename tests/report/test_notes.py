@@ -61,6 +61,17 @@ def test_mixed_environments_and_origins_are_footnoted():
     assert cell_frame(result(study, store))["source"].tolist() == ["own+published", ""]
 
 
+def test_a_text_that_a_model_wrote_otherwise_elsewhere_is_told():
+    """Under released every run draws alike, under paper each for itself: there other texts are what is asked for."""
+    study, store = small(), FakeStore()
+    for profile in ("released", "paper"):
+        for seed, text in enumerate(("aa", "bb", "aa")):
+            store.add(config_of(study, ("a",), seed, profile=profile), 50.0 + seed, provenance={"rewritten_text": text})
+    told = "a: the same draws gave 2 texts, which differ by device or version (seeds 0, 2; 1)."
+    assert told in footnotes(gather(study, edition(3, profile="released"), store))
+    assert not any("same draws" in note for note in footnotes(gather(study, edition(3, profile="paper"), store)))
+
+
 def test_studys_own_footnotes_come_last_with_what_their_numbers_stand_for_and_long_lists_are_cut():
     notes = footnotes(result(TABLE7, FakeStore()))
     assert notes[-1] == f"D14: {explanations()['D14']}" and notes[-1 - len(TABLE7.footnotes) : -1] == TABLE7.footnotes
