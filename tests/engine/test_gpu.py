@@ -74,13 +74,18 @@ def scores(result: Result) -> dict[tuple, float]:
     return {(r.checkpoint, r.task, r.metric, r.step): r.value for r in result.rows if r.metric.startswith("spearman")}
 
 
-@pytest.mark.parametrize("method, profile", [("simcse", "paper"), ("esimcse", "repaired"), ("mocose", "paper"), ("mocose", "released")])
+@pytest.mark.parametrize("method, profile, changes", [
+    ("simcse", "paper", {}), ("esimcse", "repaired", {}), ("mocose", "paper", {}), ("mocose", "released", {}),
+    ("mocose", "released", {"aug__position_shuffle": "per_batch"}),  # test sentences are shuffled, too (D21)
+])  # fmt: skip
 @pytest.mark.parametrize("precision, points", [("fp32", 0.1), ("bf16", 1.5)])
-def test_a_whole_run_scores_what_it_does_on_a_cpu(method, profile, precision, points, tmp_path):
-    found, wanted = (scores(run(tmp_path, device, device, method, profile, train__precision=precision)) for device in ("cuda", "cpu"))
+def test_a_whole_run_scores_what_it_does_on_a_cpu(method, profile, changes, precision, points, tmp_path):
+    found, wanted = (
+        scores(run(tmp_path, device, device, method, profile, train__precision=precision, **changes)) for device in ("cuda", "cpu")
+    )
     assert found.keys() == wanted.keys() and len(found) > 5
     apart = max(abs(found[key] - wanted[key]) for key in wanted)
-    print(f"{method} {profile} {precision}: scores up to {apart:.4f} points apart")
+    print(f"{method} {profile} {changes} {precision}: scores up to {apart:.4f} points apart")
     assert apart < points
 
 

@@ -191,6 +191,23 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
         torch.set_num_threads(before)
 
 
+def test_a_model_that_draws_gets_the_same_batches_on_every_device(scorer, monkeypatch):
+    """Shuffled positions are drawn for a batch (D21): in other batches it has other scores, by three points in a table's row."""
+    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7, "meta": 1_000})
+    monkeypatch.setattr(scorer, "device", torch.device("meta"))
+    sizes = []
+    model = SimpleNamespace(training=False, eval=lambda: None, train=lambda mode: None)
+    model.sentence_vectors = lambda batch: sizes.append(batch.batch) or torch.zeros(batch.batch, 2)
+    scorer.vectors(model, TEXTS)
+    assert sizes == [len(TEXTS)]
+    model.draws_when_scored = True
+    scorer.vectors(model, TEXTS)
+    elsewhere, sizes[:] = sizes[1:], []
+    monkeypatch.setattr(scorer, "device", torch.device("cpu"))
+    scorer.vectors(model, TEXTS)
+    assert sizes == elsewhere and len(sizes) > 1
+
+
 def test_scores_do_not_depend_on_batching(scorer, monkeypatch):
     model = SimpleNamespace(training=False, eval=lambda: None, train=lambda mode: None)
     encoder = tiny.encoder(tiny.bert()).eval()

@@ -89,8 +89,9 @@ def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, d
         with torch.inference_mode():
             return model.sentence_vectors(pack([table[places[i]] for i in order[batch]], device)).float()
 
-    batches = token_batches(lengths[order], TOKENS_PER_BATCH[device.type])
     in_order = getattr(model, "draws_when_scored", False)  # the one model that may draw says so
+    budget = TOKENS_PER_BATCH["cpu" if in_order else device.type]  # what is drawn hangs on the batches: the same on every device
+    batches = token_batches(lengths[order], budget)
     pieces = [encoded(batch) for batch in batches] if in_order else each(encoded, batches, device.type)
     model.train(was_training)
     sorted_vectors = torch.cat(pieces).cpu().numpy()  # (places, dim)
