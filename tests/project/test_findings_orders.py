@@ -7,6 +7,7 @@ from places import ROOT
 from said import FINDINGS, PUBLISHED, README, rows, says, scores
 from scipy import stats
 
+from core.store.store import Store
 from studies import find
 from studies.own.deviations_esimcse import READINGS
 
@@ -139,7 +140,7 @@ def test_what_is_said_of_repetition_rates_is_what_the_published_runs_say():
     rates = [label for label in printed if label != "SimCSE"]
     smaller, larger = rates[:4], rates[4:]
     text = FINDINGS[FINDINGS.index("No claim of it has a verdict") : FINDINGS.index("Each rate draws other repetitions")]
-    for profile, entry, spread in zip(("paper", "released"), re.findall(r"lie (\S+ ± \S+ \(3\))", text), ("1.4", "3.0"), strict=True):
+    for profile, entry, spread in zip(("paper", "released"), re.findall(r"lie (\S+ ± \S+ \(\d+\))", text), ("1.4", "2.9"), strict=True):
         found = scores("esimcse-table9", 1.0, "dev", profile)
         for shown, label in zip(table[f"`{profile}`"], printed, strict=True):
             assert says(shown, found[label].dropna()), (profile, label)
@@ -148,6 +149,34 @@ def test_what_is_said_of_repetition_rates_is_what_the_published_runs_say():
         assert f"{means.max() - means.min():.1f}" == spread
         top = set(means.nlargest(3).index) == set(pd.Series(printed)[rates].nlargest(3).index)
         assert (means.idxmax() == "0.32", top) == (profile == "released", profile == "released")
+
+
+def test_what_the_other_tables_say_under_released_is_what_the_published_runs_say():
+    text = FINDINGS[
+        FINDINGS.index("Under `released`, on its one order of the text, [Table 8]") : FINDINGS.index("Table 9 does not look alike")
+    ]
+    eight, ten = (scores(f"esimcse-table{number}", 1.0, "dev", "released") for number in (8, 10))
+    wanted = {
+        r"0\.15 and 0\.2 cost (\S+ ± \S+) and": eight["0.1"] - eight["0.15"], r"and (\S+ ± \S+) points, 0\.2 so much": eight["0.1"] - eight["0.2"],
+        r"that it lies (\S+ ± \S+) below": eight["SimCSE"] - eight["0.2"], r"whole words lie (\S+ ± \S+) and": ten["none"] - ten["word repetition"],
+        r"\[MASK\] (\S+ ± \S+) below": ten["none"] - ten["[MASK]"], r"stop-words (\S+ ± \S+) above": ten["stop-words"] - ten["none"],
+    }  # fmt: skip
+    for said, differences in wanted.items():
+        assert says(f"{re.search(said, text)[1]} (5)", differences.dropna()), said
+    for profile, entry in zip(
+        ("released", "paper"), re.search(r"lie within (\S+) points, as they lie within (\S+) under", text).groups(), strict=True
+    ):
+        means = [values.mean() for values in scores("esimcse-table11", 1.0, "dev", profile).values()]
+        assert entry == f"{max(means) - min(means):.1f}", profile
+    verdicts = pd.read_csv(PUBLISHED / "mini" / "released" / "claims.csv").set_index("claim")["verdict"]
+    assert verdicts["E8.1"] == "supported" and set(verdicts[["E8.2", "E8.3", "E8.4"]]) == {"contradicted"}
+    assert set(verdicts[["E11.1", "E11.2"]]) == {"equivalent"} and set(verdicts[[f"E10.{n}" for n in range(1, 6)]]) == {"undecided"}
+    runs, store = set(), Store(PUBLISHED / "none", PUBLISHED)
+    for number in (8, 9, 10, 11):
+        table = pd.read_csv(PUBLISHED / "mini" / "released" / f"esimcse-table{number}_runs.csv", dtype=str)
+        runs |= set(table.dropna(subset="value")["run_id"])
+    on_gpus = sum(store.load_published(run).provenance["device"].startswith("cuda") for run in runs)
+    assert f"Of the {len(runs)} runs of these tables and the next {on_gpus} were made on a GPU" in text
 
 
 def beside_the_rest(profile: str, task: str, place: int) -> tuple[dict[str, pd.Series], dict[str, float]]:

@@ -1,0 +1,58 @@
+"""benchmarks/README.md says of runs that were repeated on a GPU what `measured/gpu_runs.csv` and the published runs say."""
+
+import re
+
+import pandas as pd
+from places import ROOT
+from said import PUBLISHED, rows
+
+from core.store.store import Store
+
+TEXT = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+MEASURED = ROOT / "benchmarks" / "measured"
+PLACE = ["checkpoint", "task", "step"]
+
+
+def apart(run: str, there: pd.DataFrame) -> pd.Series:
+    """Points by which the run on a GPU lies above the published one, by checkpoint, task and step."""
+    here = Store(PUBLISHED / "none", PUBLISHED).load_published(run).rows
+    here = here[here["metric"] == "spearman_all"].set_index(PLACE)["value"]
+    return (there.set_index(PLACE)["spearman"] - here).dropna()
+
+
+def test_the_table_of_runs_on_both_devices_is_the_measured_one():
+    found = pd.read_csv(MEASURED / "gpu_runs.csv")
+    table, largest = rows(TEXT, "run"), 0.0
+    assert len(table) == found["run_id"].nunique()
+    for run, there in found.groupby("run_id", sort=False):
+        row, seed = there["row"].iloc[0], there["seed"].iloc[0]
+        average, of_sets, of_checks = table[f"{row.replace('+', '+ ').replace('momentum contrast', 'momentum queue')}, seed {seed}"]
+        differences = apart(run, there)
+        chosen = differences.xs("selected").droplevel("step")  # at the very step, or there would be nothing left
+        assert len(differences) == len(there) == 30 and len(chosen) == 9
+        assert average == f"{chosen['avg']:+.2f}".replace("-", "−")
+        sets = chosen.drop(["avg", "dev"]).abs().max()
+        assert (of_sets, of_checks) == (f"{sets:.2f}", f"{differences.xs('curve').abs().max():.2f}")
+        largest = max(largest, abs(chosen["avg"]))
+    assert f"by at most {largest:.2f} points" in (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_a_step_on_a_gpu_is_the_measured_one():
+    found = pd.read_csv(MEASURED / "gpu.csv")
+    step = found[found["part"] == "step"].set_index(["on", "what"])["value"]
+    table, on = rows(TEXT, "milliseconds a step (MoCoSE, batch 64)"), ("demo 2x128", "bert 2x384", "bert 12x768")
+    names = {
+        "ours, float32": "ours", "ours, bf16": "ours bf16", "ours, float32, CUDA graphs": "ours, CUDA graphs",
+        "ours, bf16, CUDA graphs": "ours bf16, CUDA graphs", "plain": "plain", "plain / ours": "plain / ours",
+        "plain / ours in bf16, CUDA graphs": "plain / ours bf16, CUDA graphs", "ours / floor": "ours / floor",
+        "ours in bf16, CUDA graphs / its own floor": "ours bf16, CUDA graphs / floor",
+    }  # fmt: skip
+    assert set(table) == set(names)
+    for said, what in names.items():
+        for entry, place in zip(table[said], on, strict=False):
+            digits = len(entry.partition(".")[2])
+            assert entry == f"{step[place, what]:.{digits}f}", (said, place)
+    gains = [step[place, name] / step[place, f"{name}, CUDA graphs"] for place in on[:2] for name in ("ours", "ours bf16")]
+    at_base = step[on[2], "ours bf16"] / step[on[2], "ours bf16, CUDA graphs"]
+    for text in (TEXT, (ROOT / "docs" / "machines.md").read_text(encoding="utf-8")):
+        assert re.search(rf"{min(gains):.1f} to {max(gains):.1f} times as fast", text) and f"{at_base:.1f} times" in text
