@@ -144,6 +144,26 @@ def test_what_is_said_of_the_draws_under_paper_is_what_the_published_runs_say():
     assert (
         f"repetition {together[PARTS[0]].statistic:.2f}".replace("-", "−") in text and f"both {together['ESimCSE'].statistic:.2f})" in text
     )
+    table = {task: scores("esimcse-table7", 1.0, task) for task in ("avg", "dev")}
+    alone = {part: (table["avg"][part] - table["avg"]["unsup-SimCSE"]).dropna() for part in PARTS}
+    counted = (
+        "repetition alone gains (\\S+ ± \\S+) over the six on the tests, where Table 7's eighteen draws, one a run, have (\\S+ ± \\S+); "
+        "ESimCSE (\\S+ ± \\S+), where they have (\\S+ ± \\S+); the queue (\\S+ ± \\S+), where twelve have (\\S+ ± [0-9.]+\\d)"
+    )
+    entries = iter(re.search(counted, text).groups())
+    for part in (PARTS[0], PARTS[2], PARTS[1]):
+        assert says(f"{next(entries)} (6)", six[part]) and says(f"{next(entries)} ({len(alone[part])})", alone[part]), part
+    assert [len(alone[part]) for part in PARTS] == [18, 12, 18]
+    apart = []
+    for task, found in table.items():
+        of_draws = pd.Series([values.mean() for values in here[task][PARTS[0]].values()])
+        apart.append(stats.ttest_ind((found[PARTS[0]] - found["unsup-SimCSE"]).dropna(), of_draws, equal_var=False).pvalue)
+    assert f"(p {apart[0]:.3f} on the tests, {apart[1]:.3f} on the development set; Welch's test" in text
+    first_twelve, later = re.search(r"with twelve \((\S+ ± \S+)\): they have (\S+ ± [0-9.]+\d)", text).groups()
+    assert says(f"{first_twelve} (12)", alone[PARTS[0]].iloc[:12]) and says(f"{later} (6)", alone[PARTS[0]].iloc[12:])
+    whole = re.search(r"Over all 24 draws repetition gains (\S+ ± \S+) and ESimCSE (\S+ ± [0-9.]+\d)", text).groups()
+    for entry, part in zip(whole, (PARTS[0], "ESimCSE"), strict=True):
+        assert says(f"{entry} (24)", pd.concat([alone[part], six[part]])), part
     first, second, third = six["ESimCSE"].sort_values(ascending=False).iloc[:3]
     assert set(six["ESimCSE"].nlargest(2).index) == {"42", "44"} and first > second > 2 and third < 1.5
     between = f"between {six['ESimCSE'].min():.1f} and {six['ESimCSE'].max():.1f} with the paper's settings"
