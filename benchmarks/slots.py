@@ -40,7 +40,8 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
                 for slot in busy:
                     slot.begin(steps, crowd.threads, crowd.graphs)
                 taken = [slot.end() for slot in busy]
-                memory = max(memory, *(used for _, used in taken))
+                if not crowd.graphs and not number:  # no slot holds a second training yet
+                    memory = max(memory, *(used for _, used in taken))
                 if number:  # the first round warms up
                     rates[crowd.name].append(sum(1.0 / seconds for seconds, _ in taken))
     finally:
@@ -101,7 +102,9 @@ def _serve(pipe, name: str, data: Path | None, encoder: Path | None, device: str
         steps, threads, graphs = pipe.recv()
         if not steps:
             return
-        training = trainings.get(graphs) or trainings.setdefault(graphs, OurTraining(setting, setting.config("mocose"), graphs))
+        if graphs not in trainings:
+            trainings[graphs] = OurTraining(setting, setting.config("mocose"), graphs)
+        training = trainings[graphs]
         torch.set_num_threads(threads)
         began = time.perf_counter()
         training.block(steps)

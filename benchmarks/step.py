@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
@@ -40,7 +39,7 @@ class OurTraining:
         """Seconds of each of `steps` steps after one that is not counted, batches included."""
         stamps: list[float] = []
         config = vary(self.config, {"train.steps": steps + 2, "eval.every": steps + 2})
-        with aside(self.device) if self.graphs else contextlib.nullcontext():
+        with aside(self.device, self.graphs):
             train(config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None)
         return [after - before for before, after in pairwise(stamps[1:])]
 

@@ -92,8 +92,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
             curve.check(message["step"], development(rows), message["loss"])
         progress(message)
 
-    replaying = aside(device) if execution.cuda_graphs else contextlib.nullcontext()
-    with kept(keeper, rows, progress), replaying:
+    with kept(keeper, rows, progress), aside(device, execution.cuda_graphs):
         training = train(
             config,
             model,

@@ -23,10 +23,10 @@ SETTLED = 3  # calls in a row with the same shapes; a step with FGSM's current g
 
 
 @contextlib.contextmanager
-def aside(device: torch.device) -> Iterator[None]:
-    """Within this context a GPU works on a stream of its own, where steps have to be that are replayed: gradients wait for the stream
-    that their weights were first read on, and a capture may not make the legacy stream wait."""
-    if device.type != "cuda":
+def aside(device: torch.device, replays: bool) -> Iterator[None]:
+    """Within this context a GPU that replays steps works on a stream of its own: gradients wait for the stream that their weights were
+    first read on, and a capture may not make the legacy stream wait. Nothing on another device, or where no step is replayed."""
+    if device.type != "cuda" or not replays:
         yield
         return
     usual, own = torch.cuda.current_stream(device), torch.cuda.Stream(device)

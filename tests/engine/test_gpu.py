@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import tiny
 import torch
+from tiny import CUT_OFF, NO_FGSM, SHUFFLED
 
 from core import methods
 from core.data.sources import demo_sources
@@ -17,12 +18,10 @@ from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: what it computes was not compared with a CPU")
-NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
-SHUFFLED = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}
 VARIANTS = [
     ("simcse", "paper", {}), ("esimcse", "repaired", {}), ("esimcse", "released", {}), ("mocose", "paper", {}),
     ("mocose", "repaired", {"fgsm__gradient": "current"}), ("mocose", "released", {}),
-    ("mocose", "repaired", NO_FGSM | {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}),
+    ("mocose", "repaired", NO_FGSM | CUT_OFF),
 ]  # fmt: skip
 
 

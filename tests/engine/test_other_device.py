@@ -6,6 +6,7 @@ Nothing of the loop may be read back between checks, and no operation may get te
 import pytest
 import tiny
 import torch
+from tiny import CUT_OFF, NO_FGSM, SHUFFLED
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -15,9 +16,6 @@ from core.engine.optimiser import parameter_groups
 
 META = torch.device("meta")
 MOVES = ("_to_copy", "copy_")
-NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
-SHUFFLED = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}
-CUT_OFF = {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}
 
 
 class OneDevice(TorchDispatchMode):

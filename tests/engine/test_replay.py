@@ -3,6 +3,7 @@
 import pytest
 import tiny
 import torch
+from tiny import CUT_OFF, NO_FGSM, SHUFFLED
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from core import methods
@@ -12,15 +13,14 @@ from core.engine.replay import Replayed, spread
 from core.methods.simcse.model import SimCSE
 
 STEPS = 12
-NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
 VARIANTS = [
     ("simcse", "repaired", {}), ("esimcse", "repaired", {}), ("esimcse", "released", {}),
     ("esimcse", "repaired", {"momentum__when": "after_optimizer"}),
     ("mocose", "repaired", {}), ("mocose", "released", {}), ("mocose", "repaired", {"fgsm__gradient": "current"}),
     ("mocose", "repaired", NO_FGSM), ("mocose", "repaired", {"target__embeddings": "ema"}),
     ("mocose", "repaired", {"queue__negatives": "kmeans", "queue__clusters": 2}),
-    ("mocose", "repaired", NO_FGSM | {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}),
-    ("mocose", "repaired", NO_FGSM | {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}),
+    ("mocose", "repaired", NO_FGSM | CUT_OFF),
+    ("mocose", "repaired", NO_FGSM | SHUFFLED),
 ]  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def trained(method, profile, changes, *, fixed, device="cpu", dropout=0.0, steps
             texts = tiny.sentences(config.train.batch_size, seed=seed)
             yield tiny.views(config, texts, device)
 
-    with replay.aside(torch.device(device)):
+    with replay.aside(torch.device(device), fixed):
         losses = trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None).losses
     return [loss for _, loss in losses], model
 

@@ -10,6 +10,9 @@ from core.spec.profiles import base
 from core.spec.vary import vary
 
 HIDDEN = 16
+NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
+SHUFFLED = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}
+CUT_OFF = {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}
 
 
 def bert(seed=0):
