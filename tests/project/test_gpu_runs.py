@@ -59,11 +59,34 @@ def test_the_table_of_a_step_on_a_gpu_is_the_measured_one():
 
 
 def test_what_is_said_of_a_row_whose_test_sentences_are_shuffled_is_measured():
-    """Seeds 0 to 2 are published, in a CPU's batches; 3 and 4 were scored in a GPU's."""
-    there = pd.read_csv(MEASURED / "gpu_batches.csv").query("row == 'Position shuffle'").set_index("seed")["chosen"]
-    runs = pd.read_csv(PUBLISHED / "mini" / "released" / "mocose-table5_runs.csv")
-    runs = runs.query("augmentation == 'Position shuffle' and checkpoint == 'selected' and task == 'avg' and metric == 'spearman_all'")
-    here = runs.set_index("seed")["value"].loc[[0, 1, 2]]
-    assert f"scored {min(here):.1f} to {max(here):.1f} on a CPU (seeds 0 to 2) and {there[3]:.1f} and {there[4]:.1f} on the GPU" in TEXT
+    """The same two runs, in a GPU's batches and in a CPU's."""
+    found = pd.read_csv(MEASURED / "gpu_batches.csv").query("row == 'Position shuffle'").set_index("seed")
+    chosen, last, chosen_here, last_here = (
+        [f"{found.loc[seed, name]:.1f}" for seed in (3, 4)] for name in ("chosen", "last", "chosen_on_a_cpu", "last_on_a_cpu")
+    )
+    text = " ".join(TEXT.split())
+    assert f"scored {' and '.join(chosen)} at their chosen checkpoint on the GPU, and {' and '.join(chosen_here)} when" in text
+    assert f"at their last step {' and '.join(last)}, and {' and '.join(last_here)} (" in text
     findings = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
-    assert f"two further seeds scored {here.mean() - there.mean():.1f} points lower at the checkpoint that they chose" in findings
+    apart = (found["chosen_on_a_cpu"] - found["chosen"]).mean()
+    assert f"the same two runs scored {apart:.1f} points lower at the checkpoint that they chose" in findings
+
+
+def test_what_is_said_of_runs_at_once_is_measured():
+    found = pd.read_csv(MEASURED / "gpu.csv").set_index(["part", "what"])["value"]
+    entries = [
+        f"{found[part, what]:.1f}"
+        for name in ("unsup-SimCSE", "ESimCSE")
+        for part, what in (("parts", name), ("runs", f"a step of {name}, four runs at once"))
+    ]
+    text = " ".join(TEXT.split())
+    assert "A step of SimCSE takes {} ms alone and took {} beside three others, ESimCSE's {} and {}.".format(*entries) in text
+    store = Store(PUBLISHED / "none", PUBLISHED)
+    runs = [store.load_published(run).provenance for run in store.runs()]
+    runs = [run for run in runs if run["device"].startswith("cuda")]
+    steps, whole = [1e3 * run["step_seconds"] for run in runs], [sum(run["seconds"].values()) for run in runs]
+    assert f"steps of the {len(runs)} published runs (scale mini, profile `released`) took {min(steps):.0f} to {max(steps):.0f} ms" in text
+    assert f"and {min(whole):.0f} to {max(whole):.0f} s where ten did" in text
+    parts = [found["parts", f"{name} / unsup-SimCSE"] for name in ("+word repetition", "+momentum contrast", "ESimCSE")]
+    assert "word repetition {:.2f} times SimCSE's step, the momentum queue {:.2f}, both {:.2f}".format(*parts) in text
+    assert f"and {parts[1]:.2f} times on a GPU" in (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
