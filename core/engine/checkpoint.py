@@ -67,13 +67,13 @@ class Keeper:
         """The rows of the run up to its checkpoint, or None without a checkpoint."""
         return list(self.rows) if self.found is not None else None
 
-    def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> Standing:
-        """Restore model, optimiser and scaler. Returns where the loop stood. Raises Unfit."""
+    def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> Standing:
+        """Restore model and optimiser. Returns where the loop stood. Raises Unfit."""
         self._began = self._wrote = time.monotonic()
         if self.found is None:
             return Standing()
         try:
-            standing = self._put(self.found, model, optimiser, scaler)
+            standing = self._put(self.found, model, optimiser)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
             if any(word in str(error) for word in ("memory", "CUDA")):
                 raise  # a device in trouble says nothing about the file
@@ -86,7 +86,7 @@ class Keeper:
         """Whether a checkpoint is to be written after this step."""
         return self.asked or time.monotonic() - self._wrote >= self._every
 
-    def write(self, at: Standing, model: nn.Module, optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> None:
+    def write(self, at: Standing, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
         """Write where the run stands. A full disk is told and costs no more than the checkpoint. If the process was asked to
         end, this ends it."""
         content = {
@@ -94,7 +94,7 @@ class Keeper:
             "step": at.step, "rows": self.rows, "losses": at.losses, "score": at.score,
             "pending": torch.stack(at.pending) if at.pending else None,
             "selected": at.selected._asdict() if at.selected is not None else None,
-            "model": model.state_dict(), "optimiser": optimiser.state_dict()["state"], "scaler": scaler.state_dict(),
+            "model": model.state_dict(), "optimiser": optimiser.state_dict()["state"],
             "resumed_at": self.resumed_at, "seconds": self.seconds(),
         }  # fmt: skip
         try:
@@ -144,13 +144,11 @@ class Keeper:
             raise tensor_file.Damaged(_misfit(error)) from error
         self.found, self.step, self.rows, self.earlier_seconds, self.resumed_at = content, step, rows, seconds, resumed_at
 
-    def _put(self, content: dict, model: nn.Module, optimiser: torch.optim.Optimizer, scaler: torch.amp.GradScaler) -> Standing:
+    def _put(self, content: dict, model: nn.Module, optimiser: torch.optim.Optimizer) -> Standing:
         model.load_state_dict({
             name: value if isinstance(value, Tensor) else _own(value, self.device) for name, value in content["model"].items()
         })  # fmt: skip
         _put_optimiser(optimiser, content["optimiser"])
-        if content["scaler"]:
-            scaler.load_state_dict(content["scaler"])
         selected = content["selected"]
         if selected is not None:
             selected = Checkpoint(selected["step"], selected["score"], _own(selected["state"], self.device))

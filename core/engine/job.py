@@ -22,7 +22,7 @@ from core.engine.batches import training_batches
 from core.engine.checkpoint import Keeper, Unfit
 from core.engine.curve_file import CurveFile
 from core.engine.encoder.bert import Encoder, from_pretrained
-from core.engine.encoder.packing import pack
+from core.engine.encoder.packing import on
 from core.engine.evaluation.baselines import baseline_rows
 from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.evaluation.encoding import load_checkpoint
@@ -31,12 +31,12 @@ from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
 from core.engine.kept_model import keep_model
-from core.engine.replay import aside
 from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
+from core.engine.step import multiplies_bf16, own_stream
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
-from core.methods.contrastive import TrainingText
+from core.methods.contrastive import Contrastive, TrainingText
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import run_id
@@ -72,8 +72,8 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
     keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
     model = methods.model(config.method).Model(config, encoder, device)
-    if execution.cuda_graphs and device.type == "cuda":
-        model.replay()
+    for sentence in slower(config, model, device):
+        progress({"note": sentence})
     rows = keeper.saved_rows() if keeper is not None else None
     if rows is None:
         rows = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, Path(execution.cache_dir))]
@@ -92,7 +92,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
             curve.check(message["step"], development(rows), message["loss"])
         progress(message)
 
-    with kept(keeper, rows, progress), aside(device, execution.cuda_graphs):
+    with kept(keeper, rows, progress), own_stream(device):
         training = train(
             config,
             model,
@@ -103,9 +103,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
-    some = pack(
-        [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))], device
-    )  # as in training, whenever it is asked
+    some = on(device, [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))])
     rows += [Row("last", "train", name, config.train.steps, value) for name, value in model.diagnostics(some).items() if value is not None]
     progress(phase("evaluate", config.train.steps, config))
     status: Status = "diverged"
@@ -151,6 +149,18 @@ def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None
     if keeper.step:
         progress({"note": f"goes on after step {keeper.step} of {keeper.config.train.steps}, from its checkpoint"})
     return keeper.listening()
+
+
+def slower(config: RunConfig, model: Contrastive, device: torch.device) -> list[str]:
+    """What makes this run slower on this GPU than others, in sentences."""
+    if device.type != "cuda":
+        return []
+    sentences = []
+    if not model.capturable:
+        sentences.append("Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU.")
+    if config.train.precision == "bf16" and not multiplies_bf16(device):
+        sentences.append(f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.")
+    return sentences
 
 
 def check_precision(config: RunConfig, device: torch.device) -> None:

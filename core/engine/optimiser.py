@@ -13,12 +13,17 @@ from core.spec.run import Train
 
 
 def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> torch.optim.Optimizer:
-    """The optimiser of `train.adamw` over the groups below."""
+    """The optimiser of `train.adamw` over the groups below. On a GPU its rates lie there, so that a CUDA graph can read them."""
     groups = parameter_groups(train, model, new_layers)
-    betas = (train.beta1, train.beta2)
+    betas, device = (train.beta1, train.beta2), groups[0]["params"][0].device
+    graphed = device.type == "cuda"
+    for group in groups:
+        group["lr"] = torch.full((), train.learning_rate, device=device) if graphed else train.learning_rate
     if train.adamw == "transformers":
-        return TransformersAdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon)
-    return torch.optim.AdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True)
+        return TransformersAdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, capturable=graphed)
+    return torch.optim.AdamW(
+        groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True, capturable=graphed
+    )
 
 
 def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:
@@ -52,8 +57,8 @@ class TransformersAdamW(torch.optim.Optimizer):
     the weights before the update. With epsilon 0 and no decay both are the same.
     """
 
-    def __init__(self, groups: list[dict], *, lr: float, betas: tuple[float, float], eps: float):
-        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
+    def __init__(self, groups: list[dict], *, lr: float, betas: tuple[float, float], eps: float, capturable: bool = False):
+        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0, "capturable": capturable})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # torch's own take a closure, too; nothing here has one
@@ -65,7 +70,7 @@ class TransformersAdamW(torch.optim.Optimizer):
 
     def _update(self, group: dict, parameters: list[Tensor], gradients: list[Tensor]) -> None:
         first, second = group["betas"]
-        states = [self._state(p) for p in parameters]
+        states = [self._state(p, group["capturable"]) for p in parameters]
         means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
         torch._foreach_add_([s["step"] for s in states], 1.0)
         torch._foreach_mul_(means, first)
@@ -74,16 +79,24 @@ class TransformersAdamW(torch.optim.Optimizer):
         torch._foreach_addcmul_(squares, gradients, gradients, 1.0 - second)
         denominators = torch._foreach_sqrt(squares)
         torch._foreach_add_(denominators, group["eps"])
+        if group["capturable"]:
+            t, rate = states[0]["step"].double(), group["lr"]  # (), on the device; 1 - 0.999 has few digits in float32
+            moved = torch._foreach_div(means, denominators)
+            torch._foreach_mul_(moved, -rate * torch.sqrt(1.0 - second**t) / (1.0 - first**t))
+            torch._foreach_add_(parameters, moved)
+            if group["weight_decay"]:
+                torch._foreach_mul_(parameters, 1.0 - rate * group["weight_decay"])
+            return
         steps = [float(s["step"]) for s in states]
         sizes = [-group["lr"] * math.sqrt(1.0 - second**t) / (1.0 - first**t) for t in steps]
         torch._foreach_addcdiv_(parameters, means, denominators, sizes)
         if group["weight_decay"]:
             torch._foreach_mul_(parameters, 1.0 - group["lr"] * group["weight_decay"])
 
-    def _state(self, p: Tensor) -> dict[str, Tensor]:
+    def _state(self, p: Tensor, capturable: bool) -> dict[str, Tensor]:
         state = self.state[p]
         if not state:
-            state["step"] = torch.zeros((), dtype=torch.float32)  # on the CPU, where it is read
+            state["step"] = torch.zeros((), dtype=torch.float32, device=p.device if capturable else "cpu")  # where it is read
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         return state
 

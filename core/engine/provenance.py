@@ -22,7 +22,7 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 def gather(execution: Execution, device: torch.device, seconds: dict[str, float], encoder: str) -> dict[str, object]:
     """Provenance of the run that just ended in this process; `encoder` is the digest of its own."""
     if device.type == "cuda":
-        name = torch.cuda.get_device_name(device) + (", CUDA graphs" if execution.cuda_graphs else "")
+        name = torch.cuda.get_device_name(device)
         memory = torch.cuda.max_memory_allocated(device)
     else:
         name, memory = platform.machine(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from torch import nn
 
 from core.engine.checkpoint import Keeper
 from core.engine.optimiser import adamw, learning_rate
 from core.engine.standing import Checkpoint, Standing
+from core.engine.step import step_for
 from core.engine.step_time import StepTime
-from core.spec.run import RunConfig, Train
+from core.spec.run import RunConfig
 
 if TYPE_CHECKING:
     from core.methods.contrastive import Contrastive
@@ -39,16 +38,13 @@ class Divergence:
     """Looks for the first step whose loss or gradient is not finite: after every step on a CPU, and on a GPU, which has to be waited
     for, when somebody is about to rely on the weights."""
 
-    def __init__(self, precision: str, device: torch.device):
-        self.skips_bad_steps = precision == "fp16"  # its scaler lowers the scale and goes on
+    def __init__(self, device: torch.device):
         self.at_once = device.type in NO_WAITING
         self.finite: list[torch.Tensor] = []
 
-    def found(self, step: int, number: torch.Tensor, look: bool) -> int | None:
-        """The step, if one was found; `number` (a scalar) is finite if this step's loss and gradient are."""
-        if self.skips_bad_steps:
-            return None
-        self.finite.append(torch.isfinite(number))
+    def found(self, step: int, loss: torch.Tensor, look: bool) -> int | None:
+        """The step, if one was found; `loss` () is finite if this step's loss and gradient are."""
+        self.finite.append(torch.isfinite(loss))
         if not (look or self.at_once):
             return None
         finite = torch.stack(self.finite).tolist()
@@ -73,31 +69,19 @@ def train(
     parameters = [p for p in model.parameters() if p.requires_grad]
     device = parameters[0].device
     optimiser = adamw(config.train, model, model.new_layers())
-    scaler = torch.amp.GradScaler(device.type, enabled=config.train.precision == "fp16")
-    at = keeper.restored(model, optimiser, scaler) if keeper is not None else Standing()
+    at = keeper.restored(model, optimiser) if keeper is not None else Standing()
     selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
-    divergence = Divergence(config.train.precision, device)
+    divergence, train_step = Divergence(device), step_for(config.train, model, optimiser, device)
     started = reported = time.monotonic()
     model.train()
     times = StepTime(time.monotonic, at.step)
     for step, batch in enumerate(batches, start=at.step + 1):
-        for group in optimiser.param_groups:
-            group["lr"] = group["factor"] * learning_rate(config.train, step)
-        with precision(config.train, device):
-            loss = model.loss(*batch)
-        scaler.scale(loss).backward()
-        loss = loss.detach()  # its graph ends here: the next step cannot be captured while it lives
-        scaler.unscale_(optimiser)
-        norm = nn.utils.clip_grad_norm_(parameters, config.train.clip_norm)
+        loss = train_step(batch, learning_rate(config.train, step))
         checks = step % config.eval.every == 0 or step == config.train.steps
         keeps = keeper is not None and keeper.due()
-        if (bad := divergence.found(step, loss + norm, checks or keeps)) is not None:
+        if (bad := divergence.found(step, loss, checks or keeps)) is not None:
             return Training(selected, losses, bad, times.median())
-        scaler.step(optimiser)
-        scaler.update()
-        optimiser.zero_grad(set_to_none=True)
-        model.after_step()
-        pending.append(loss.clone())  # a replayed step overwrites its loss
+        pending.append(loss)
         mean_loss = float(torch.stack(pending).mean()) if checks else None  # makes a GPU finish the step
         if checks or divergence.at_once:
             times.lap(step)
@@ -115,7 +99,7 @@ def train(
             reported, rate = now, (step - at.step) / (now - started)
             progress({"phase": "train", "step": step, "total": config.train.steps, "rate": rate, "dev": score, "loss": mean_loss})
         if keeps and keeper is not None:
-            keeper.write(Standing(step, selected, losses, pending, score), model, optimiser, scaler)
+            keeper.write(Standing(step, selected, losses, pending, score), model, optimiser)
         if checks or keeps:
             times.start(step)
     return Training(selected, losses, None, times.median())
@@ -124,13 +108,3 @@ def train(
 def kept_state(model: Contrastive) -> dict:
     """A copy of the weights that scoring reads."""
     return {name: value.detach().clone() for name, value in model.scored_parts().state_dict().items()}
-
-
-def precision(train: Train, device: torch.device) -> contextlib.AbstractContextManager:
-    """The arithmetic of the forward pass: float32 (with TF32 products or not), or autocast to a half type (D34), each weight anew
-    where it is used, as CUDA graphs need it."""
-    if device.type == "cuda":
-        torch.backends.cuda.matmul.allow_tf32 = train.precision == "tf32"
-    if train.precision in ("fp16", "bf16"):
-        return torch.autocast(device.type, dtype=torch.float16 if train.precision == "fp16" else torch.bfloat16, cache_enabled=False)
-    return contextlib.nullcontext()

@@ -9,7 +9,7 @@ from core.engine.encoder.packing import Packed
 from core.methods.mocose.sections import Augmentation
 
 
-def shuffled_positions(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator) -> Tensor:
+def shuffled_positions(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator | None) -> Tensor:
     """Position of each token, (T,), after the shuffle; the plain slots when it is off.
 
     per_batch: one permutation for all sentences, [CLS] included; per_sentence: each its own. Range `padded` permutes the
@@ -19,14 +19,14 @@ def shuffled_positions(aug: Augmentation, packed: Packed, padded: int, generator
         return packed.slot
     width = max(padded, packed.width) if aug.position_shuffle_range == "padded" else packed.width
     draws = 1 if aug.position_shuffle == "per_batch" else packed.batch
-    noise = torch.rand(draws, width, generator=generator).to(packed.slot.device)  # (1 or B, width)
+    noise = _noise(draws, width, generator, packed.slot.device)  # (1 or B, width)
     noise = noise.expand(packed.batch, width)
     if aug.position_shuffle_range == "real_tokens":
         noise = noise.masked_fill(~packed.mask, 2.0)  # padding sorts last, so real positions stay within the sentence
     return noise.argsort(1)[packed.row, packed.slot]
 
 
-def cutoff_mask(aug: Augmentation, packed: Packed, padded: int, hidden: int, generator: torch.Generator) -> Tensor | None:
+def cutoff_mask(aug: Augmentation, packed: Packed, padded: int, hidden: int, generator: torch.Generator | None) -> Tensor | None:
     """What word embeddings are multiplied with, (T, 1) or (T, hidden), or None without cut-off.
 
     Tokens: max(1, int(p * pool size)) slots per sentence, without replacement. The pool is all `padded` slots, padding and
@@ -38,17 +38,17 @@ def cutoff_mask(aug: Augmentation, packed: Packed, padded: int, hidden: int, gen
     if aug.token_cutoff > 0:
         mask = _kept_slots(aug, packed, padded, generator)[packed.row, packed.slot].float().unsqueeze(1)  # (T, 1)
     if aug.feature_cutoff > 0:
-        noise = torch.rand(packed.batch, hidden, generator=generator)  # (B, hidden)
+        noise = _noise(packed.batch, hidden, generator, device)  # (B, hidden)
         kept = noise.argsort(1).argsort(1) >= max(1, int(aug.feature_cutoff * hidden))
-        features = kept.to(device)[packed.row].float()  # (T, hidden)
+        features = kept[packed.row].float()  # (T, hidden)
         mask = features if mask is None else mask * features
     return mask
 
 
-def _kept_slots(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator) -> Tensor:
+def _kept_slots(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator | None) -> Tensor:
     """(B, width) False at the slots that are cut."""
     width, device = max(padded, packed.width), packed.slot.device
-    noise = torch.rand(packed.batch, width, generator=generator).to(device)
+    noise = _noise(packed.batch, width, generator, device)
     lengths = packed.lengths.unsqueeze(1)  # (B, 1)
     slots = torch.arange(width, device=device).unsqueeze(0)  # (1, width)
     if aug.token_cutoff_pool == "padded_all":
@@ -60,3 +60,10 @@ def _kept_slots(aug: Augmentation, packed: Packed, padded: int, generator: torch
     count = (pool.sum(1, keepdim=True) * aug.token_cutoff).int().clamp(min=1)  # (B, 1)
     rank = noise.masked_fill(~pool, 2.0).argsort(1).argsort(1)  # outside the pool sorts last
     return (rank >= count) | ~pool
+
+
+def _noise(rows: int, columns: int, generator: torch.Generator | None, device: torch.device) -> Tensor:
+    """Uniform numbers (rows, columns) on the device: from this generator of the CPU, or from the device's own."""
+    if generator is None:
+        return torch.rand(rows, columns, device=device)
+    return torch.rand(rows, columns, generator=generator).to(device)

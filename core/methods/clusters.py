@@ -21,7 +21,7 @@ def summarised(config: NegativeQueue, entries: Tensor, generator: torch.Generato
     """
     if config.negatives == "entries" or not len(entries):
         return entries
-    points = F.normalize(entries.float(), dim=1)  # (width, dim)
+    points = F.normalize(entries, dim=1)  # (width, dim)
     if config.clusters is None:  # then it is their mean
         return points.mean(0, keepdim=True)
     if len(points) <= config.clusters:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import Packed
+from core.engine.encoder.packing import Packed, pack, rows
 from core.engine.tokens import TokenTable
-from core.spec.errors import UserError
 from core.spec.result import Row
 from core.spec.run import RunConfig
+
+WIDTHS = 8  # a padded batch has a multiple of so many slots a sentence: few shapes, and each is captured once
 
 
 class TrainingText(NamedTuple):
@@ -28,9 +30,21 @@ class TrainingText(NamedTuple):
 
 
 class Contrastive(nn.Module):
-    """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
+    """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update` and `after_step`, in this order.
+
+    `capturable` says that `loss` and `after_update` do the same operations whenever `form` is the same: they read no number
+    back, and use no number of Python's that changes between steps. A GPU then replays them as one CUDA graph.
+    """
 
     encoder: Encoder  # what a kept model's folder holds
+    capturable: bool = False
+
+    def form(self) -> Hashable:
+        """What the model's state decides about the shapes of the next step, beside the batch: whether a queue still grows, say."""
+        return ()
+
+    def before_step(self) -> None:
+        """What precedes a step's loss, outside its graph."""
 
     @property
     def draws_when_scored(self) -> bool:
@@ -41,8 +55,14 @@ class Contrastive(nn.Module):
         """The loss of one training step, a scalar, of what the method's `Views` made."""
         raise NotImplementedError
 
+    def after_update(self) -> None:
+        """What follows the optimiser's update within the step's graph."""
+
     def after_step(self) -> None:
-        """What follows the optimiser step."""
+        """What follows a step, outside its graph."""
+
+    def weights_moved(self, weights: list[nn.Parameter]) -> None:
+        """Called by a method that has changed these weights itself; a step that computes with copies of weights replaces it."""
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, dim), in whatever mode the model is in."""
@@ -68,20 +88,25 @@ class Contrastive(nn.Module):
         """Numbers about the method that follow from its configuration and the step that was selected."""
         return []
 
-    def replay(self) -> None:
-        """Take every batch in one shape, and replay what is computed from it (CUDA graphs)."""
-        raise UserError(f"{type(self).__name__} cannot replay its steps; leave --cuda-graphs out.")
-
 
 class Views:
     """The arguments of `Model.loss` for each batch: here each batch once, and what another branch reads where the text has a second form."""
 
     def __init__(self, config: RunConfig, text: TrainingText, device: torch.device, drawing: random.Random):
         self.config, self.text, self.device, self.drawing = config, text, device, drawing
+        self.widths = WIDTHS
 
-    def make(self, indices: Sequence[int]) -> tuple[Packed | None, ...]:
-        """The views of these sentences."""
+    def make(self, indices: Sequence[int]) -> tuple[Packed | Tensor | None, ...]:
+        """The views of these sentences, each made by `batch`."""
         raise NotImplementedError
+
+    def batch(self, sentences: Sequence[np.ndarray]) -> Packed | Tensor:
+        """A batch of token-id arrays: without padding on a CPU, for another device a matrix (B, 1 + L) that the step takes there."""
+        if self.device.type == "cpu":
+            return pack(sentences, self.device)
+        longest = max(map(len, sentences))
+        wide = -(-longest // self.widths) * self.widths
+        return rows(sentences, max(longest, min(wide, self.config.longest)))
 
     def skip(self, indices: Sequence[int]) -> None:
         """Make the draws of `make` for a step that was done before; nothing if draws do not depend on earlier ones."""

@@ -24,6 +24,8 @@ class StaleGradient(nn.Module):
         if self.signs is None:
             return None
         rows, width, _ = self.signs.shape
+        if batch.bias is not None and batch.batch == rows and batch.width <= width:
+            return self.signs[:, : batch.width].flatten(0, 1)
         inside = (batch.row < rows) & (batch.slot < width)  # (T,)
         picked = self.signs[batch.row.clamp(max=rows - 1), batch.slot.clamp(max=width - 1)]  # (T, hidden)
         return picked * inside.unsqueeze(1)
@@ -38,9 +40,21 @@ class StaleGradient(nn.Module):
         words, batch = self._watched
         self._watched = None
         assert words.grad is not None, "the backward pass has been"
+        sign = words.grad.sign()  # (T, hidden)
+        if batch.bias is not None:
+            self._keep_padded(sign.view(batch.batch, batch.width, -1))
+            return
         grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
-        grid[batch.cells] = words.grad.sign()
+        grid[batch.cells] = sign
         self.signs = grid.view(batch.batch, batch.width, -1)
+
+    def _keep_padded(self, sign: Tensor) -> None:
+        """Store signs (B, L, hidden) in the memory of earlier ones, where a CUDA graph finds them; a wider batch gets a wider one."""
+        if self.signs is None or self.signs.shape[0] != len(sign) or self.signs.shape[1] < sign.shape[1]:
+            self.signs = sign
+            return
+        self.signs[:, : sign.shape[1]] = sign
+        self.signs[:, sign.shape[1] :] = 0.0
 
     def get_extra_state(self) -> dict[str, Tensor | None]:
         """What the next step reads of the last one."""

@@ -44,10 +44,15 @@ class KeyQueue(nn.Module):
     def push(self, keys: Tensor) -> None:
         """Put a batch of keys (batch, dim) in front, as they are, without gradient."""
         keys = keys.detach().to(self.entries.dtype)
-        self.entries = keys.clone() if self.counter == 0 else torch.cat([keys, self.entries])
+        entries = keys.clone() if self.counter == 0 else torch.cat([keys, self.entries])
         self.counter += len(keys)
         if self.config.init == "paper_grow" or self.counter > self.config.size:
-            self.entries = self.entries[: self.config.size]
+            entries = entries[: self.config.size]
+        self.entries = _kept(self.entries, entries)
+
+    def form(self) -> tuple[int, int]:
+        """What changes while the queue fills, and never afterwards."""
+        return min(self.counter, self.config.size + 1), len(self.entries)
 
     def get_extra_state(self) -> dict[str, Any]:
         """What the queue holds; no buffer, since its length changes."""
@@ -76,7 +81,7 @@ class VectorQueue(nn.Module):
         if self.entries is None:
             self.entries = (vectors[-self.config.size :] if self.config.cut_first_batch else vectors).clone()
         else:
-            self.entries = torch.cat([self.entries, vectors])[-self.config.size :]
+            self.entries = _kept(self.entries, torch.cat([self.entries, vectors])[-self.config.size :])
 
     def get_extra_state(self) -> dict[str, Tensor | None]:
         """What the queue holds; no buffer, since its length changes."""
@@ -85,3 +90,8 @@ class VectorQueue(nn.Module):
     def set_extra_state(self, state: dict[str, Tensor | None]) -> None:
         """Put back what `get_extra_state` gave. Raises KeyError."""
         self.entries = state["entries"]
+
+
+def _kept(held: Tensor, entries: Tensor) -> Tensor:
+    """The new entries, in the old ones' memory if they fit there: a CUDA graph finds them in one place."""
+    return held.copy_(entries) if held.shape == entries.shape else entries

@@ -22,6 +22,5 @@ class Execution:
     threads: int = 1
     pairs: tuple[tuple[str, str], ...] = ()  # (name, path) of graded pairs of one's own
     other_encoders: tuple[tuple[str, str, str], ...] = ()  # (digest, path, name) besides encoder_path
-    cuda_graphs: bool = False  # replay training steps on a GPU; dropout then draws for padding, too
     keep_models: bool = False  # leave the selected checkpoint as a folder of its own
     checkpoint_minutes: float | None = None  # between two checkpoints of a training; None: none, and none is looked for

@@ -5,7 +5,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from core.engine.encoder.bert import from_pretrained
-from core.engine.encoder.packing import pack
+from core.engine.encoder.packing import pack, rows
 from core.spec.profiles import base
 from core.spec.vary import vary
 
@@ -93,9 +93,12 @@ def config(method, profile="repaired", **changes):
     return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
 
 
-def views(config, texts, device="cpu"):
-    """The arguments of the model's loss for these sentences, each its own second view."""
+def views(config, texts, device="cpu", padded=False):
+    """A step's batch of these sentences, each its own second view: without padding on a CPU, as matrices elsewhere and if `padded`."""
+
+    def batch(some):
+        return rows(some, config.longest) if padded or str(device) != "cpu" else pack(some, device)
+
     if config.method == "mocose":
-        return (pack(texts, device),)
-    twice = pack(texts + texts, device)
-    return (twice, pack(texts, device)) if config.kept else (twice,)
+        return (batch(texts),)
+    return (batch(texts + texts), batch(texts)) if config.kept else (batch(texts + texts),)

@@ -1,7 +1,8 @@
-"""A BERT or RoBERTa encoder over packed batches: Hugging Face's parameters, our forward pass without padding.
+"""A BERT or RoBERTa encoder over lines of tokens: Hugging Face's parameters, our forward pass.
 
-Only real tokens are multiplied, and the last layer is computed only for the rows that are read ([CLS] in all
-methods here). With dropout off it gives what `transformers` gives, to rounding.
+A CPU multiplies real tokens only. A GPU gets padded batches, whose one shape a CUDA graph can replay, and torch's fused
+attention. The last layer is computed only for the rows that are read ([CLS] in all methods here). With dropout off both
+give what `transformers` gives, to rounding.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.grid import Layout, layout
 from core.engine.encoder.packing import Packed
 from core.engine.encoder.products import batched, linear
+
+ALIGNED = 16  # torch's fused attention copies, in every layer, a bias whose rows are not a multiple of it apart
 
 
 class Embeddings(nn.Module):
@@ -74,21 +77,43 @@ class Layer(nn.Module):
         self.heads, self.attention = heads, attention
         self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
 
-    def forward(self, x: Tensor, packed: Packed, grid: Layout, first_only: bool = False) -> Tensor:
-        """(R, hidden) to (R, hidden), the line with its spare rows, or to (B, hidden) of the first tokens alone with `first_only`."""
+    def forward(self, x: Tensor, packed: Packed, grid: Layout | Tensor, first_only: bool = False) -> Tensor:
+        """(R, hidden) to (R, hidden), the line with its spare rows, or to (B, hidden) of the first tokens alone with `first_only`.
+
+        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L) in the type of x.
+        """
         wanted = x.index_select(0, packed.first) if first_only else x  # (Q, hidden), Q is B or R
         sources = [self.key, self.value] if first_only else [self.query, self.key, self.value]
-        weight, bias = torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources])
-        parts = grid.grid(linear(x, weight, bias), len(sources))  # (B * heads, L, d) each
-        if first_only:
-            parts = (_apply(self.query, wanted).view(packed.batch * self.heads, 1, -1), *parts)  # query (B * heads, 1, d)
-        query, key, value = parts
-        context = self._attend(query, key, value, grid.bias)  # (B * heads, 1 or L, d)
-        context = context.reshape(packed.batch, -1) if first_only else grid.line(context)  # (Q, hidden)
-        spare = 0 if first_only else grid.spare
+        line = linear(x, torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources]))
+        query = _apply(self.query, wanted) if first_only else None  # (B, hidden)
+        if isinstance(grid, Tensor):
+            context, spare = self._padded(line, query, grid), 0  # (Q, hidden)
+        else:
+            context, spare = self._packed(line, query, packed, grid), 0 if first_only else grid.spare
         x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare))
         y = _apply(self.down, self.activation(_apply(self.up, x)))
         return self.norm(self.hidden_dropout.added(x, y, spare))
+
+    def _padded(self, line: Tensor, query: Tensor | None, bias: Tensor) -> Tensor:
+        """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 * hidden), bias (B, 1, 1, L)."""
+        batch, heads = len(bias), self.heads
+        parts = line.view(batch, bias.shape[-1], 2 if query is not None else 3, heads, -1).permute(2, 0, 3, 1, 4)
+        if query is None:
+            asked, key, value = parts  # (B, heads, L, d) each
+        else:
+            asked, (key, value) = query.view(batch, 1, heads, -1).transpose(1, 2), parts
+        rate = self.attention_dropout.rate if self.attention_dropout.active else 0.0
+        bias = bias.expand(batch, heads, asked.shape[2], -1)
+        context = F.scaled_dot_product_attention(asked, key, value, attn_mask=bias, dropout_p=rate)
+        return context.transpose(1, 2).reshape(batch * asked.shape[2], -1)
+
+    def _packed(self, line: Tensor, query: Tensor | None, packed: Packed, grid: Layout) -> Tensor:
+        """Context (R, hidden), or (B, hidden) of `query` (B, hidden); line (R, 3 or 2 * hidden)."""
+        parts = grid.grid(line, 2 if query is not None else 3)  # (B * heads, L, d) each
+        if query is None:
+            return grid.line(self._attend(*parts, grid.bias))
+        asked = query.view(packed.batch * self.heads, 1, -1)  # (B * heads, 1, d)
+        return self._attend(asked, *parts, grid.bias).reshape(packed.batch, -1)
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
         """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L).
@@ -117,19 +142,29 @@ class Stack(nn.Module):
 
     def forward(self, x: Tensor, packed: Packed) -> Tensor:
         """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
-        grid = layout(packed, self.heads)
-        x = grid.lengthened(x)
+        x, grid = self._laid_out(x, packed)
         for layer in self.layers[:-1]:
             x = layer(x, packed, grid)
         return self.layers[-1](x, packed, grid, first_only=True)
 
     def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
         """The embeddings and what each layer makes of them, (T, hidden) each."""
-        grid = layout(packed, self.heads)
-        found = [grid.lengthened(x)]
+        lengthened, grid = self._laid_out(x, packed)
+        found = [lengthened]
         for layer in self.layers:
             found.append(layer(found[-1], packed, grid))
         return [rows[: len(x)] for rows in found]
+
+    def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
+        """The line that layers compute with, in the type of their weights, and what their attention needs beside it."""
+        if packed.bias is not None:
+            x = x.to(self.layers[0].up.weight.dtype)
+            bias = packed.bias.to(x.dtype)  # (B, L)
+            if spare := -packed.width % ALIGNED:
+                bias = F.pad(bias, (0, spare))[:, : packed.width]
+            return x, bias[:, None, None]
+        grid = layout(packed, self.heads)
+        return grid.lengthened(x), grid
 
 
 class Encoder(nn.Module):

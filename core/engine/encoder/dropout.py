@@ -1,16 +1,17 @@
-"""Dropout whose masks follow from the run's seed and a position alone, the same bits on every processor and GPU.
+"""Dropout: on a CPU from a stream of our own, whose masks are the same bits on every processor; on a GPU torch's.
 
 The stream is SplitMix64 (Steele, Lea and Flood 2014): word i is a fixed mixing of key + (i + 1) * GAMMA, so that any place of
-it can be computed at once, on any device, in integers. A word gives four draws of 16 bits. torch's own dropout would draw 64 bits
-of a Mersenne twister for each element on one thread, and other numbers on other makers' processors and on GPUs.
-
-An element is dropped where its draw is below `dropped_of_65536`, the rate to the nearest 2^-16; what is kept is divided by exactly
-the probability with which it is kept, so the expectation is the input.
+it can be computed at once, in integers. A word gives four draws of 16 bits. torch's own dropout would draw 64 bits of a Mersenne
+twister for each element on one thread, and other numbers on other makers' processors. An element is dropped where its draw is below
+`dropped_of_65536`, the rate to the nearest 2^-16; what is kept is divided by exactly the probability with which it is kept, so
+the expectation is the input. On a GPU such masks would take 45 % of a step's kernels, so torch draws there, from the run's seed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -33,18 +34,15 @@ def dropped_of_65536(rate: float) -> int:
 
 
 class DropoutStream(nn.Module):
-    """The stream of one run, a part of its model. `position`, a buffer, is the number of words used so far, a whole number () on the run's device.
-
-    It stays on its device, so that a GPU need not be waited for and a replayed CUDA graph moves on by itself.
-    """
+    """The stream of one run on a CPU, a part of its model. `position`, a buffer, is the number () of words used so far."""
 
     position: Tensor
 
-    def __init__(self, seed: int, device: torch.device | str = "cpu"):
+    def __init__(self, seed: int):
         super().__init__()
         self.key = stream_seed(seed, "dropout")
-        self.register_buffer("position", torch.zeros((), dtype=torch.int64, device=device))
-        self._kept: dict[int, Tensor] = {}  # masks from `mark` to `rewind`, by position, on a CPU
+        self.register_buffer("position", torch.zeros((), dtype=torch.int64))
+        self._kept: dict[int, Tensor] = {}  # masks drawn within `ahead`, by position
         self._keeps = False
 
     def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype, spare: int = 0) -> Tensor:
@@ -54,42 +52,84 @@ class DropoutStream(nn.Module):
         count = whole - spare * math.prod(shape[1:])
         words = -(-count // DRAWS_A_WORD)
         kept = scale(rate) if dtype.itemsize > 2 else 1.0
-        if self.position.device.type == "cpu":
-            start = int(self.position)
-            found = self._kept.pop(start, None)
-            if found is None:
-                found = _on_a_cpu(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[:whole].view(shape)
-                found.flatten()[count:] = 0.0
-                if self._keeps:
-                    self._kept[start] = found
-        else:
-            draws = self._words(words).view(torch.int16)[:count]
-            found = (draws >= dropped - DRAWS // 2).to(dtype).mul_(kept)
-            found = (F.pad(found, (0, whole - count)) if spare else found).view(shape)
+        start = int(self.position)
+        found = self._kept.pop(start, None)
+        if found is None:
+            found = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[:whole].view(shape)
+            found.flatten()[count:] = 0.0
+            if self._keeps:
+                self._kept[start] = found
         self.position += words
         return found
 
-    def mark(self) -> Tensor:
-        """Where the stream stands, for `rewind`."""
-        self._keeps = True
-        return self.position.clone()
-
-    def rewind(self, mark: Tensor) -> None:
-        """Go back to a mark: the masks that come now are those that came after it. A CPU has kept them, a GPU draws them again."""
+    @contextlib.contextmanager
+    def ahead(self) -> Iterator[None]:
+        """Within this context masks are drawn that come again within `again`."""
+        mark, self._keeps = self.position.clone(), True
+        yield
         self._keeps = False
         self.position.copy_(mark)
 
-    def _words(self, count: int) -> Tensor:
-        """The next words, (count,) int64, in torch's own operations."""
-        numbers = torch.arange(1, count + 1, device=self.position.device) + self.position
-        return mixed(numbers * _signed(GAMMA) + self.key)
+    def again(self) -> contextlib.AbstractContextManager:
+        """Within this context the masks of `ahead` come again, where there were any."""
+        return contextlib.nullcontext()
 
 
-def mixed(z: Tensor) -> Tensor:
-    """SplitMix64's mixing of whole numbers, int64 as it wraps around."""
-    z = (z ^ _shifted(z, 30)) * _signed(FIRST)
-    z = (z ^ _shifted(z, 27)) * _signed(SECOND)
-    return z ^ _shifted(z, 31)
+class DeviceDropout(nn.Module):
+    """The seeds of torch's own dropout in one run on a GPU, a part of its model. Its states, 16 bytes each, go into checkpoints.
+
+    Of two generators with one seed each draws what the other drew: the only way to equal masks that a CUDA graph allows.
+    """
+
+    def __init__(self, seed: int, device: torch.device):
+        super().__init__()
+        self._usual: torch.Generator | None = None  # none on the device of tests without numbers
+        self.twins: tuple[torch.Generator, ...] = ()
+        if device.type == "cuda":
+            torch.cuda.init()
+            self._usual = torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+            self._usual.manual_seed(stream_seed(seed, "dropout"))
+            twin = stream_seed(seed, "dropout of both passes")
+            self.twins = tuple(torch.Generator(device).manual_seed(twin) for _ in range(2))
+
+    def ahead(self) -> contextlib.AbstractContextManager:
+        """Within this context masks are drawn that come again within `again`."""
+        return self._instead(0)
+
+    def again(self) -> contextlib.AbstractContextManager:
+        """Within this context the masks of `ahead` come again, where there were any."""
+        return self._instead(1)
+
+    @contextlib.contextmanager
+    def _instead(self, twin: int) -> Iterator[None]:
+        if self._usual is None:
+            yield
+            return
+        before = self._usual.graphsafe_get_state()
+        self._usual.graphsafe_set_state(self.twins[twin])
+        try:
+            yield
+        finally:
+            self._usual.graphsafe_set_state(before)
+
+    def get_extra_state(self) -> list[Tensor]:
+        """The generators' states, (16,) bytes each."""
+        return [made.get_state() for made in (self._usual, *self.twins) if made is not None]
+
+    def set_extra_state(self, state: list[Tensor]) -> None:
+        """Put back what `get_extra_state` gave. Raises ValueError."""
+        for made, saved in zip((self._usual, *self.twins), state, strict=True):
+            assert made is not None, "a state is restored on the kind of device that it is of"
+            made.set_state(saved.cpu())
+
+
+def dropping(seed: int, device: torch.device, model: nn.Module) -> DropoutStream | DeviceDropout:
+    """What the model's dropout draws from on this device, with every dropout of the model set to it."""
+    if device.type != "cpu":
+        return DeviceDropout(seed, device)
+    stream = DropoutStream(seed)
+    give(model, stream)
+    return stream
 
 
 def scale(rate: float) -> float:
@@ -97,16 +137,7 @@ def scale(rate: float) -> float:
     return DRAWS / (DRAWS - dropped_of_65536(rate))
 
 
-def _shifted(z: Tensor, bits: int) -> Tensor:
-    """z to the right, with zeros behind it: int64 would put the sign there."""
-    return (z >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
-def _on_a_cpu(offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int) -> Tensor:
+def _drawn(offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int) -> Tensor:
     """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw, read as int16, is `least` or more.
 
     There is room for `room` elements at least; those behind the masks are anything."""
@@ -129,7 +160,7 @@ def _on_a_cpu(offset: int, words: int, least: int, kept: float, dtype: torch.dty
 
 
 class Dropout(nn.Module):
-    """Dropout at a rate, from the stream that `give` has put here; nothing, and no draw, in evaluation or at rate 0."""
+    """Dropout at a rate, from the stream that `give` has put here, or torch's own; nothing in evaluation or at rate 0."""
 
     def __init__(self, rate: float):
         super().__init__()
@@ -145,6 +176,8 @@ class Dropout(nn.Module):
         """x with elements dropped, and the others over the share kept; the last `spare` rows hold nothing and become 0."""
         if not self.active:
             return x
+        if not self.streams:
+            return F.dropout(x, self.rate)
         mask = self.streams[0].mask(x.shape, self.rate, x.dtype, spare)
         return x * mask if x.dtype.itemsize > 2 else x * mask * scale(self.rate)
 
@@ -152,7 +185,7 @@ class Dropout(nn.Module):
         """x + dropout(y), in one pass where both have the same type; the last `spare` rows hold nothing."""
         if not self.active:
             return x + y
-        if x.dtype != y.dtype or y.dtype.itemsize == 2:
+        if not self.streams or x.dtype != y.dtype or y.dtype.itemsize == 2:
             return x + self(y, spare)
         return _Added.apply(x, y, self.streams[0].mask(y.shape, self.rate, y.dtype, spare))
 

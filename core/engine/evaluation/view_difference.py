@@ -35,10 +35,11 @@ def view_differences(model: MoCoSE, batch: Packed) -> dict[str, float]:
         words = model.encoder.embeddings.lookup(batch)  # (T, hidden)
         online = words if sign is None else words + fgsm.epsilon * sign  # before the first step there is no gradient to replay
         target = words if fgsm.views == "online_only" else online
+        real = batch.mask[batch.row, batch.slot]  # (T,)
         found = {
             "view_cosine": _mean_cosine(model, batch, online, target),
             "view_cosine_plain": _mean_cosine(model, batch, words, words.clone()),
-            "view_input_difference": float(((online - target).norm(dim=1) / target.norm(dim=1)).mean()),
+            "view_input_difference": float(((online - target).norm(dim=1) / target.norm(dim=1))[real].mean()),
         }
     model.train(was_training)
     return {name: value for name, value in found.items() if np.isfinite(value)}

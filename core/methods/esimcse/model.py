@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import Packed, pack
-from core.engine.replay import Replayed
+from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
 from core.methods import contrastive, ema
 from core.methods.contrastive import TrainingText
@@ -31,7 +30,6 @@ class ESimCSE(SimCSE):
 
     def __init__(self, config: ESimCSERun, encoder: Encoder, device: torch.device):
         super().__init__(config, encoder, device)
-        self.kept_vectors: Callable[[Packed], Tensor] = self._kept_vectors
         branches = [(self.momentum_encoder, encoder), (self.momentum_head, self.head)]
         followed = [(slow, fast) for slow, fast in branches if slow is not None]
         self.averaged = ema.averaged_pairs([slow for slow, _ in followed], [fast for _, fast in followed])
@@ -52,9 +50,9 @@ class ESimCSE(SimCSE):
             self.momentum_head = copy.deepcopy(self.head).requires_grad_(False)  # D68
         self.queue = VectorQueue(queue)
 
-    def replay(self) -> None:
-        super().replay()
-        self.kept_vectors = Replayed(self._kept_vectors, self, self.dropping)
+    def form(self) -> Hashable:
+        """How many vectors the queue holds."""
+        return 0 if self.queue is None or self.queue.entries is None else len(self.queue.entries)
 
     def train(self, mode: bool = True) -> ESimCSE:
         """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
@@ -69,24 +67,21 @@ class ESimCSE(SimCSE):
         goes through the momentum encoder (queue.view), B sentences, or None without a queue.
 
         Order: encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
-        momentum.when=after_optimizer the last two wait for `after_step`, so what is pushed lags one step less (D69).
+        momentum.when=after_optimizer the last two wait for `after_update`, so what is pushed lags one step less (D69).
         """
         momentum, queue = self.config.momentum, self.queue
         if momentum is None or queue is None:
             return super().loss(views)
         assert kept is not None, "a run with a queue has views that give what goes into it"
-        kept = self.shaped(kept)
-        negatives = queue.visible()  # (width, hidden)
-        views = self.shaped(views)
-        loss = self.compared(views) if negatives is None else self.compared(views, negatives)
+        loss = self._compared(views, queue.visible())
         if momentum.when == "after_forward":
             self._enqueue(kept)
         else:
             self._waiting = kept
         return loss
 
-    def after_step(self) -> None:
-        """What follows the optimiser step (D69)."""
+    def after_update(self) -> None:
+        """What follows the optimiser's update (D69)."""
         if self._waiting is not None:
             self._enqueue(self._waiting)
             self._waiting = None
@@ -104,7 +99,8 @@ class ESimCSE(SimCSE):
         momentum, queue = self.config.momentum, self.queue
         assert momentum is not None and queue is not None, "nothing is kept without a queue"
         ema.update(*self.averaged, momentum.lambda_)
-        queue.push(self.kept_vectors(kept))
+        self.weights_moved(self.averaged[0])
+        queue.push(self._kept_vectors(kept))
 
 
 class Views(contrastive.Views):
@@ -116,12 +112,12 @@ class Views(contrastive.Views):
         super().__init__(config, text, device, drawing)
         self.inserted = insertions(config.dup, text.tokenizer) if config.dup is not None else ()
 
-    def make(self, indices: Sequence[int]) -> tuple[Packed, Packed | None]:
+    def make(self, indices: Sequence[int]) -> tuple[Packed | Tensor, Packed | Tensor | None]:
         first = [self.text.table[i] for i in indices]
         second = self._second(indices, first)
         queue = self.config.queue
-        kept = None if queue is None else pack(second if queue.view == "repeated" else first, self.device)
-        return pack(first + second, self.device), kept
+        kept = None if queue is None else self.batch(second if queue.view == "repeated" else first)
+        return self.batch(first + second), kept
 
     def skip(self, indices: Sequence[int]) -> None:
         dup = self.config.dup

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Sequence
+import random
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -12,15 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from core.engine.encoder.bert import Embeddings, Encoder
-from core.engine.encoder.dropout import DropoutStream, give
-from core.engine.encoder.packing import Packed, pack
+from core.engine.encoder.dropout import dropping
+from core.engine.encoder.packing import Packed
 from core.engine.evaluation.view_difference import view_differences
-from core.engine.replay import Replayed, spread
 from core.engine.streams import torch_stream
 from core.methods import contrastive, ema
 from core.methods.augmentation import cutoff_mask, shuffled_positions
 from core.methods.clusters import summarised
-from core.methods.contrastive import Contrastive
+from core.methods.contrastive import Contrastive, TrainingText
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
 from core.methods.mocose.settings import MoCoSERun
@@ -33,7 +33,7 @@ GENERATORS = ("clustering", "augmenting", "augmenting_tests")
 
 
 class MoCoSE(Contrastive):
-    """The model of one run. The trainer calls `loss`, steps the optimiser, then calls `after_step`."""
+    """The model of one run."""
 
     def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
@@ -56,8 +56,7 @@ class MoCoSE(Contrastive):
         followed.append((self.target_projection, self.projection))
         self.to(device)
         self.trained = [p for p in self.parameters() if p.requires_grad]
-        self.dropping = DropoutStream(config.seed.data, device)
-        give(self, self.dropping)
+        self.dropping = dropping(config.seed.data, device, self)
         self.averaged = ema.averaged_pairs([target for target, _ in followed], [online for _, online in followed])
         self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
         self.clustering = torch_stream(config.seed.model, "queue clusters")
@@ -66,14 +65,11 @@ class MoCoSE(Contrastive):
         self.stale = StaleGradient()
         self.changed_share: float | None = None
         self.updates = 0
-        self.keyed: Callable[..., Tensor] = self._keyed
-        self.compared: Callable[..., Tensor] = self._compared
-        self.slots: int | None = None
+        self.capturable = config.queue.negatives != "kmeans"  # whose first centres are drawn on the CPU
 
-    def replay(self) -> None:
-        """Take every batch in one shape, and replay what is computed from it."""
-        self.keyed, self.compared = Replayed(self._keyed, self, self.dropping), Replayed(self._compared, self, self.dropping)
-        self.slots = self.config.longest
+    def form(self) -> Hashable:
+        """How full the queue is, how large the stored gradient, and whether the share that FGSM changes is still to be counted."""
+        return self.queue.form(), None if self.stale.signs is None else self.stale.signs.shape, self.changed_share is None
 
     def train(self, mode: bool = True) -> MoCoSE:
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
@@ -89,21 +85,17 @@ class MoCoSE(Contrastive):
 
         `rewritten` is what the target branch is given where it has a text of its own (Table 5's text-level views).
         """
-        if self.slots is not None:
-            batch, rewritten = spread(batch, self.slots), None if rewritten is None else spread(rewritten, self.slots)
         other = batch if rewritten is None else rewritten
-        if self.config.ema.when == "before_forward":
-            self._average()  # the first call changes nothing: the copies are still equal
         fgsm = self.config.fgsm
         negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)  # (width, out_size)
-        sign = None  # (T, hidden)
+        sign, keys = None, None  # (T, hidden), (B, out_size)
         if fgsm.gradient == "current":
             sign, keys = self._current_sign(batch, other, negatives)
-        else:
-            if fgsm.gradient == "stale_online":
-                sign = self.stale.sign_for(batch)
-            keys = self._keys(other, self._sign_of_target(sign, batch, other))
-        loss, words = self._contrast(batch, keys, negatives, sign)
+        elif fgsm.gradient == "stale_online":
+            sign = self.stale.sign_for(batch)
+        with self.dropping.again():
+            keys = self._keys(other, self._sign_of_target(sign, batch, other)) if keys is None else keys
+            loss, words = self._contrast(batch, keys, negatives, sign)
         if sign is not None and self.changed_share is None:  # once is enough, and it makes a GPU wait
             self.changed_share = changed_share(words, fgsm.epsilon, sign, batch)
         if fgsm.gradient == "stale_online":
@@ -112,10 +104,15 @@ class MoCoSE(Contrastive):
         self.queue.push(keys)
         return loss
 
-    def after_step(self) -> None:
-        """What follows the optimiser step."""
+    def before_step(self) -> None:
+        if self.config.ema.when == "before_forward":
+            self._average()  # the first call changes nothing: the copies are still equal
+
+    def after_update(self) -> None:
         if self.config.fgsm.gradient == "stale_online":
             self.stale.keep()
+
+    def after_step(self) -> None:
         if self.config.ema.when == "after_optimizer_step":
             if self.updates == 0:
                 self.updates = 1  # the update before the first forward is a no-op; it counts, so both timings agree (D5)
@@ -192,6 +189,7 @@ class MoCoSE(Contrastive):
     def _average(self) -> None:
         self.updates += 1
         ema.update(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
+        self.weights_moved(self.averaged[0])
 
     def _sign_of_target(self, sign: Tensor | None, batch: Packed, other: Packed) -> Tensor | None:
         """What the target branch is perturbed with, given the online branch's (T, hidden)."""
@@ -206,7 +204,7 @@ class MoCoSE(Contrastive):
             if sign is not None:
                 words = words + self.config.fgsm.epsilon * sign
             words, positions = self._augmented(words, other, self.augmenting)
-        return self.keyed(words, positions, other)
+        return self._keyed(words, positions, other)
 
     def _keyed(self, words: Tensor, positions: Tensor, other: Packed) -> Tensor:
         """Keys (B, out_size) from word embeddings (T, hidden) and positions (T,)."""
@@ -220,7 +218,7 @@ class MoCoSE(Contrastive):
         if not words.requires_grad:
             words.requires_grad_()  # where the weights are fixed
         perturbed = words if sign is None else words + self.config.fgsm.epsilon * sign
-        return self.compared(*self._augmented(perturbed, batch, self.augmenting), batch, keys, negatives), words
+        return self._compared(*self._augmented(perturbed, batch, self.augmenting), batch, keys, negatives), words
 
     def _compared(self, words: Tensor, positions: Tensor, batch: Packed, keys: Tensor, negatives: Tensor) -> Tensor:
         """The loss, from the online branch's word embeddings (T, hidden) and positions (T,), keys (B, out_size) and negatives."""
@@ -233,9 +231,13 @@ class MoCoSE(Contrastive):
         """The target branch's: its own (D8), or the online branch's."""
         return self.target_embeddings if self.target_embeddings is not None else self.encoder.embeddings
 
-    def _augmented(self, words: Tensor, batch: Packed, generator: torch.Generator, *, padded: int | None = None) -> tuple[Tensor, Tensor]:
-        """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh."""
+    def _augmented(
+        self, words: Tensor, batch: Packed, generator: torch.Generator | None, *, padded: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh: from the generator, or for a
+        padded batch from its device's own, as its dropout."""
         aug, padded = self.config.aug, padded or self._padded_width(batch)
+        generator = generator if batch.bias is None else None
         mask = cutoff_mask(aug, batch, padded, self.encoder.hidden, generator)
         words = words if mask is None else words * mask
         return words, shuffled_positions(aug, batch, padded, generator)
@@ -246,32 +248,29 @@ class MoCoSE(Contrastive):
 
     @contextlib.contextmanager
     def _fixed(self) -> Iterator[None]:
-        """Within this context no weight has a gradient, which `product.linear` would otherwise compute; captured graphs compute all."""
-        weights = self.trained if self.slots is None else []
-        for weight in weights:
+        """Within this context no weight has a gradient, which `products.linear` would otherwise compute."""
+        for weight in self.trained:
             weight.requires_grad_(False)
         try:
             yield
         finally:
-            for weight in weights:
+            for weight in self.trained:
                 weight.requires_grad_(True)
 
-    def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> tuple[Tensor, Tensor]:
+    def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> tuple[Tensor, Tensor | None]:
         """Sign (T, hidden) of the gradient, at the current input, of the very loss that this step has before FGSM: same dropout, same
-        augmentations (D18); and the keys (B, out_size) of the step.
+        augmentations (D18); and the keys (B, out_size) of the step where FGSM leaves their view alone, else None.
 
-        It costs a forward pass of the online branch and a backward pass without gradients of weights. Keys of a view that FGSM leaves
-        alone are computed once.
+        It costs a forward pass of the online branch and a backward pass without gradients of weights.
         """
         keys = None if self.config.fgsm.views == "both_same" else self._keys(other, None)
-        dropped, augmented = self.dropping.mark(), self.augmenting.get_state() if self.config.aug.active() else None
-        with self._fixed():
+        augmented = self.augmenting.get_state() if self.config.aug.active() else None
+        with self._fixed(), self.dropping.ahead():
             loss, words = self._contrast(batch, (self._keys(other, None) if keys is None else keys).detach(), negatives, None)
             sign = torch.autograd.grad(loss, words)[0].sign()
-        self.dropping.rewind(dropped)
         if augmented is not None:
             self.augmenting.set_state(augmented)
-        return sign, self._keys(other, sign) if keys is None else keys
+        return sign, keys
 
     def get_extra_state(self) -> dict[str, Any]:
         """What the next step depends on beside weights, queue, dropout and the last gradient."""
@@ -288,9 +287,16 @@ class MoCoSE(Contrastive):
 class Views(contrastive.Views):
     """Each batch once, for the model makes its views itself, and beside it what the target branch reads where it has a text of its own."""
 
-    def make(self, indices: Sequence[int]) -> tuple[Packed, ...]:
+    config: MoCoSERun
+
+    def __init__(self, config: MoCoSERun, text: TrainingText, device: torch.device, drawing: random.Random):
+        super().__init__(config, text, device, drawing)
+        if config.aug.active() and config.data.padding == "dynamic":
+            self.widths = 1  # augmentations depend on the longest sentence of the batch (D22, D24)
+
+    def make(self, indices: Sequence[int]) -> tuple[Packed | Tensor, ...]:
         tables = [self.text.table] if self.text.rewritten is None else [self.text.table, self.text.rewritten]
-        return tuple(pack([table[i] for i in indices], self.device) for table in tables)
+        return tuple(self.batch([table[i] for i in indices]) for table in tables)
 
 
 Model = MoCoSE

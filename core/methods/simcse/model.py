@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from core.engine.encoder.bert import Encoder
-from core.engine.encoder.dropout import DropoutStream, give
-from core.engine.encoder.packing import Packed, pack
-from core.engine.replay import Replayed, spread
+from core.engine.encoder.dropout import dropping
+from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
 from core.methods import contrastive
 from core.methods.contrastive import Contrastive
@@ -22,32 +21,23 @@ from core.spec.run import RunConfig
 class SimCSE(Contrastive):
     """The model of one run: one encoder and its head."""
 
+    capturable = True
+
     def __init__(self, config: RunConfig, encoder: Encoder, device: torch.device):
         super().__init__()
         self.config = config
         self.encoder = encoder
         self.head = TrainingHead(encoder, torch_stream(config.seed.model, "heads"))
-        self.compared: Callable[..., Tensor] = self._compared
-        self.slots: int | None = None
         self.follow()
         self.to(device)
-        self.dropping = DropoutStream(config.seed.data, device)
-        give(self, self.dropping)
+        self.dropping = dropping(config.seed.data, device, self)
 
     def follow(self) -> None:
         """Make what follows the encoder slowly; nothing here."""
 
-    def replay(self) -> None:
-        self.compared = Replayed(self._compared, self, self.dropping)
-        self.slots = self.config.longest
-
     def loss(self, views: Packed) -> Tensor:
         """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences."""
-        return self.compared(self.shaped(views))
-
-    def shaped(self, batch: Packed) -> Packed:
-        """The batch as it is computed: with as many slots a sentence as any has where steps are replayed."""
-        return batch if self.slots is None else spread(batch, self.slots)
+        return self._compared(views)
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on (D65)."""
@@ -72,9 +62,9 @@ class SimCSE(Contrastive):
 class Views(contrastive.Views):
     """Each batch twice, as 2B sentences."""
 
-    def make(self, indices: Sequence[int]) -> tuple[Packed]:
+    def make(self, indices: Sequence[int]) -> tuple[Packed | Tensor]:
         first = [self.text.table[i] for i in indices]
-        return (pack(first + first, self.device),)
+        return (self.batch(first + first),)
 
 
 Model = SimCSE

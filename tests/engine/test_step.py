@@ -1,0 +1,141 @@
+"""A GPU's step on a CPU, in float64 without dropout: padded, with copies of the weights, and replayed, it is the packed step.
+
+`tests/engine/test_second_formulation.py` holds the packed and the padded step to a plain one. Graphs themselves need a GPU
+(`test_gpu.py`); here a stand-in replays a step's operations over the memory in which they were recorded, as a CUDA graph does.
+"""
+
+import contextlib
+
+import pytest
+import tiny
+import torch
+from tiny import CUT_OFF, NO_FGSM
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from core import methods
+from core.engine import trainer
+from core.engine.encoder.packing import pack, padded, places, rows
+from core.engine.step import Step
+
+CPU = torch.device("cpu")
+STEPS = 12
+TOLERANCE = 1e-10
+BOUNDS = {"current": "current", "queue": ((0, 4), (8, 12))}
+VARIANTS = [
+    ("simcse", "paper", {}), ("simcse", "released", {}),
+    ("esimcse", "paper", {}), ("esimcse", "repaired", {}), ("esimcse", "released", {}),
+    ("esimcse", "repaired", {"momentum__when": "after_optimizer"}), ("esimcse", "paper", {"momentum__head": "ema"}),
+    ("mocose", "paper", {}), ("mocose", "repaired", {}), ("mocose", "released", {}),
+    ("mocose", "paper", {"fgsm__epsilon": 0.05}), ("mocose", "repaired", {"fgsm__epsilon": 0.05}),
+    ("mocose", "paper", {"fgsm__epsilon": 0.05, "fgsm__views": "both_same"}),
+    ("mocose", "repaired", NO_FGSM), ("mocose", "repaired", {"target__embeddings": "ema"}),
+    ("mocose", "released", {"ema__when": "after_optimizer_step"}), ("mocose", "paper", {"ema__when": "before_forward"}),
+    ("mocose", "repaired", {"queue__slice": ((0, 4), (8, 12))}), ("mocose", "repaired", {"queue__init_size": 12}),
+    ("mocose", "released", {"queue__init_size": 0}), ("mocose", "released", {"queue__size": 21}),
+    ("mocose", "paper", {"heads__predictor_layers": 0}), ("mocose", "repaired", {"queue__negatives": "mean"}),
+    ("mocose", "repaired", {"queue__negatives": "kmeans", "queue__clusters": 2}),
+]  # fmt: skip
+
+
+class Recorded(TorchDispatchMode):
+    """A stand-in for a CUDA graph: `replay` does the recorded operations again, over the same memory. The first replay after a
+    recording does nothing, since recording has done them."""
+
+    def __init__(self):
+        super().__init__()
+        self.operations, self.fresh, self.replays = [], True, 0
+        made.append(self)
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        args, kwargs, result = *tree_map_only(torch.Tensor, alias, (args, kwargs or {})), operation(*args, **(kwargs or {}))
+        self.operations.append((operation, args, kwargs, tensors(tree_map_only(torch.Tensor, alias, result))))
+        return result
+
+    @torch.no_grad()
+    def replay(self):
+        self.replays += not self.fresh
+        for operation, args, kwargs, outputs in [] if self.fresh else self.operations:
+            for place, value in zip(outputs, tensors(operation(*args, **kwargs)), strict=True):
+                if place.data_ptr() != value.data_ptr():
+                    place.copy_(value)
+        self.fresh = False
+
+    def pool(self):
+        return None
+
+    def register_generator_state(self, generator):
+        raise AssertionError("nothing is dropped here")
+
+
+def alias(tensor):
+    """The same memory, without history."""
+    return torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+
+
+def tensors(tree):
+    return [x for x in tree_leaves(tree) if isinstance(x, torch.Tensor)]
+
+
+made: list[Recorded] = []
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Steps whose graphs are recorded, as `Recorded` does."""
+    made.clear()
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Recorded)
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, **others: graph)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+
+
+def trained(monkeypatch, config, *, padded, copied=None, captures=False):
+    """Losses of each step and the model, of a training whose batches have changing shapes, the last one ragged where that is allowed."""
+    model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert()), CPU).double()
+    if config.method == "mocose":
+        model.queue.entries = model.queue.entries.double()
+    if captures:
+        monkeypatch.setattr(trainer, "adamw", on_tensors)
+
+    def step_for(train, model, optimiser, device):
+        return Step(train, model, optimiser, copied, captures and model.capturable)
+
+    monkeypatch.setattr(trainer, "step_for", step_for)
+    ragged = not (config.method == "mocose" and config.fgsm.gradient == "stale_online")
+
+    def batches():
+        for seed in range(STEPS):
+            count = 3 if ragged and seed % 5 == 4 else 4
+            yield tiny.views(config, tiny.sentences(count, seed=seed), padded=padded)
+
+    losses = trainer.train(config, model, batches(), lambda step: 0.0, lambda report: None).losses
+    return [loss for _, loss in losses], model
+
+
+def on_tensors(train, model, new_layers):
+    """AdamW whose rates are tensors, as a GPU's are."""
+    optimiser = ADAMW(train, model, new_layers)
+    for group in optimiser.param_groups:
+        group["lr"] = torch.full((), train.learning_rate, dtype=torch.float64)
+        group["capturable"] = train.adamw == "transformers"
+    return optimiser
+
+
+ADAMW = trainer.adamw
+FORMS = {"padded": {}, "copies": {"copied": torch.float64}, "replayed": {"captures": True}, "all": {"copied": torch.float64, "captures": True}}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method, profile, changes", VARIANTS)
+def test_a_gpus_step_is_the_packed_step(method, profile, changes, form, recorded, monkeypatch):
+    config = tiny.config(method, profile, train__steps=STEPS, eval__every=1, train__epsilon=1e-4, **changes)
+    packed, other = trained(monkeypatch, config, padded=False)
+    found, model = trained(monkeypatch, config, padded=True, **FORMS[form])
+    assert found == pytest.approx(packed, rel=TOLERANCE, abs=TOLERANCE) and len(set(packed)) == STEPS
+    for (name, weight), wanted in zip(model.named_parameters(), other.parameters(), strict=True):
+        assert torch.allclose(weight, wanted, rtol=TOLERANCE, atol=TOLERANCE), name
+        assert weight.requires_grad == wanted.requires_grad and type(weight) is torch.nn.Parameter
+    if "captures" in FORMS[form] and model.capturable:
+        assert sum(graph.replays for graph in made) >= 2, "nothing was replayed"
+    sentences = pack(tiny.sentences(4, seed=98))
+    assert model.diagnostics(sentences) == pytest.approx(other.diagnostics(sentences), abs=TOLERANCE)
