@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import torch
+from torch import Tensor
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
 
@@ -22,6 +24,13 @@ class TokenTable:
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray):
         self.ids, self.offsets = ids, offsets
+        self._held: tuple[Tensor, Tensor] | None = None
+
+    def on(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """`ids` and `offsets` on a GPU, where they stay."""
+        if self._held is None:
+            self._held = torch.from_numpy(np.array(self.ids)).to(device), torch.from_numpy(np.array(self.offsets)).to(device)
+        return self._held
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

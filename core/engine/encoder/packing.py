@@ -68,6 +68,17 @@ def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
     return torch.from_numpy(matrix)
 
 
+def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tensor:
+    """The matrix that `rows` makes of some sentences of a token table, made on its device: (B, 1 + L) int64.
+
+    ids, offsets: the table, as `TokenTable` has it. chosen: (B,) sentences' places in it, none longer than `width`.
+    """
+    start, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]  # (B,) each
+    slots = torch.arange(width, device=ids.device)
+    tokens = ids[(start[:, None] + slots).clamp(max=len(ids) - 1)].where(slots < lengths[:, None], 0)  # (B, L)
+    return torch.cat([lengths[:, None], tokens], dim=1).to(torch.int64)
+
+
 class Places(NamedTuple):
     """What all padded batches of one shape (B, L) share: row, slot and cells (B * L,), first (B,), as `Packed` has them."""
 

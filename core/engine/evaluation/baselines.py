@@ -22,7 +22,7 @@ from core.engine.evaluation.directions import direction_rows, spectrum_rows
 from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
 from core.engine.evaluation.length_bias import EXCESS, by_set, like_length_excess, splits
 from core.engine.evaluation.metrics import mean_of_7
-from core.engine.evaluation.scorer import Scorer
+from core.engine.evaluation.scorer import Scorer, array
 from core.spec.errors import UserError
 from core.spec.result import Row
 from core.spec.run import RunConfig
@@ -61,6 +61,8 @@ class FirstLast(nn.Module):
         """Both averages side by side, (B, 2 hidden): with the first transformer layer, then with the embedding output."""
         layers = self.encoder.stack.every(self.encoder.embeddings(batch), batch)  # (T, hidden) each
         tokens = torch.cat([layers[1] + layers[-1], layers[0] + layers[-1]], dim=1) / 2  # (T, 2 hidden)
+        if batch.bias is not None:
+            tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
         sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
         return sums / batch.lengths.unsqueeze(1)
 
@@ -152,7 +154,7 @@ def _made(encoder: Encoder, scorer: Scorer) -> list[Row]:
     found = {"untrained": _scores(untrained), "bag_of_words": _scores(evaluate(sets, bag_of_words))}
     sentences = list(dict.fromkeys(text for pairs in sets.values() for side in (pairs.a, pairs.b) for text in side))
     index = {text: place for place, text in enumerate(sentences)}
-    averages = np.split(scorer.vectors(FirstLast(encoder), sentences), 2, axis=1)  # (sentences, hidden) each
+    averages = np.split(array(scorer.vectors(FirstLast(encoder), sentences)), 2, axis=1)  # (sentences, hidden) each
     for name, vectors in zip(("untrained_first_last", "untrained_first_last_0"), averages, strict=True):
         found[name] = _scores(evaluate(sets, _among(vectors, index)))
     found["whitening"] = {name: whitened_score(pairs, _among(averages[0], index)) for name, pairs in sets.items()}

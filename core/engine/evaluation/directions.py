@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.engine.evaluation.metrics import Vectors, unit
 from core.spec.result import Row
 
 NOTHING = float(np.finfo(np.float32).eps) ** 2  # a mean squared distance of unit vectors that is rounding of float32
 
 
-def unit_vectors(vectors: np.ndarray) -> np.ndarray:
-    """Each row over its length, (n, dim) float64; NaN where a row has no direction."""
-    vectors = np.asarray(vectors, dtype=np.float64)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-def mean_cosine(vectors: np.ndarray) -> float:
+def mean_cosine(vectors: Vectors) -> float:
     """Mean cosine over the pairs of different rows, in [-1 / (n - 1), 1]; 1 when all have one direction. vectors (n, dim).
 
     (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself. NaN for fewer than two rows.
@@ -28,13 +22,13 @@ def mean_cosine(vectors: np.ndarray) -> float:
     n = len(vectors)
     if n < 2:
         return float("nan")
-    total = unit_vectors(vectors).sum(0)  # (dim,)
+    total = unit(vectors).sum(0)  # (dim,)
     return float((total @ total - n) / (n * (n - 1)))
 
 
 def spread(vectors: np.ndarray) -> float:
     """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all sentences have one direction. vectors (n, dim)."""
-    mean = unit_vectors(vectors).mean(0)  # (dim,)
+    mean = unit(vectors).mean(0)  # (dim,)
     return float(1.0 - mean @ mean)
 
 
@@ -45,12 +39,12 @@ def effective_rank(vectors: np.ndarray) -> float:
     Vetterli (2007) take s_i / sum of s; squared, p are shares of variance. 1 if nothing is left after centring but rounding. Of a
     collapsed encoder it describes what little is left: read it beside the mean cosine.
     """
-    unit = unit_vectors(vectors)
-    if not np.isfinite(unit).all():
+    units = unit(vectors)
+    if not np.isfinite(units).all():
         return float("nan")
-    centred = unit - unit.mean(0)
+    centred = units - units.mean(0)
     variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)  # (dim,), squares of the singular values
-    if variances.sum() <= NOTHING * len(unit):
+    if variances.sum() <= NOTHING * len(units):
         return 1.0
     p = variances[variances > 0] / variances.sum()
     return float(np.exp(-(p * np.log(p)).sum()))
@@ -62,7 +56,7 @@ def singular_values(vectors: np.ndarray) -> np.ndarray:
     return np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None))
 
 
-def mean_cosine_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
+def mean_cosine_rows(vectors: Vectors, checkpoint: str, step: int) -> list[Row]:
     """The mean cosine as a row of task `dev`; none where a vector has no direction."""
     value = mean_cosine(vectors)
     return [Row(checkpoint, "dev", "mean_cosine", step, value)] if np.isfinite(value) else []

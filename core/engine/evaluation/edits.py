@@ -14,7 +14,7 @@ import torch
 
 from core.data.sts import StsSet
 from core.engine.evaluation.metrics import cosines
-from core.engine.evaluation.scorer import SentenceModel, table_vectors
+from core.engine.evaluation.scorer import SentenceModel, array, table_vectors
 from core.engine.streams import python_stream
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.result import Row
@@ -81,7 +81,7 @@ def edit_rows(model: SentenceModel, copies: TokenTable, device: torch.device, st
     """
     if not len(copies):
         return []
-    vectors = table_vectors(model, copies, np.arange(len(copies)), device)  # (6 n, dim)
+    vectors = array(table_vectors(model, copies, np.arange(len(copies)), device))  # (6 n, dim)
     plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
     means = {edit: float(cosines(plain, copy).mean(dtype=np.float64)) for edit, copy in zip(EDITS, edited, strict=True)}
     return [Row("selected", "edits", f"cosine_{edit}", step, mean) for edit, mean in means.items() if np.isfinite(mean)]

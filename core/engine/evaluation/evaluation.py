@@ -13,7 +13,7 @@ from core.engine.evaluation import metrics
 from core.spec.result import PairBlock, Row
 
 ScoreStatus = Literal["ok", "constant", "non_finite"]
-Encode = Callable[[Sequence[str]], np.ndarray]  # n sentences -> (n, dim)
+Encode = Callable[[Sequence[str]], metrics.Vectors]  # n sentences -> (n, dim)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Evaluation:
     scores: dict[str, SetScore]
     pairs: tuple[PairBlock, ...]
     geometry: dict[str, float]
-    vectors: np.ndarray = field(repr=False, compare=False)
+    vectors: metrics.Vectors = field(repr=False, compare=False)
     index: Mapping[str, int] = field(repr=False, compare=False)
 
     @property
@@ -53,12 +53,13 @@ class Evaluation:
 def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[StsSet] = ()) -> Evaluation:
     """The scores of these sets, with every pair's float32 cosine, from which the scores are taken.
 
-    `encode` is called once with the distinct sentences and returns (sentences, dim) of floats, not necessarily of length 1.
+    `encode` is called once with the distinct sentences and returns (sentences, dim) of floats, an array or a tensor on a GPU, not
+    necessarily of length 1.
     `geometry_of` are the sets, in order, whose pairs together give alignment and uniformity (D43: STS-B train, dev, test).
     Embeddings that are not finite give NaN scores and the status `non_finite`.
     """
     sentences = list(dict.fromkeys(text for s in (*sets.values(), *geometry_of) for side in (s.a, s.b) for text in side))
-    vectors = np.asarray(encode(sentences))  # (distinct, dim)
+    vectors = encode(sentences)  # (distinct, dim)
     if vectors.ndim != 2 or len(vectors) != len(sentences):
         raise ValueError(f"encode returned {vectors.shape} for {len(sentences)} sentences")
     index = {text: i for i, text in enumerate(sentences)}
@@ -90,7 +91,7 @@ def pair_blocks(pairs: StsSet, cosine: np.ndarray) -> list[PairBlock]:
     return blocks
 
 
-def geometry(vectors: np.ndarray, index: Mapping[str, int], sets: Sequence[StsSet]) -> dict[str, float]:
+def geometry(vectors: metrics.Vectors, index: Mapping[str, int], sets: Sequence[StsSet]) -> dict[str, float]:
     """Alignment and uniformity of the sets' pairs together, in both modes of D43; vectors (distinct, dim).
 
     alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all. uniformity_batched64 is over first

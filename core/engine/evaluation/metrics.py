@@ -1,19 +1,23 @@
 """Metrics of sentence embeddings against graded pairs: Spearman, its three aggregations, alignment and uniformity.
 
-Correlations are x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN,
+Vectors are numpy arrays, or tensors on a GPU, where they stay until a number comes of them. Correlations are x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN,
 never 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.stats import rankdata
 
 from core.data.sts import StsSet
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Vectors: TypeAlias = "np.ndarray | Tensor"
 Mode = Literal["global", "batched64"]
 Pairs = Literal["gold>4", "all"]
 BATCH = 64  # of the released alignment and uniformity (D43)
@@ -21,12 +25,20 @@ POSITIVE = 4.0  # a pair counts as positive above this gold score: SimCSE's conv
 _BLOCK = 2048
 
 
-def cosines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def on_a_gpu(x: Any) -> bool:
+    """Whether these vectors are a tensor, which is asked without loading torch."""
+    return hasattr(x, "is_cuda")
+
+
+def cosines(x: Vectors, y: Vectors) -> np.ndarray:
     """x_i . y_i / (|x_i| |y_i|), row by row, float32.
 
     x, y (n, dim) -> (n,). Computed in float64 and rounded once, so that equal rows give exactly 1. NaN where a row is
     zero or not finite.
     """
+    if on_a_gpu(x):
+        x, y = x.double(), y.double()
+        return ((x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))).float().cpu().numpy()
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
@@ -66,7 +78,7 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     }
 
 
-def alignment(x: np.ndarray, y: np.ndarray, gold: np.ndarray, mode: Mode, pairs: Pairs) -> float:
+def alignment(x: Vectors, y: Vectors, gold: np.ndarray, mode: Mode, pairs: Pairs) -> float:
     """Mean over pairs of |x_i - y_i|^2, vectors of length 1 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is closer.
 
     x, y (n, dim), scaled to length 1 here; gold (n,). `pairs` "gold>4" keeps the pairs with gold above 4, "all" keeps all,
@@ -75,20 +87,22 @@ def alignment(x: np.ndarray, y: np.ndarray, gold: np.ndarray, mode: Mode, pairs:
     """
     if pairs not in ("gold>4", "all"):
         raise ValueError(f"pairs is {pairs!r}")
-    kept = np.asarray(gold) > POSITIVE if pairs == "gold>4" else np.ones(len(x), dtype=bool)
-    distance = ((unit(np.asarray(x)[kept]) - unit(np.asarray(y)[kept])) ** 2).sum(axis=1)  # (kept,)
+    kept = np.flatnonzero(np.asarray(gold) > POSITIVE) if pairs == "gold>4" else np.arange(len(x))
+    x, y = (part if on_a_gpu(part) else np.asarray(part) for part in (x, y))
+    distance = ((unit(x[kept]) - unit(y[kept])) ** 2).sum(axis=1)  # (kept,)
+    distance = distance.cpu().numpy() if on_a_gpu(distance) else distance
     batches = _batches(distance, mode)
     return float(np.mean([batch.mean() for batch in batches])) if batches else float("nan")
 
 
-def uniformity(x: np.ndarray, mode: Mode) -> float:
+def uniformity(x: Vectors, mode: Mode) -> float:
     """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2), vectors of length 1 (Wang and Isola 2020, t = 2).
 
     x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is over all pairs;
     "batched64" (D43; meant for first sentences in file order) is the mean of the logs of batches of 64, the last one
     dropped if it is not full. NaN with fewer than two vectors, or no full batch.
     """
-    batches = [batch for batch in _batches(unit(np.asarray(x)), mode) if len(batch) > 1]
+    batches = [batch for batch in _batches(unit(x), mode) if len(batch) > 1]
     return float(np.mean([_log_potential(batch) for batch in batches])) if batches else float("nan")
 
 
@@ -109,14 +123,17 @@ def mean_of_8_rounded(scores: Sequence[float]) -> float:
     return sum(rounded) / len(rounded)
 
 
-def unit(x: np.ndarray) -> np.ndarray:
+def unit(x: Vectors) -> Vectors:
     """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not finite."""
+    if on_a_gpu(x):
+        x = x.double()
+        return x / x.norm(dim=1, keepdim=True)
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def _batches(values: np.ndarray, mode: Mode) -> list[np.ndarray]:
+def _batches(values: Vectors, mode: Mode) -> list[Vectors]:
     if mode == "global":
         return [values] if len(values) else []
     if mode != "batched64":
@@ -124,16 +141,24 @@ def _batches(values: np.ndarray, mode: Mode) -> list[np.ndarray]:
     return [values[start : start + BATCH] for start in range(0, len(values) - BATCH + 1, BATCH)]
 
 
-def _log_potential(x: np.ndarray) -> float:
+def _log_potential(x: Vectors) -> float:
     """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows, by blocks: |x_i - x_j|^2 = 2 - 2 x_i . x_j."""
+    total, pairs = 0.0, len(x) * (len(x) - 1) / 2
+    if on_a_gpu(x):
+        rows = x.float()
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            potential = (4.0 * (block @ rows[start:].T) - 4.0).exp()  # (block, rest)
+            width = len(block)
+            total += float(potential[:, :width].triu(1).double().sum() + potential[:, width:].double().sum())
+        return float(np.log(total / pairs))
     if not np.isfinite(x).all():
         return float("nan")
     # Products in float32 (error about 1e-7), sums in float64.
     rows = x.astype(np.float32)
-    total = 0.0
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
         potential = np.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
         width = len(block)
         total += np.triu(potential[:, :width], k=1).sum(dtype=np.float64) + potential[:, width:].sum(dtype=np.float64)
-    return float(np.log(total / (len(rows) * (len(rows) - 1) / 2)))
+    return float(np.log(total / pairs))

@@ -11,7 +11,7 @@ import torch
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.baselines import FirstLast, Untrained, kept_path, kept_rows
-from core.engine.evaluation.scorer import SentenceModel, table_vectors
+from core.engine.evaluation.scorer import SentenceModel, array, table_vectors
 from core.engine.tokens import cached_table, tokenise
 from core.spec.execution import Execution
 from core.spec.result import Row
@@ -65,7 +65,7 @@ class Probing:
             ["transfer", self.config.eval.digest, self.max_length, self.config.encoder.digest],
             lambda: tokenise(self.tokenizer, sentences, self.max_length),
         )
-        return table_vectors(model, table, np.arange(len(sentences)), self.device)
+        return array(table_vectors(model, table, np.arange(len(sentences)), self.device))
 
     @staticmethod
     def _rows(tasks: Sequence[TransferTask], encode, checkpoint: str, step: int) -> list[Row]:

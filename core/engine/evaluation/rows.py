@@ -52,7 +52,7 @@ def check(scorer: Scorer, model: Contrastive, config: RunConfig, step: int, rows
 def development_rows(found: Evaluation, scorer: Scorer, config: RunConfig, step: int) -> list[Row]:
     """Of an evaluation of the development set, curve rows: Spearman in the run's aggregation, mean cosine of its vectors."""
     score = getattr(found.scores[scorer.dev], config.sts.aggregate)
-    vectors = scorer.development_vectors(found)  # (sentences, dim)
+    vectors = scorer.of_development(found)  # (sentences, dim)
     return [Row("curve", "dev", f"spearman_{config.sts.aggregate}", step, score), *mean_cosine_rows(vectors, "curve", step)]
 
 

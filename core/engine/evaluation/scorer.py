@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,8 +11,9 @@ import torch
 from torch import Tensor
 
 from core.data.sts import StsSet
-from core.engine.encoder.packing import Packed, on, pack
+from core.engine.encoder.packing import Packed, looked_up, pack, padded
 from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
+from core.engine.evaluation.metrics import Vectors
 from core.engine.threads import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable
 
@@ -62,21 +64,31 @@ class Scorer:
         sets = {name: self.sets[name] for name in self.names}
         return evaluate(sets, self._encoder(model), self.geometry_of if geometry else ())
 
-    def vectors(self, model: SentenceModel, sentences: Sequence[str]) -> np.ndarray:
+    def vectors(self, model: SentenceModel, sentences: Sequence[str]) -> Vectors:
         """The model's vectors of sentences that the scorer knows, in evaluation mode, (sentences, dim) float32."""
         return table_vectors(model, self.table, np.array([self.index[text] for text in sentences]), self.device)
 
-    def development_vectors(self, found: Evaluation) -> np.ndarray:
+    def of_development(self, found: Evaluation) -> Vectors:
         """The vectors of the distinct development sentences out of an evaluation that holds that set, (sentences, dim)."""
         dev = self.sets[self.dev]
         return found.vectors[[found.index[text] for text in dict.fromkeys(dev.a + dev.b)]]
+
+    def development_vectors(self, found: Evaluation) -> np.ndarray:
+        """The same, on the CPU."""
+        return array(self.of_development(found))
 
     def _encoder(self, model: SentenceModel) -> Encode:
         return lambda sentences: self.vectors(model, sentences)
 
 
-def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, device: torch.device) -> np.ndarray:
-    """The model's vectors of some sentences of a token table, in evaluation mode, (places, dim) float32, in the order given.
+def array(vectors: Vectors) -> np.ndarray:
+    """Vectors (n, dim) on the CPU."""
+    return vectors.cpu().numpy() if isinstance(vectors, Tensor) else vectors
+
+
+def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, device: torch.device) -> Vectors:
+    """The model's vectors of some sentences of a token table, in evaluation mode, (places, dim) float32, in the order given: an array
+    on a CPU, a tensor on a GPU, which has products in TF32.
 
     The model is put into evaluation mode here, whatever it was in: with dropout the scores would be others (D53).
     """
@@ -84,20 +96,39 @@ def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, d
     model.eval()
     lengths = table.offsets[places + 1] - table.offsets[places]
     order = np.argsort(lengths, kind="stable")
+    in_order = getattr(model, "draws_when_scored", False)  # the one model that may draw says so
+    on_gpu = device.type == "cuda" and not in_order
+    sorted_places = places[order]
+    chosen = torch.from_numpy(sorted_places).to(device) if on_gpu else None
 
     def encoded(batch: slice) -> Tensor:
         with torch.inference_mode():
-            return model.sentence_vectors(pack([table[places[i]] for i in order[batch]], device)).float()
+            if chosen is not None:
+                held = padded(looked_up(*table.on(device), chosen[batch], int(lengths[order[batch.stop - 1]])))
+            else:
+                held = pack([table[i] for i in sorted_places[batch]], device)
+            return model.sentence_vectors(held).float()
 
-    in_order = getattr(model, "draws_when_scored", False)  # the one model that may draw says so
-    budget = TOKENS_PER_BATCH["cpu" if in_order else device.type]  # what is drawn hangs on the batches: the same on every device
+    budget = TOKENS_PER_BATCH["cuda" if on_gpu else "cpu"]  # what is drawn hangs on the batches: the same on every device
     batches = token_batches(lengths[order], budget)
-    pieces = [encoded(batch) for batch in batches] if in_order else each(encoded, batches, device.type)
+    with tf32(device):
+        pieces = [encoded(batch) for batch in batches] if in_order else each(encoded, batches, device.type)
     model.train(was_training)
-    sorted_vectors = torch.cat(pieces).cpu().numpy()  # (places, dim)
-    vectors = np.empty_like(sorted_vectors)
-    vectors[order] = sorted_vectors
-    return vectors
+    sorted_vectors = torch.cat(pieces)  # (places, dim)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return sorted_vectors[torch.from_numpy(back).to(device)] if on_gpu else sorted_vectors.cpu().numpy()[back]
+
+
+@contextlib.contextmanager
+def tf32(device: torch.device) -> Iterator[None]:
+    """Within this context a GPU rounds what products read to TF32's 11 bits; training has its own setting."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = before or device.type == "cuda"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def token_batches(lengths: np.ndarray, budget: int) -> list[slice]:
