@@ -23,7 +23,7 @@ class TokenTable:
     """Token ids of many sentences. `ids` is one flat int32 array, sentence i is ids[offsets[i]:offsets[i + 1]]."""
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray):
-        self.ids, self.offsets = ids, offsets
+        self.ids, self.offsets = np.asarray(ids), np.asarray(offsets)  # of a memory map its plain view, whose slices cost less
         self._held: tuple[Tensor, Tensor] | None = None
 
     def on(self, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -28,8 +28,9 @@ def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
 
 def repeat_tokens(tokens: np.ndarray, dup: Repetition, max_length: int, stream: random.Random) -> np.ndarray:
     """Token ids with the drawn ones doubled, (N,) to (N + count,); cut at max_length again only with `recut` (D62)."""
-    places = positions(dup, len(tokens), stream)
-    doubled = np.insert(tokens, [place + 1 for place in places], tokens[places]) if places else tokens
+    times = np.ones(len(tokens), np.intp)
+    times[positions(dup, len(tokens), stream)] = 2
+    doubled = np.repeat(tokens, times)
     if dup.recut and len(doubled) > max_length:
         doubled = np.concatenate([doubled[: max_length - 1], tokens[-1:]])
     return doubled
