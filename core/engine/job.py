@@ -37,6 +37,7 @@ from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
+from core.spec.availability import check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import run_id
@@ -62,7 +63,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     """One attempt at a run, from its checkpoint or from nothing. Raises Unfit if the checkpoint turns out not to fit the model."""
     started = time.monotonic()
     device = torch.device(execution.device)
-    check_precision(config, device)
+    check_precision(config, device.type)
     torch.set_num_threads(execution.threads)
     progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
@@ -151,12 +152,6 @@ def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None
     if keeper.step:
         progress({"note": f"goes on after step {keeper.step} of {keeper.config.train.steps}, from its checkpoint"})
     return keeper.listening()
-
-
-def check_precision(config: RunConfig, device: torch.device) -> None:
-    """Refuse a precision that this device would silently run as another."""
-    if config.train.precision in ("tf32", "fp16") and device.type != "cuda":
-        raise UserError(f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
 
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:
