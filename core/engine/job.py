@@ -32,11 +32,12 @@ from core.engine.evaluation.rows import check, count_rows, development_rows, fin
 from core.engine.evaluation.scorer import Scorer
 from core.engine.kept_model import keep_model
 from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
-from core.engine.step import multiplies_bf16, own_stream
+from core.engine.step import own_stream, slower
 from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
-from core.methods.contrastive import Contrastive, TrainingText
+from core.methods.contrastive import TrainingText
+from core.spec.availability import check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import run_id
@@ -62,7 +63,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     """One attempt at a run, from its checkpoint or from nothing. Raises Unfit if the checkpoint turns out not to fit the model."""
     started = time.monotonic()
     device = torch.device(execution.device)
-    check_precision(config, device)
+    check_precision(config, device.type)
     torch.set_num_threads(execution.threads)
     progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
@@ -72,7 +73,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
     keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
     model = methods.model(config.method).Model(config, encoder, device)
-    for sentence in slower(config, model, device):
+    for sentence in slower(config.train, model, device):
         progress({"note": sentence})
     rows = keeper.saved_rows() if keeper is not None else None
     if rows is None:
@@ -149,24 +150,6 @@ def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None
     if keeper.step:
         progress({"note": f"goes on after step {keeper.step} of {keeper.config.train.steps}, from its checkpoint"})
     return keeper.listening()
-
-
-def slower(config: RunConfig, model: Contrastive, device: torch.device) -> list[str]:
-    """What makes this run slower on this GPU than others, in sentences."""
-    if device.type != "cuda":
-        return []
-    sentences = []
-    if not model.capturable:
-        sentences.append("Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU.")
-    if config.train.precision == "bf16" and not multiplies_bf16(device):
-        sentences.append(f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.")
-    return sentences
-
-
-def check_precision(config: RunConfig, device: torch.device) -> None:
-    """Refuse a precision that this device would silently run as another."""
-    if config.train.precision in ("tf32", "fp16") and device.type != "cuda":
-        raise UserError(f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
 
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:

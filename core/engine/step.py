@@ -173,6 +173,16 @@ def multiplies_bf16(device: torch.device) -> bool:
     return torch.cuda.get_device_capability(device) >= BF16_CAPABILITY
 
 
+def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
+    """What makes a run slower on this GPU than it could be, in sentences."""
+    sentences = []
+    if device.type == "cuda" and not model.capturable:
+        sentences.append("Steps are launched one kernel at a time: this method or setting computes with numbers on the CPU.")
+    if device.type == "cuda" and train.precision == "bf16" and not multiplies_bf16(device):
+        sentences.append(f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.")
+    return sentences
+
+
 @contextlib.contextmanager
 def own_stream(device: torch.device) -> Iterator[None]:
     """Within this context a GPU works on a stream of its own: gradients wait for the stream that their weights were first read on,

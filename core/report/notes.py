@@ -12,6 +12,7 @@ from core.report.quantities import SCORE, unit
 from core.report.worst import worst
 from core.spec.deviations import explained
 from core.spec.printable import counted, shown
+from core.spec.result import device_kind
 from core.spec.table import Metric
 from core.spec.vary import has, over, read
 
@@ -93,7 +94,8 @@ def of_runs(result: StudyResult) -> tuple[str, ...]:
     """Notes on these runs: baselines, comparability, runs that are missing, diverged or collapsed, mixed environments and origins."""
     named = [said for said in (stand_in(result),) if said]
     return (*named, *_about_baselines(result), *_about_scale(result), *_about_seeds(result), *_about_methods(result),
-            *_about_runs(result), *_about_origin(result), *_about_texts(result))  # fmt: skip
+            *_about_runs(result), *_about_origin(result), *_about_devices(result),
+            *_about_texts(result))  # fmt: skip
 
 
 def of_paper(result: StudyResult) -> tuple[str, ...]:
@@ -227,6 +229,17 @@ def _about_origin(result: StudyResult) -> Iterator[str]:
         if len(versions) > 1:
             listed = ", ".join(f"{version} ({count})" for version, count in sorted(versions.items()))
             yield f"The runs differ in {name}: {listed}."
+
+
+def _about_devices(result: StudyResult) -> Iterator[str]:
+    """How many runs each kind of device made, where there are two."""
+    runs = {run.run_id: device_kind(run.provenance) for run in result.runs if run.rows is not None}
+    kinds = Counter(runs.values())
+    if kinds["cpu"] and kinds["cuda"]:
+        yield (
+            f"CPUs trained {kinds['cpu']} of these runs and GPUs {kinds['cuda']}. Dropout masks can differ between the two kinds of device, "
+            "so runs of one seed may share fewer of them."
+        )
 
 
 def _about_texts(result: StudyResult) -> Iterator[str]:

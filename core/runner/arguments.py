@@ -55,10 +55,9 @@ def parser() -> Parser:
     )
     made.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
     made.add_argument(
-        "--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)"
+        "--jobs", type=_count, metavar="N", help="runs at once (default: two a GPU, or one a core of a CPU, as far as memory goes)"
     )
     made.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    made.add_argument("--cuda-graphs", action="store_true", help="on a GPU, replay training steps as CUDA graphs (not yet tried on one)")
     made.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run that has it")
     made.add_argument(
         "--checkpoint",

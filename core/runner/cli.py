@@ -26,7 +26,6 @@ class Options:
     seeds: int | None
     jobs: int | None
     device: str
-    cuda_graphs: bool
     settings: tuple[str, ...]
     last: bool  # read runs at their last checkpoint
     other_rates: bool  # train at a third and at three times the learning rate, too
@@ -90,7 +89,7 @@ def parse(argv: list[str]) -> Options:
     mode = "verify" if given.verify_published else given.mode
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
-        jobs=given.jobs, device=given.device, cuda_graphs=given.cuda_graphs, settings=tuple(given.set),
+        jobs=given.jobs, device=given.device, settings=tuple(given.set),
         last=given.last, other_rates=given.other_rates, cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.spec.errors import UserError
+from core.spec.result import device_kind
 from core.store.store import Store
 
 if TYPE_CHECKING:
@@ -53,16 +54,22 @@ def apart(one: float, other: float) -> float:
     return abs(one - other)
 
 
+def across(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Whether two runs with this provenance were made by different kinds of device, so that their digits differ by more than rounding."""
+    return {device_kind(one), device_kind(other)} == {"cpu", "cuda"}
+
+
 def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFrame]]) -> str:
     """How far one's own runs (provenance and rows by id) repeat the published runs of the same ids, in a sentence; empty without such
-    runs. A run that was itself published, as its provenance with its seconds shows, repeats nothing."""
+    runs. A run that was itself published, as its provenance with its seconds shows, repeats nothing. Nor does a run of another kind of
+    device."""
     found = {}
     for run, (provenance, rows) in own.items():
         try:
             published = store.load_published(run)
         except UserError:
             continue  # damaged, or of another version of the code
-        if published is not None and published.provenance != provenance:
+        if published is not None and published.provenance != provenance and not across(published.provenance, provenance):
             found[run] = difference(published.rows, rows)
     compared = {run: one for run, one in found.items() if one.scores}
     if not compared:

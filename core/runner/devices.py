@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,30 +15,71 @@ from core.spec.scale import SCALES
 from core.store import locks
 
 RUN_MEMORY = 8 << 30  # bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
+GPU_RUNS = 2  # runs at once on a GPU, where its free memory holds them
+GPU_MEMORY = {"paper": 8 << 30}  # bytes of a GPU for each run, bert-base's at scale paper
+SMALL_GPU_MEMORY = 2 << 30  # and a small encoder's at the other scales
+QUERY = ("nvidia-smi", "--query-gpu=index,uuid,mig.mode.current,memory.free", "--format=csv,noheader,nounits")
+DRIVER = Path("/proc/driver/nvidia/gpus")  # has an entry for each GPU
 
 
-def visible_gpus(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The GPUs that a process started here would see, as CUDA_VISIBLE_DEVICES names them."""
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU by its UUID (empty: not known). `free` is its free memory in bytes; None where it cannot be read, or is shared out by MIG."""
+
+    uuid: str
+    free: int | None
+
+
+def visible_gpus(environment: Mapping[str, str] = os.environ) -> dict[str, Gpu]:
+    """The GPUs that a process started here would see, by their names in CUDA_VISIBLE_DEVICES. As in the driver, the first name there
+    that names no GPU ends the list."""
     present = _present()
     if "CUDA_VISIBLE_DEVICES" not in environment:
-        return tuple(str(i) for i in range(present))
-    named = [name.strip() for name in environment["CUDA_VISIBLE_DEVICES"].split(",")]
-    wrong = [place for place, name in enumerate(named) if name == "-1" or (name.isdecimal() and int(name) >= present)]
-    kept = named[: wrong[0]] if wrong else named  # as the driver reads it: nothing from the first that is none
-    return tuple(dict.fromkeys(name for name in kept if name)) if present else ()
+        return {str(i): gpu for i, gpu in enumerate(present)}
+    visible: dict[str, Gpu] = {}
+    for name in map(str.strip, environment["CUDA_VISIBLE_DEVICES"].split(",")):
+        if (gpu := _named(name, present)) is None:
+            break
+        visible[name] = gpu
+    return visible
 
 
-def _present() -> int:
+def _named(name: str, present: Sequence[Gpu]) -> Gpu | None:
+    """The GPU of an index, of a UUID or of its beginning; a part of one for a name such as MIG-<uuid>. None if there is none."""
+    if name.isdecimal():
+        return present[int(name)] if int(name) < len(present) else None
+    if name.startswith("MIG-") and present:
+        return Gpu(name, None)
+    same = [gpu for gpu in present if name.startswith("GPU-") and gpu.uuid.startswith(name)]
+    unknown = name.startswith("GPU-") and any(not gpu.uuid for gpu in present)
+    return same[0] if len(same) == 1 else Gpu(name, None) if unknown else None
+
+
+def _present() -> tuple[Gpu, ...]:
+    """All GPUs of this machine, by index: from nvidia-smi, or without memory and UUIDs from the driver's folder."""
     try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=20, check=False)
+        listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=False)
         if listing.returncode == 0:
-            return sum(line.startswith("GPU ") for line in listing.stdout.splitlines())
+            rows = [[part.strip() for part in line.split(",")] for line in listing.stdout.splitlines()]
+            return tuple(_gpu(*row[1:]) for row in rows if len(row) == 4 and row[0].isdecimal())
     except (OSError, subprocess.TimeoutExpired):
         pass
     try:
-        return len(list(Path("/proc/driver/nvidia/gpus").iterdir()))
+        return (Gpu("", None),) * len(list(DRIVER.iterdir()))
     except OSError:
-        return 0
+        return ()
+
+
+def _gpu(uuid: str, mig: str, free: str) -> Gpu:
+    """A GPU from nvidia-smi's words; `free` is in MiB, or says why it cannot be read."""
+    return Gpu(uuid, int(free) << 20 if free.isdecimal() and mig != "Enabled" else None)
+
+
+def gpu_slots(scale: str, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
+    """The GPU of each slot, one on each GPU before a second on any. A GPU has two slots, as far as its free memory goes; one if that
+    is not known."""
+    need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
+    return tuple(name for i in range(GPU_RUNS) for name, gpu in gpus.items() if i == 0 or (gpu.free or 0) >= (i + 1) * need)
 
 
 def cores() -> int:
@@ -58,7 +100,7 @@ class Resources:
     device: str  # "cpu" or "cuda"
     jobs: int
     threads: int  # of each run
-    gpus: tuple[str, ...]
+    gpus: tuple[str, ...]  # of each slot, in the order in which slots are tried; none on a CPU
     slots: int = 0
 
     @property
@@ -67,25 +109,38 @@ class Resources:
         wanted = max(self.jobs, self.slots)
         if self.device == "cpu":
             return tuple(f"cpu.{i}" for i in range(wanted))
-        return tuple(f"gpu{gpu}.{i}" for i in range(-(-wanted // len(self.gpus))) for gpu in self.gpus)
+        different, gpus = tuple(dict.fromkeys(self.gpus)), self.gpus
+        if wanted > len(gpus):  # by the user's choice
+            gpus = different * -(-wanted // len(different))
+        before: Counter[str] = Counter()
+        names = []
+        for gpu in gpus:
+            names.append(f"gpu{gpu}.{before[gpu]}")
+            before[gpu] += 1
+        return tuple(names)
 
 
 def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
-    On GPUs one run each. On a CPU a single-threaded run a core, which trains more than one run over all cores (1.25 times as much
-    with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and then the cores are shared out
-    among the slots. A run has as many threads alone as beside others: another number of threads rounds otherwise, and a run would
-    not repeat (in bf16 a score moves by 0.07 points within 20 steps).
+    On a GPU two runs at once, as far as its free memory goes. On a CPU a single-threaded run a core, which trains more than one run
+    over all cores (1.25 times as much with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and
+    then the cores are shared out among the slots. A run has as many threads alone as beside others: another number of threads rounds
+    otherwise, and a run would not repeat (in bf16 a score moves by 0.07 points within 20 steps).
     """
-    gpus = visible_gpus() if device != "cpu" else ()
-    if device == "cuda" and not gpus:
+    visible = visible_gpus() if device != "cpu" else {}
+    if device == "cuda" and not visible:
         raise UserError("--device cuda was asked for but no GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES.")
     available = cores()
-    slots = len(gpus) or (available if SCALES[scale].generated else max(1, min(available, memory() // RUN_MEMORY)))
+    if visible:
+        gpus = gpu_slots(scale, visible)
+        slots, most = len(gpus), GPU_RUNS * len(visible)  # threads must not depend on the memory that is free just now
+    else:
+        gpus, slots = (), available if SCALES[scale].generated else max(1, min(available, memory() // RUN_MEMORY))
+        most = slots
     jobs = jobs or slots
-    threads = max(1, available // max(slots, jobs))
-    return Resources(device="cuda" if gpus else "cpu", jobs=jobs, threads=threads, gpus=gpus, slots=slots)
+    threads = max(1, available // max(most, jobs))
+    return Resources(device="cuda" if visible else "cpu", jobs=jobs, threads=threads, gpus=gpus, slots=slots)
 
 
 def taken(resources: Resources) -> dict[str, str]:
@@ -126,7 +181,9 @@ class Slots:
         name, descriptor = found
         locks.say(descriptor, f"{self._holder} (process {os.getpid()}), {what}")
         gpu = "" if self._resources.device == "cpu" else name.removeprefix("gpu").rpartition(".")[0]
-        return Slot(name, descriptor, {"CUDA_VISIBLE_DEVICES": gpu})
+        # An index of ours is nvidia-smi's; one of the user's is meant as CUDA counts in the user's own environment.
+        order = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        return Slot(name, descriptor, {"CUDA_VISIBLE_DEVICES": gpu, **order})
 
     def give_back(self, slot: Slot) -> None:
         """Let a slot go; a child that has a copy of its descriptor goes on holding it."""

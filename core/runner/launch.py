@@ -17,6 +17,7 @@ from typing import Literal
 from core.runner.devices import Slot, Slots
 from core.runner.keeping import lacking
 from core.runner.plan import PlannedRun
+from core.runner.process.child import OUT_OF_MEMORY
 from core.runner.process.driver import Child, Nursery
 from core.runner.progress import Display
 from core.spec.errors import UserError
@@ -28,6 +29,7 @@ from core.store.store import Failure, Store
 POLL = 0.25  # seconds between looks at a claim, a slot or the stop sign
 PATIENCE = 5.0  # seconds that a child which was asked to end is given before it is killed
 TAIL_LINES = 12
+LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 TAIL_BYTES = 16_384
 
 
@@ -249,7 +251,10 @@ def failed(run: PlannedRun, seconds: float, failure: Failure, store: Store, disp
 def diagnosis(status: int | None, told: dict | None, time_limit: float | None) -> Failure:
     """A child's failure by cause, from its exit status (None: unknown) and what it told before it ended."""
     if told is not None:
-        return Failure(cause=str(told["failed"]), detail=str(told.get("detail", "")))
+        cause, detail = str(told["failed"]), str(told.get("detail", ""))
+        if cause == OUT_OF_MEMORY:
+            detail = f"{LESS_MEMORY} {detail[:200]}".strip()  # CUDA's own words go on about its allocator; the log has them
+        return Failure(cause=cause, detail=detail)
     if status == 0:
         return Failure(cause="no result", detail="The run's process ended as if all were well and stored nothing.")
     if status is None:
@@ -257,7 +262,7 @@ def diagnosis(status: int | None, told: dict | None, time_limit: float | None) -
     if status == -signal.SIGALRM and time_limit is not None:
         return Failure(cause=f"timed out after {time_limit:g} s", detail="Raise --time-limit if the run needs longer.")
     if status in (-signal.SIGKILL, 128 + signal.SIGKILL):
-        return Failure(cause="killed by signal 9 (out of memory?)")
+        return Failure(cause="killed by signal 9 (out of memory?)", detail=LESS_MEMORY)
     if status < 0:
         return Failure(cause=f"killed by signal {-status} ({signal.Signals(-status).name})")
     return Failure(cause=f"exit status {status}")

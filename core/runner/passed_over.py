@@ -41,7 +41,7 @@ def _training_options(options: Options) -> list[str]:
     """The options given that concern training alone."""
     concern = (
         ("--jobs", options.jobs is not None), ("--time-limit", options.time_limit is not None), ("--grace", options.grace is not None),
-        ("--checkpoint-minutes", options.checkpoint_minutes is not None), ("--cuda-graphs", options.cuda_graphs),
-        ("--keep-models", options.keep_models), ("--follow", options.follow),
+        ("--checkpoint-minutes", options.checkpoint_minutes is not None), ("--keep-models", options.keep_models),
+        ("--follow", options.follow),
     )  # fmt: skip
     return [name for name, given in concern if given]

@@ -19,6 +19,7 @@ from core.runner.follow import Follower
 from core.runner.launch import Launcher
 from core.runner.plan import Plan, cost
 from core.runner.progress import Display, display
+from core.spec.availability import check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.printable import counted
@@ -103,13 +104,10 @@ class Training:
         scale = plan.missing[0].config.scale
         local = None if self.options.cluster else devices.resources(scale, self.options.device, self.options.jobs)
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
-        if self.options.cuda_graphs and not gpus:
-            raise UserError("--cuda-graphs needs a GPU, and these runs go to the CPU; leave it out.")
         folder = finding.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder  # None: it is still to be fetched
         places = encoders.positions(folder) if folder is not None else None
         for config in (planned.config for planned in plan.missing):
-            if not gpus and config.train.precision in ("fp16", "tf32"):
-                raise UserError(f"train.precision={config.train.precision} needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
+            check_precision(config, "cuda" if gpus else "cpu")
             if places is not None and config.data.max_length > places:
                 raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
 
@@ -151,7 +149,7 @@ class Training:
             results_dir=str(self.results), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=device, threads=threads, cuda_graphs=self.options.cuda_graphs, keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
+            device=device, threads=threads, keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others, strict=True)

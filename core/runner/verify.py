@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 import shutil
+import statistics
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.compare import SAME, difference
+from core.runner.compare import SAME, across, difference, scores
 from core.runner.plan import PlannedRun
 from core.runner.resolve.choosing import batch
 from core.runner.train import Training
@@ -20,6 +22,7 @@ from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.printable import are, counted
+from core.spec.result import device_kind
 from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
@@ -36,7 +39,8 @@ class Verification:
     def go(self, studies: Sequence[Study], edition: Edition, found: finding.Found) -> int:
         """Train some of the published runs anew and compare; the exit status: 1 if one fails or differs by more than 0.01 points."""
         there = self._published(edition)
-        wanted = spread(sorted(named(studies, edition, there), key=lambda run: run.run_id), self.options.verify)
+        runs, seeds = named(studies, edition, there)
+        wanted = spread(sorted(runs, key=lambda run: run.run_id), self.options.verify)
         if not wanted:
             print(
                 f"None of the published runs of these studies (scale {edition.scale.name}, profile {edition.profile}) can be made here, so nothing is verified."
@@ -48,7 +52,7 @@ class Verification:
             training = Training(self.options, self.argv, store, scratch, self.folder, self.job, self.warm)
             print(f"{are(len(wanted), 'published run')} trained anew in {scratch}, which is removed afterwards.")
             status = training.train(batch(wanted), edition.scale, found)
-            return status if status > 128 else max(status, self._compared(wanted, there, store))
+            return status if status > 128 else max(status, self._compared(wanted, there, store, seeds))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -79,17 +83,24 @@ class Verification:
             print(f"Passed over: {counted(count, 'published run')} {why}.")
         return there
 
-    def _compared(self, wanted: Sequence[PlannedRun], there: dict[str, StoredRun], store: Store) -> int:
-        """Say how far the runs differ; the exit status."""
-        found = {}
+    def _compared(
+        self, wanted: Sequence[PlannedRun], there: dict[str, StoredRun], store: Store, seeds: Mapping[str, Sequence[str]]
+    ) -> int:  # fmt: skip
+        """Say how far the runs differ; the exit status. `seeds` has the published runs of each run's cell."""
+        found, other_devices = {}, 0
         for run in wanted:
             if not store.has(run.run_id):
                 continue  # it failed, and that was said
-            one = found[run.run_id] = difference(there[run.run_id].rows, store.load(run.run_id).rows)
+            published, anew = there[run.run_id], store.load(run.run_id)
+            if across(published.provenance, anew.provenance):
+                other_devices += 1
+                print(f"{run.run_id} {run.label}: {beside_spread(published, anew, [there[seed] for seed in seeds[run.run_id]])}")
+                continue
+            one = found[run.run_id] = difference(published.rows, anew.rows)
             alone = f"; {one.alone} scores are in one of them alone" if one.alone else ""
             print(f"{run.run_id} {run.label}: at most {one.largest:.6f} points apart over {one.scores} scores{alone}.")
         if not found:
-            return 1
+            return 0 if other_devices else 1
         largest = max(one.largest for one in found.values())
         print(f"{counted(len(found), 'published run')} trained anew; the largest difference is {largest:.6f} points.")
         empty = [identity for identity, one in found.items() if not one.scores]
@@ -100,19 +111,35 @@ class Verification:
         return 1 if empty or largest > SAME else 0
 
 
-def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]) -> list[PlannedRun]:
+def beside_spread(published: StoredRun, anew: StoredRun, seeds: Sequence[StoredRun]) -> str:
+    """How far the test averages of a run on two kinds of device lie apart, beside their standard deviation over the seeds of its cell."""
+    where = {"cpu": "a CPU", "cuda": "a GPU"}
+    kinds = [where[device_kind(run.provenance)] for run in (published, anew)]
+    start = f"made on {kinds[0]} and here on {kinds[1]}, whose dropout masks can differ, so digits cannot be compared."
+    key = ("selected", "avg", f"spearman_{published.config.sts.aggregate}", None)
+    one, other = (scores(run.rows).get(key, math.nan) for run in (published, anew))
+    averages = [value for run in seeds if math.isfinite(value := scores(run.rows).get(key, math.nan))]
+    if not math.isfinite(one - other):
+        return start
+    scatter = f"; over {len(averages)} seeds their standard deviation is {statistics.stdev(averages):.2f}" if len(averages) > 2 else ""
+    return f"{start} The test averages lie {abs(one - other):.2f} points apart{scatter}."
+
+
+def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]) -> tuple[list[PlannedRun], dict[str, list[str]]]:
     """The published runs that cells of these studies ask for under whatever seed, at the scale's learning rate or another, with one of
-    the cells."""
+    the cells; and by run id the ids of all published seeds of that cell."""
     edition = replace(edition, seeds=1 + max((run.config.seed.model for run in there.values()), default=-1))
     asked: dict[str, PlannedRun] = {}
+    seeds: dict[str, list[str]] = {}
     for at_rate, study in itertools.product([edition, *map(edition.at_rate, OTHER_RATES)], studies):
         for cell, configs in at_rate.asked(study):
-            for seed, config in enumerate(configs):
-                identity = run_id(config)
+            identities = [run_id(config) for config in configs]
+            for seed, (identity, config) in enumerate(zip(identities, configs, strict=True)):
                 if identity in there:
+                    seeds.setdefault(identity, [other for other in dict.fromkeys(identities) if other in there])
                     name = f"{study.name} {'/'.join(cell.labels)}{at_rate.scale.said_rate}"
                     asked.setdefault(identity, PlannedRun(run_id=identity, config=config, cells=(name,), seed=seed))
-    return list(asked.values())
+    return list(asked.values()), seeds
 
 
 def spread(runs: Sequence[PlannedRun], count: int) -> list[PlannedRun]:

@@ -1,7 +1,8 @@
-"""What a run needs that a scale may not have. Known before any training, so that a plan can leave a cell out and say why."""
+"""What a run needs that a scale or a device may not have. Known before any training, so that a plan can leave a cell out and say why."""
 
 from __future__ import annotations
 
+from core.spec.errors import UserError
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.table import Metric
@@ -35,3 +36,11 @@ def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
         return None if metric.task in ("avg_transfer", *scale.probes) else f"scale {scale.name} has no transfer task {metric.task}"
     scores = metric.quantity.startswith(("spearman", "like_length"))
     return f"scale {scale.name} has no test set {metric.task}" if scores and metric.task not in ("avg", "dev", *scale.tests) else None
+
+
+def check_precision(run: RunConfig, device: str) -> None:
+    """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train."""
+    if run.train.precision == "fp16":
+        raise UserError("train.precision=fp16 can no longer be trained; use --set train.precision=bf16, or fp32.")
+    if run.train.precision == "tf32" and device != "cuda":
+        raise UserError("train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")

@@ -44,7 +44,7 @@ Times are no rows, since no run repeats them: `provenance["step_seconds"]` is th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -84,3 +84,9 @@ class Result:
     rows: tuple[Row, ...]
     pairs: tuple[PairBlock, ...] = ()
     provenance: dict[str, object] = field(default_factory=dict)
+
+
+def device_kind(provenance: Mapping[str, object]) -> str:
+    """The kind of device that made a run, `cpu` or `cuda`; empty if that is not recorded. Dropout masks can differ between kinds."""
+    kind = str(provenance.get("device", "")).partition(":")[0]
+    return kind if kind in ("cpu", "cuda") else ""

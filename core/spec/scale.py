@@ -71,10 +71,9 @@ class Scale:
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
     (others keep their ratio), and `method_rates` it again, by method; `new_layer_rate` is the rate of layers that start at random,
     whatever the method, where a cell names none (None: the encoder's); `rate_factor` multiplies the rates of encoder and new layers alike.
-    `precision` None leaves the method's own; `hub_models`: whether
-    models that rewrite text are fetched from the hub; `generated`: text, encoder and pairs are the made-up language's, which the project
-    brings. `tests` are the test sets, `dev` the development set and `probes` the transfer
-    tasks, in table order.
+    `hub_models`: whether models that rewrite text are fetched from the hub; `generated`: text, encoder and pairs are the made-up
+    language's, which the project brings. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table
+    order.
     """
 
     name: str
@@ -84,7 +83,7 @@ class Scale:
     batch_size: int
     learning_rate: float | None
     warmup_fraction: float
-    precision: str | None
+    precision: str
     dev: str
     tests: tuple[str, ...]
     probes: tuple[str, ...]
@@ -163,7 +162,7 @@ PAPER = Scale(
     batch_size=64,
     learning_rate=None,
     warmup_fraction=0.0,
-    precision=None,
+    precision="bf16",
     dev="STS-B dev",
     tests=STS_TESTS,
     probes=TRANSFER,
@@ -198,11 +197,10 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
         "train.batch_size": batch,
         "train.steps": steps,
         "train.warmup_fraction": scale.warmup_fraction,
+        "train.precision": scale.precision,
     }
     if run.train.new_layer_factor == 1.0:
         changes["train.new_layer_factor"] = scale.new_layer_factor(run.method)
-    if scale.precision is not None:
-        changes["train.precision"] = scale.precision
     rate = scale.rate(run.method)
     own = run.train.learning_rate if rate is None else run.train.learning_rate * (rate / PAPER_RATE)
     changes["train.learning_rate"] = own if scale.rate_factor == 1.0 else float(f"{own * scale.rate_factor:.9g}")  # one that can be written

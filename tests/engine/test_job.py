@@ -209,6 +209,8 @@ def test_wrong_digests_and_impossible_precision_are_refused(execution):
         run(small(data__digest="0"), execution)
     with pytest.raises(UserError, match="needs a GPU"):
         run(small(train__precision="tf32"), execution)
+    with pytest.raises(UserError, match="use --set train.precision=bf16"):
+        run(small(train__precision="fp16"), execution)
     with pytest.raises(UserError, match="positions"):
         run(small(data__max_length=100_000), execution)
 

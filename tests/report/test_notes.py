@@ -61,6 +61,21 @@ def test_mixed_environments_and_origins_are_footnoted():
     assert cell_frame(result(study, store))["source"].tolist() == ["own+published", ""]
 
 
+def test_runs_of_two_kinds_of_device_are_told():
+    study, store = small(), FakeStore()
+    for cell, devices in (("a", ("cpu: x86_64", "cuda: One", "cuda: Other")), ("b", ("cuda: One", "", "cuda: One"))):
+        for seed, device in enumerate(devices):
+            store.add(config_of(study, (cell,), seed), 50.0 + seed, provenance={"device": device})
+    differ = "Dropout masks can differ between the two kinds of device"
+    told = [note for note in footnotes(result(study, store)) if differ in note]
+    assert told == [
+        f"CPUs trained 1 of these runs and GPUs 4. {differ}, so runs of one seed may share fewer of them."
+    ]
+    for run in store.runs.values():
+        run.provenance["device"] = "cuda: One"
+    assert not any(differ in note for note in footnotes(result(study, store)))
+
+
 def test_a_text_that_a_model_wrote_otherwise_elsewhere_is_told():
     """Under released every run draws alike, under paper each for itself: there other texts are what is asked for."""
     study, store = small(), FakeStore()

@@ -68,7 +68,6 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         (("table3", *MINI_HERE, "--set", "loss.temperature=hot"), "must be a finite number"),
         (("table3", *MINI_HERE, "--set", "loss.temperature"), "--set takes FIELD=VALUE"),
         (("table3", *MINI_HERE, "--device", "cuda"), "no GPU is visible"),
-        (("table3", *MINI_HERE, "--cuda-graphs"), "--cuda-graphs needs a GPU"),
         (("table3", "--scale", "paper", "--regenerate-figures"), "No run of scale paper is stored here"),
         (("table3", "--scale", "mini", "--data-dir", "{nowhere}", "--encoder", "{encoder}"), "is no folder"),
         (("table3", "--scale", "mini", "--data-dir", "{encoder}", "--encoder", "{encoder}"), "holds no SentEval data"),
@@ -100,10 +99,10 @@ def test_the_first_line_says_which_scale_and_why(monkeypatch, capsys, desk):
         scale_of(cli.parse(["table3", *arguments]))
         return capsys.readouterr().out
 
-    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ())
+    monkeypatch.setattr("core.runner.devices.visible_gpus", dict)
     assert first_line().startswith("Scale demo, since no GPU is visible")
     assert first_line("--scale", "mini").startswith("Scale mini, as asked")
-    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ("0", "1"))
+    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: dict.fromkeys("01"))
     assert first_line().startswith("Scale paper, since 2 GPUs are visible")
     assert first_line("--device", "cpu").startswith("Scale demo, since --device cpu")
 

@@ -12,8 +12,9 @@ from desk import Desk, until
 from small_runs import planned
 
 from core.runner.devices import Resources, Slots
-from core.runner.launch import Launcher, diagnosis
+from core.runner.launch import LESS_MEMORY, Launcher, diagnosis
 from core.runner.pace import Pace
+from core.runner.process.child import cause_of
 from core.runner.progress import Display
 from core.spec.errors import UserError
 from core.spec.execution import Execution
@@ -72,8 +73,9 @@ def test_the_nursery_has_one_thread(launcher):
     [
         (10, "raise", "exception", "ValueError: the job broke on purpose"),
         (11, "refuse", "refused", "This run was refused; give it another try."),
-        (12, "memory", "out of memory", "MemoryError"),
-        (13, "kill 9", "killed by signal 9 (out of memory?)", ""),
+        (12, "memory", "out of memory", f"{LESS_MEMORY} MemoryError"),
+        (16, "cuda", "out of memory", f"{LESS_MEMORY} OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB."),
+        (13, "kill 9", "killed by signal 9 (out of memory?)", LESS_MEMORY),
         (14, "kill 11", "killed by signal 11 (SIGSEGV)", ""),
         (15, "exit 3", "exit status 3", ""),
     ],
@@ -221,3 +223,18 @@ def test_causes_of_statuses_without_words():
     assert diagnosis(137, None, None).cause == "killed by signal 9 (out of memory?)"
     assert diagnosis(-signal.SIGALRM, None, 2.0).cause == "timed out after 2 s"
     assert diagnosis(None, None, None).cause == "launcher died"
+
+
+@pytest.mark.parametrize(
+    "error, cause",
+    [
+        (RuntimeError("CUDA error: out of memory"), "out of memory"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out of memory"),
+        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out of memory"),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp:114] DefaultCPUAllocator: can't allocate memory"), "out of memory"),
+        (OSError(12, "Cannot allocate memory"), "out of memory"),
+        (RuntimeError("CUDA error: device-side assert triggered"), "exception"),
+    ],
+)
+def test_errors_that_mean_too_little_memory(error, cause):
+    assert cause_of(error) == cause

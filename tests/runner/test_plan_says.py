@@ -12,8 +12,8 @@ from core import methods
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (("--cuda-graphs",), "Training here would be refused: --cuda-graphs needs a GPU"),
-        (("--set", "train.precision=fp16"), "Training here would be refused: train.precision=fp16 needs a GPU"),
+        (("--set", "train.precision=tf32"), "Training here would be refused: train.precision=tf32 needs a GPU"),
+        (("--set", "train.precision=fp16"), "Training here would be refused: train.precision=fp16 can no longer be trained; use --set"),
         (("--set", "data.max_length=4000"), "Training here would be refused: data.max_length is 4000 but the encoder has only"),
         ((), ""),
     ],

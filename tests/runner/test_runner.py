@@ -74,17 +74,18 @@ def test_force_trains_again_what_is_there(desk):
 
 def test_one_failure_leaves_the_others_and_is_told_at_the_end(desk):
     runs = planned(desk, "table3").runs
-    desk.behave(**{runs[1].run_id: "raise", runs[2].run_id: "kill 9"})
+    desk.behave(**{runs[1].run_id: "raise", runs[2].run_id: "kill 9", runs[3].run_id: "cuda"})
     done = desk.do(*SIX)
-    assert done.returncode == 1 and "Trained 4 of 6 runs." in done.stdout
+    assert done.returncode == 1 and "Trained 3 of 6 runs." in done.stdout
     for text in (
         f"FAILED {runs[1].run_id}: exception. ValueError: the job broke on purpose", f"cells: {runs[1].cells[0]}; seed 0",
-        f"FAILED {runs[2].run_id}: killed by signal 9 (out of memory?)", f"logs/{runs[1].run_id}.log",
+        f"FAILED {runs[2].run_id}: killed by signal 9 (out of memory?). Use --jobs 1", f"logs/{runs[1].run_id}.log",
+        f"FAILED {runs[3].run_id}: out of memory. Use --jobs 1, or a smaller train.batch_size",
         "python run_study.py mocose-table3 --seeds 1 --jobs 2",
     ):  # fmt: skip
         assert text in done.stdout
     status = desk.do(*SIX, "--status").stdout
-    assert "4 done, 0 running, 2 failed, 0 missing" in status and "killed by signal 9" in status
+    assert "3 done, 0 running, 3 failed, 0 missing" in status and "killed by signal 9" in status
 
 
 def test_two_drivers_share_the_work_and_train_nothing_twice(desk):

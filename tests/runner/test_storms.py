@@ -42,7 +42,7 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
     ways = {
         "raise": "exception. ValueError: the job broke on purpose",
         "segfault": r"killed by signal 11 (SIGSEGV)",
-        "allocate": "out of memory. MemoryError",
+        "allocate": "out of memory. Use --jobs 1, or a smaller train.batch_size, which is another experiment. MemoryError",
         "kill 9": "killed by signal 9 (out of memory?)",
         "sleep 60": "timed out after 3 s. Raise --time-limit if the run needs longer.",
         "exit 3": "exit status 3",

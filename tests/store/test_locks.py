@@ -12,7 +12,7 @@ import pytest
 from desk import until
 from places import ROOT
 
-from core.runner.devices import Resources, Slots, resources, visible_gpus
+from core.runner.devices import Gpu, Resources, Slots, resources, visible_gpus
 from core.spec.errors import UserError
 from core.store import locks
 
@@ -96,20 +96,20 @@ def test_gpu_slots_show_a_run_one_device(tmp_path, monkeypatch):
         ("", 2, ()),
         ("1", 2, ("1",)),
         ("0,-1,1", 2, ("0",)),
-        ("GPU-ab, 1", 2, ("GPU-ab", "1")),
+        ("GPU-0a, 1", 2, ("GPU-0a", "1")),
         ("0", 0, ()),
         ("0,0,1", 2, ("0", "1")),
         ("0,7,1", 2, ("0",)),
     ],
 )
 def test_visible_gpus_follow_the_environment(setting, present, seen, monkeypatch):
-    monkeypatch.setattr("core.runner.devices._present", lambda: present)
-    assert visible_gpus({} if setting is None else {"CUDA_VISIBLE_DEVICES": setting}) == seen
+    monkeypatch.setattr("core.runner.devices._present", lambda: tuple(Gpu(f"GPU-{place}ab", None) for place in range(present)))
+    assert tuple(visible_gpus({} if setting is None else {"CUDA_VISIBLE_DEVICES": setting})) == seen
 
 
 def test_jobs_and_threads_fill_the_cores(monkeypatch):
     monkeypatch.setattr("core.runner.devices.cores", lambda: 8)
-    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ())
+    monkeypatch.setattr("core.runner.devices.visible_gpus", dict)
     assert (resources("demo", "auto", None).jobs, resources("demo", "auto", None).threads) == (8, 1)
     for gigabytes, jobs, threads in ((64, 8, 1), (23, 2, 4), (4, 1, 8)):
         monkeypatch.setattr("core.runner.devices.memory", lambda gigabytes=gigabytes: gigabytes << 30)
@@ -118,5 +118,5 @@ def test_jobs_and_threads_fill_the_cores(monkeypatch):
     assert (resources("mini", "cpu", 3).jobs, resources("mini", "cpu", 3).threads) == (3, 2)
     with pytest.raises(UserError, match="no GPU is visible"):
         resources("demo", "cuda", None)
-    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: ("0", "1"))
-    assert (resources("paper", "auto", None).jobs, resources("paper", "auto", None).threads) == (2, 4)
+    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: {name: Gpu("", 1 << 40) for name in "01"})
+    assert (resources("paper", "auto", None).jobs, resources("paper", "auto", None).threads) == (4, 2)

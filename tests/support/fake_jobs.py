@@ -31,7 +31,7 @@ def run(config, execution, progress) -> Result:
 
 
 def behave(asked: str) -> None:
-    """sleep S, hold FILE (until it is there), raise, refuse, memory, exit N, kill N (a signal to itself), flood (a long log), or nothing."""
+    """sleep S, hold FILE (until it is there), raise, refuse, memory, cuda (short of its memory), exit N, kill N (a signal to itself), flood (a long log), or nothing."""
     word, _, argument = asked.partition(" ")
     match word:
         case "sleep":
@@ -45,6 +45,10 @@ def behave(asked: str) -> None:
             raise UserError("This run was refused; give it another try.")
         case "memory":
             raise MemoryError("made up")
+        case "cuda":
+            import torch
+
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. " + "GPU 0 has a total capacity. " * 20)
         case "exit":
             os._exit(int(argument))
         case "kill":

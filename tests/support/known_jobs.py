@@ -44,6 +44,16 @@ def off(config, execution, progress) -> Result:
     return replace(made, rows=tuple(replace_value(row, row.value + 0.02) for row in made.rows))
 
 
+def on_gpu(config, execution, progress) -> Result:
+    """The same as `off`, on another kind of device."""
+    return replace(off(config, execution, progress), provenance={"device": "cuda: made up"})
+
+
+def on_cpu(config, execution, progress) -> Result:
+    """The known score, on a CPU."""
+    return replace(run(config, execution, progress), provenance={"device": "cpu: made up"})
+
+
 def study(name: str, claims: tuple[Claim, ...]) -> Study:
     """A table of the four cells with these claims."""
     return Study(

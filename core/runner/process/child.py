@@ -24,6 +24,8 @@ from core.spec.result import Result
 from core.spec.run import RunConfig
 from core.store.store import Store
 
+OUT_OF_MEMORY = "out of memory"
+SHORT = ("can't allocate memory", OUT_OF_MEMORY, "status_alloc_failed")  # in errors of a CPU's allocator, CUDA, cuBLAS and cuDNN
 Job = Callable[[RunConfig, Execution, Callable[[dict], None]], Result]
 
 
@@ -50,11 +52,12 @@ class NotStored(UserError):
 
 
 def cause_of(error: Exception) -> str:
-    """A failure in a word or two: out of memory, disk full, or exception. torch has no class of its own for a CPU's memory."""
+    """A failure in a word or two: out of memory, disk full, or exception. torch has no class of its own for a CPU's memory, nor for
+    that of CUDA's libraries."""
     number = error.errno if isinstance(error, OSError) else None
-    short = isinstance(error, RuntimeError) and any(words in str(error).lower() for words in ("can't allocate memory", "out of memory"))
+    short = isinstance(error, RuntimeError) and any(words in str(error).lower() for words in SHORT)
     if short or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or number == errno.ENOMEM:
-        return "out of memory"
+        return OUT_OF_MEMORY
     return "disk full" if number in (errno.ENOSPC, errno.EDQUOT) else "exception"
 
 
