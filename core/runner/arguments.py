@@ -57,6 +57,7 @@ def parser() -> Parser:
     made.add_argument(
         "--jobs", type=_count, metavar="N", help="runs at once (default: one a GPU; on a CPU one a core, as far as memory goes)"
     )
+    made.add_argument("--gpus", type=_count, metavar="N", help="with --plan: plan for N NVIDIA H100, one run on each, on any machine")
     made.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     made.add_argument("--cuda-graphs", action="store_true", help="on a GPU, replay training steps as CUDA graphs (not yet tried on one)")
     made.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run that has it")

@@ -236,6 +236,11 @@ class RunConfig(Section):
         return {}
 
     @property
+    def passes(self) -> float:
+        """Work of a training step, in forward passes of the batch; a backward pass counts as two, and both views of SimCSE make six."""
+        return 6.0
+
+    @property
     def kept(self) -> int:
         """Sentences that the run's queue holds; 0 without a queue."""
         return 0

@@ -82,6 +82,10 @@ class MoCoSERun(RunConfig):
         return changes
 
     @property
+    def passes(self) -> float:
+        return 6.0 if self.fgsm.gradient == "current" else 4.0  # online branch, target branch forward, and FGSM's own gradient (D18)
+
+    @property
     def kept(self) -> int:
         return self.queue.size
 
