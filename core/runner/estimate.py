@@ -14,22 +14,23 @@ from core.data.sources import Found
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.plan import cost
-from core.runner.rates import GPU, Rates, shapes
+from core.runner.rates import BERT_BASE, GPU, LIKE_IT, cpu_seconds, gpu_seconds, shapes
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
-from core.spec.scale import SCALES, Scale
+from core.spec.scale import Scale
 from core.store.store import Store
 
 ENOUGH = 60  # runs read; more would not move a median
-Key = tuple[str, bool, str, int]  # scale, whether transfer tasks are scored, method, batch size
+Key = tuple[str, str, bool, str, int]  # scale, encoder's digest, whether transfer tasks are scored, method, batch size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Seconds taken over `cost`, one number a finished run, by kind of run. `rates` answers for a scale without finished runs."""
+    """Seconds taken over `cost`, one number a finished run, by kind of run. `rates` answers for an encoder without finished runs."""
 
     ratios: dict[Key, tuple[float, ...]] = field(default_factory=dict)
     rates: Callable[[RunConfig], float] = cost
+    basis: str = ""  # what the rates rest on, in a few words
 
     def of(self, scale: str) -> int:
         """The number of finished runs of a scale that the expectation rests on."""
@@ -37,35 +38,40 @@ class History:
 
     def seconds(self, config: RunConfig) -> float:
         """Expected seconds of a run: its cost times the median ratio of runs like it, or else the rates' answer. Runs alike have the same
-        method and batch size (fewer, larger steps cost less), else the same method, else the same scale."""
+        encoder, method and batch size (fewer, larger steps cost less), else the same encoder and method, else the same encoder."""
         wanted = _key(config)
-        for known in (4, 3, 2, 1):
+        for known in (5, 4, 3, 2):
             if like := [ratio for key, found in self.ratios.items() if key[:known] == wanted[:known] for ratio in found]:
                 return cost(config) * statistics.median(like)
         return self.rates(config)
 
 
-def expectation(options: Options, scale: Scale, found: Found, store: Store, cache_dir: Path) -> tuple[History, Rates]:
-    """What the runs of a command are expected to take, and the rates behind it. Of a cluster's machines and with --gpus no history counts."""
-    encoders = shapes(found, SCALES[scale.name].generated)
-    if options.gpus or options.cluster and options.device != "cpu":
-        rates = Rates(gpu=GPU, encoders=encoders)
-        return History(rates=rates.seconds), rates
-    own = devices.resources(scale.name, options.device, options.jobs)
-    rates = Rates(gpu=_gpu() if own.device == "cuda" else "", threads=own.threads, encoders=encoders, cache_dir=cache_dir)
-    return (History(rates=rates.seconds) if options.cluster else history(store, own.device, own.threads, rates.seconds)), rates
+def expectation(options: Options, scale: Scale, found: Found, store: Store, cache_dir: Path) -> History:
+    """What the runs of a command are expected to take. Of a cluster's machines and of --gpus no history counts."""
+    encoders = shapes(found, scale.generated)
+    elsewhere = options.gpus or options.cluster and options.device != "cpu"
+    own = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
+
+    def seconds(config: RunConfig) -> float:
+        encoder = encoders.get(config.encoder.digest, BERT_BASE)
+        return gpu_seconds(config, encoder) if gpu else cpu_seconds(config, encoder, own.threads, cache_dir)
+
+    gpu = GPU if elsewhere else _gpu() if own.device == "cuda" else ""
+    basis = f"from rates of one {GPU}" if gpu else "from a timing of this CPU"
+    if gpu and not any(name in gpu for name in LIKE_IT):
+        basis += f", since those of {gpu} are not known"
+    return History(rates=seconds, basis=basis) if elsewhere or options.cluster else history(store, own.device, own.threads, seconds, basis)
 
 
 def _gpu() -> str:
     """The name of this machine's first GPU."""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     with contextlib.suppress(OSError, subprocess.SubprocessError, IndexError):
-        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        listing = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-        return listing.stdout.splitlines()[0].strip()
-    return "this machine's GPU"
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.splitlines()[0].strip()
+    return "this GPU"
 
 
-def history(store: Store, device: str, threads: int, rates: Callable[[RunConfig], float] = cost) -> History:
+def history(store: Store, device: str, threads: int, rates: Callable[[RunConfig], float] = cost, basis: str = "") -> History:
     """The history of the user's runs on this host, on this kind of device, with this many threads; damaged files are passed over."""
     ratios: dict[Key, list[float]] = {}
     host = socket.gethostname()
@@ -77,8 +83,8 @@ def history(store: Store, device: str, threads: int, rates: Callable[[RunConfig]
             seconds = recorded.get("seconds")
             if here and recorded.get("threads") == threads and isinstance(seconds, dict) and run.status == "ok":
                 ratios.setdefault(_key(run.config), []).append(sum(seconds.values()) / cost(run.config))
-    return History(ratios={key: tuple(found) for key, found in ratios.items()}, rates=rates)
+    return History(ratios={key: tuple(found) for key, found in ratios.items()}, rates=rates, basis=basis)
 
 
 def _key(config: RunConfig) -> Key:
-    return config.scale, config.eval.transfer, config.method, config.train.batch_size
+    return config.scale, config.encoder.digest, config.eval.transfer, config.method, config.train.batch_size

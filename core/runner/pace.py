@@ -35,7 +35,7 @@ class Pace:
     total: int
     total_cost: float
     jobs: int
-    expected: Callable[[RunConfig], float] = cost  # seconds of a run, before anything is known of this command's own
+    expected: Callable[[RunConfig], float] = cost  # seconds of a run, as the plan has them
     began: float = field(default_factory=time.monotonic)
     ended: int = 0
     ended_cost: float = 0.0

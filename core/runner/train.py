@@ -58,7 +58,7 @@ class Training:
             print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
         follower = Follower(self.results / "logs") if self.options.follow else None
-        expected = expectation(self.options, scale, found, self.store, cache_folder())[0].seconds
+        expected = expectation(self.options, scale, found, self.store, cache_folder()).seconds
         total = sum(expected(planned.config) for planned in plan.missing)
         with display(pace.Pace(len(plan.missing), total, 1, expected), follower) as shown:
             launcher: Launcher | schedule.Cluster

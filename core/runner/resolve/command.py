@@ -196,7 +196,7 @@ class Resolving:
         return Choice(wish=wish, runs=runs, seconds=seconds) if runs else None
 
     def _choices(self) -> list[Choice]:
-        self.history, _ = expectation(self.options, self.scale, self.found, self.store, cache_folder())
+        self.history = expectation(self.options, self.scale, self.found, self.store, cache_folder())
         return choices(self.judges, self._open(), self.history, self.failed)
 
     def _open(self) -> set[tuple[str, str]]:
