@@ -1,4 +1,4 @@
-"""How fast this machine's CPU trains, for plans. A process of its own: `python -m core.engine.speed JSON` prints seconds for a token.
+"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds for a token.
 
 Steps of SimCSE with random weights are timed once and kept for this processor and version of torch.
 """
@@ -26,13 +26,16 @@ def main(asked: dict) -> float:
         kept = dict(json.loads(files.content(cache, 1 << 20)))
     if key not in kept:
         kept[key] = seconds(**asked)
-        with contextlib.suppress(UserError):  # a folder that cannot be written costs the next command a timing
+        with contextlib.suppress(UserError):  # the next command times again
             files.write_whole(cache, json.dumps(kept, indent=1).encode())
     return float(kept[key])
 
 
 def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, length: int) -> float:
-    """Median seconds of a step for each token of its `batch` sentences of `length` tokens; `encoder` has transformers' names of sizes."""
+    """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens.
+
+    `encoder` has sizes by transformers' names.
+    """
     import numpy as np  # here, since what is kept can be read without torch
     import torch
     from transformers import BertConfig, BertModel
@@ -46,10 +49,12 @@ def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, l
     from core.spec.vary import vary
 
     torch.set_num_threads(threads)
-    clock = time.process_time if threads == 1 else time.monotonic  # a thread's own time does not count what other programs do
-    config, cpu, drawn = vary(base("simcse", "paper"), {"train.precision": precision}), torch.device("cpu"), np.random.default_rng(0)
+    clock = time.process_time if threads == 1 else time.monotonic  # the first does not count other programs
+    config = vary(base("simcse", "paper"), {"train.precision": precision})
+    cpu, drawn = torch.device("cpu"), np.random.default_rng(0)
     bert = BertModel(BertConfig(**encoder, attn_implementation="eager"))
-    model = SimCSE(config, from_pretrained(bert, hidden_dropout=0.1, attention_dropout=0.1, attention="eager"), cpu).train()
+    wrapped = from_pretrained(bert, hidden_dropout=0.1, attention_dropout=0.1, attention="eager")
+    model = SimCSE(config, wrapped, cpu).train()
     optimiser, taken = adamw(config.train, model, model.new_layers()), [0.0]
     while len(taken) < 4 or sum(taken[2:]) < SECONDS:  # the first step warms up
         sentences, began = [drawn.integers(0, encoder["vocab_size"], length) for _ in range(batch)], clock()

@@ -21,12 +21,12 @@ from core.spec.scale import Scale
 from core.store.store import Store
 
 ENOUGH = 60  # runs read; more would not move a median
-Key = tuple[str, str, bool, str, int]  # scale, encoder's digest, whether transfer tasks are scored, method, batch size
+Key = tuple[str, str, bool, str, int]  # scale, digest of the encoder, with transfer tasks, method, batch size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Seconds taken over `cost`, one number a finished run, by kind of run. `rates` answers for an encoder without finished runs."""
+    """Seconds over `cost`, one number a finished run, by kind of run. `rates` answers where no run has ended."""
 
     ratios: dict[Key, tuple[float, ...]] = field(default_factory=dict)
     rates: Callable[[RunConfig], float] = cost
@@ -37,8 +37,11 @@ class History:
         return sum(len(found) for (known, *_), found in self.ratios.items() if known == scale)
 
     def seconds(self, config: RunConfig) -> float:
-        """Expected seconds of a run: its cost times the median ratio of runs like it, or else the rates' answer. Runs alike have the same
-        encoder, method and batch size (fewer, larger steps cost less), else the same encoder and method, else the same encoder."""
+        """Expected seconds of a run: its cost times the median ratio of runs like it, else the rates' answer.
+
+        Runs alike have one encoder, method and batch size (fewer, larger steps cost less), else one encoder and method,
+        else one encoder.
+        """
         wanted = _key(config)
         for known in (5, 4, 3, 2):
             if like := [ratio for key, found in self.ratios.items() if key[:known] == wanted[:known] for ratio in found]:
@@ -47,31 +50,42 @@ class History:
 
 
 def expectation(options: Options, scale: Scale, found: Found, store: Store, cache_dir: Path) -> History:
-    """What the runs of a command are expected to take. Of a cluster's machines and of --gpus no history counts."""
+    """What a command's runs are expected to take. With --cluster and --gpus no history counts."""
     encoders = shapes(found, scale.generated)
     elsewhere = options.gpus or options.cluster and options.device != "cpu"
-    own = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
+    resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
 
     def seconds(config: RunConfig) -> float:
         encoder = encoders.get(config.encoder.digest, BERT_BASE)
-        return gpu_seconds(config, encoder) if gpu else cpu_seconds(config, encoder, own.threads, cache_dir)
+        if gpu:
+            return gpu_seconds(config, encoder)
+        return cpu_seconds(config, encoder, resources.threads, cache_dir)
 
-    gpu = GPU if elsewhere else _gpu() if own.device == "cuda" else ""
+    gpu = GPU if elsewhere else _gpu() if resources.device == "cuda" else ""
     basis = f"from rates of one {GPU}" if gpu else "from a timing of this CPU"
     if gpu and not any(name in gpu for name in LIKE_IT):
         basis += f", since those of {gpu} are not known"
-    return History(rates=seconds, basis=basis) if elsewhere or options.cluster else history(store, own.device, own.threads, seconds, basis)
+    if elsewhere or options.cluster:
+        return History(rates=seconds, basis=basis)
+    return history(store, resources.device, resources.threads, seconds, basis)
 
 
 def _gpu() -> str:
     """The name of this machine's first GPU."""
     command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     with contextlib.suppress(OSError, subprocess.SubprocessError, IndexError):
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.splitlines()[0].strip()
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        return listing.stdout.splitlines()[0].strip()
     return "this GPU"
 
 
-def history(store: Store, device: str, threads: int, rates: Callable[[RunConfig], float] = cost, basis: str = "") -> History:
+def history(
+    store: Store,
+    device: str,
+    threads: int,
+    rates: Callable[[RunConfig], float] = cost,
+    basis: str = "",
+) -> History:
     """The history of the user's runs on this host, on this kind of device, with this many threads; damaged files are passed over."""
     ratios: dict[Key, list[float]] = {}
     host = socket.gethostname()

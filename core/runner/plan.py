@@ -15,12 +15,12 @@ from core.spec.study import Study
 from core.spec.table import Cell
 from core.store.store import Store
 
-# Mean tokens of a training sentence, and distinct sentences of the development set and of all test sets, where text is the made-up language's
-# and where it is Wikipedia's and SentEval's.
+# Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the made-up
+# language, and of Wikipedia and SentEval.
 GENERATED, REAL = (13, 800, 3_997), (25, 2_909, 26_296)
-# Scoring a sentence takes a quarter of the time in which SimCSE trains on a sentence (0.23 to 0.26 on two CPUs at demo and mini).
+# Scoring a sentence takes a quarter of SimCSE's training on a sentence (0.23 to 0.26 on two CPUs at demo and mini).
 SCORED = 0.25
-# All transfer tasks, in sentences that SimCSE trains in the same time; Newton's method slows with the square of the width.
+# All transfer tasks, in sentences that SimCSE trains on in the same time.
 PROBES = {"demo": 2_000, "long": 2_000, "mini": 250_000, "paper": 5_000}
 
 
@@ -57,16 +57,17 @@ def tokens(config: RunConfig) -> int:
 
 
 def checks(config: RunConfig) -> float:
-    """Checks of a run in units of a development check; one that scores the test sets, too, counts as several (D40)."""
+    """Checks of a run, in development checks; a check that scores the test sets, too, counts as several (D40)."""
     _, development, tests = _text(config)
-    return (config.train.steps // config.eval.every + 2) * (1 + tests / development * (config.select.metric == "sts_test_avg"))
+    each = 1 + tests / development if config.select.metric == "sts_test_avg" else 1.0
+    return (config.train.steps // config.eval.every + 2) * each
 
 
 def cost(config: RunConfig) -> float:
-    """The work of a run, in tokens of text that SimCSE trains on in the same time; by this runs are ordered and compared."""
+    """The work of a run, in tokens of text that SimCSE trains on in the same time."""
     _, development, tests = _text(config)
     trained = config.train.steps * config.train.batch_size * config.passes / 6
-    scored = checks(config) * development + 1.5 * (development + tests)  # the end scores the last and mostly another checkpoint
+    scored = checks(config) * development + 1.5 * (development + tests)  # mostly two checkpoints
     probed = PROBES.get(config.scale, PROBES["paper"]) if config.eval.transfer else 0
     return tokens(config) * (trained + SCORED * scored + probed)
 

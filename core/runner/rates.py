@@ -1,4 +1,4 @@
-"""Seconds of runs on hardware without finished runs: measured rates of a GPU, or a timing of this machine's CPU."""
+"""Seconds of runs on hardware without finished runs: rates of a GPU, or a timing of this machine's CPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEP = 1.5e11  # operations of a timed step at most: a second or two on a core
 
 
 class Shape(NamedTuple):
-    """The sizes of an encoder that decide how long a step takes, bert-base's unless named; the names are transformers'."""
+    """The sizes of an encoder that decide how long a step takes, by transformers' names; bert-base's by default."""
 
     num_hidden_layers: int = 12
     hidden_size: int = 768
@@ -36,17 +36,19 @@ class Shape(NamedTuple):
 
     @property
     def products(self) -> int:
-        """Multiplications that one token needs in a forward pass; of the last layer only keys and values of all tokens are computed."""
+        """Multiplications of a token in a forward pass; the last layer has only keys and values of all tokens."""
         squared = self.hidden_size**2
-        return (self.num_hidden_layers - 1) * (4 * squared + 2 * self.hidden_size * self.intermediate_size) + 2 * squared
+        layer = 4 * squared + 2 * self.hidden_size * self.intermediate_size
+        return (self.num_hidden_layers - 1) * layer + 2 * squared
 
 
 BERT_BASE, MINI = Shape(), Shape(2, 384, 512)  # those that the table has
 
 
 def shapes(found: Found, generated: bool) -> dict[str, Shape]:
-    """The shapes of a command's encoders, by digest; an encoder that is not fetched yet has the shape that its width has in the papers."""
-    folders = [DEMO_ENCODER if generated else found.places.encoder, *(folder for _, folder, _ in found.places.others)]
+    """The shapes of a command's encoders, by digest; those not fetched yet have the papers' shapes."""
+    own = DEMO_ENCODER if generated else found.places.encoder
+    folders = [own, *(folder for _, folder, _ in found.places.others)]
     encoders = itertools.zip_longest(found.sources.encoders(), folders)  # folders may lack at the end
     return {encoder.digest: shape(folder, encoder.hidden) for encoder, folder in encoders if encoder is not None}
 
@@ -59,12 +61,15 @@ def shape(folder: Path | None, hidden: int) -> Shape:
 
 
 def gpu_seconds(config: RunConfig, encoder: Shape) -> float:
-    """Seconds of a run by the table. They are linear in the work of a batch through the two measured encoders; less work than the
-    smaller one's takes as long, since a step then waits for its launches."""
+    """Seconds of a run by the table. They are linear in the work of a batch through the two measured encoders.
+
+    Less work than the smaller encoder's takes as long, since a step then waits for its launches.
+    """
 
     def seconds(what: str, sentences: int = 64) -> float:
         small, large = (_measured(name, what, config.passes) for name in ("2x384", "12x768"))
-        least, work = (shape.products * count / 64 / BERT_BASE.products for shape, count in ((MINI, 64), (encoder, sentences)))
+        least = MINI.products / BERT_BASE.products
+        work = encoder.products / BERT_BASE.products * sentences / 64
         return max(small, small + (large - small) * (work - least) / (1 - least))
 
     trained = config.train.steps * seconds(config.method, config.train.batch_size)
@@ -74,7 +79,10 @@ def gpu_seconds(config: RunConfig, encoder: Shape) -> float:
 
 @cache
 def _measured(encoder: str, what: str, passes: float) -> float:
-    """Seconds of the table: of a method's step with the nearest number of passes, stretched to so many. A method without rows is SimCSE."""
+    """Seconds of the table; a step's are of the method's row with the nearest passes, stretched to `passes`.
+
+    A method without rows has SimCSE's.
+    """
     rows = [row for row in csv.DictReader(TABLE.read_text().splitlines()) if row["encoder"] == encoder]
     rows = [row for row in rows if row["what"] == what] or [row for row in rows if row["what"] == "simcse"]
     row = min(rows, key=lambda row: abs(float(row["passes"] or 0) - passes))
@@ -89,12 +97,15 @@ def cpu_seconds(config: RunConfig, encoder: Shape, threads: int, cache_dir: Path
 
 @cache
 def token_seconds(encoder: Shape, precision: str, threads: int, length: int, cache_dir: Path) -> float:
-    """Seconds that a CPU needs to train SimCSE for a token of the text; timed in a process of its own, which keeps what it found."""
+    """Seconds in which a CPU trains SimCSE on a token of the text; a process of its own times and keeps them."""
     batch = max(4, min(64, int(STEP / (12 * encoder.products * length))))
     asked = {"encoder": encoder._asdict(), "precision": precision, "threads": threads, "batch": batch, "length": length}
-    command = [sys.executable, "-m", "core.engine.speed", json.dumps({**asked, "cache": str(cache_dir / "rates.json")})]
+    words = json.dumps({**asked, "cache": str(cache_dir / "rates.json")})
+    command = [sys.executable, "-m", "core.engine.speed", words]
     try:
-        return float(subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True, timeout=180).stdout)
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True, timeout=180)
+        return float(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        say(f"This CPU could not be timed ({type(error).__name__}); times assume {DEFAULT_SPEED:.0e} operations a second and thread.")
+        why, speed = type(error).__name__, f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"
+        say(f"This CPU could not be timed ({why}); times assume {speed} for each thread.")
         return 12 * encoder.products / DEFAULT_SPEED / threads

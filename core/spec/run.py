@@ -237,7 +237,7 @@ class RunConfig(Section):
 
     @property
     def passes(self) -> float:
-        """Work of a training step, in forward passes of the batch; a backward pass counts as two, and both views of SimCSE make six."""
+        """Work of a training step, in forward passes of the batch. A backward pass counts as two, so SimCSE has six."""
         return 6.0
 
     @property

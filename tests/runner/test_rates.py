@@ -1,4 +1,4 @@
-"""How long runs take that no finished run tells of: on a GPU by the table, on a CPU by a timing, and what a plan says of it."""
+"""Expected seconds without finished runs: on a GPU by the table, on a CPU by a timing, and what a plan says."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def test_a_step_s_work_in_forward_passes():  # a backward pass is two; without g
 
 
 @pytest.mark.parametrize(
-    "method, profile, step, scored",  # (tests and development sentences) / development sentences, where a check scores the tests, too
+    "method, profile, step, scored",  # sentences of a check over those of the development set
     [("mocose", "paper", 0.0140, 1), ("mocose", "repaired", 0.0105, 1), ("mocose", "released", 0.0105, 29_205 / 2_909),
      ("simcse", "paper", 0.0110, 1)],
 )  # fmt: skip
@@ -65,7 +65,8 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch):
     tiny = Shape(1, 32, 64, 2, 50)
     first = rates.token_seconds(tiny, "fp32", 1, 13, tmp_path)
     kept = json.loads((tmp_path / "rates.json").read_text())
-    assert 0 < first < 0.01 and list(kept.values()) == [first] and '"processor": ' in next(iter(kept)) and '"torch": ' in next(iter(kept))
+    assert 0 < first < 0.01 and list(kept.values()) == [first]
+    assert '"processor": ' in next(iter(kept)) and '"torch": ' in next(iter(kept))
     (tmp_path / "rates.json").write_text(json.dumps({key: 0.25 for key in kept}))
     rates.token_seconds.cache_clear()
     assert rates.token_seconds(tiny, "fp32", 1, 13, tmp_path) == 0.25
@@ -77,9 +78,9 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch):
 def test_a_cpu_that_cannot_be_timed_has_a_stated_speed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rates, "PROJECT", tmp_path)
     found = rates.token_seconds(BERT_BASE, "fp32", 2, 25, tmp_path)
-    assert found == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)  # an operation each for products and sums, six passes, two threads
+    assert found == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)  # a product and a sum, six passes, two threads
     assert capsys.readouterr().out == (
-        "This CPU could not be timed (CalledProcessError); times assume 5e+10 operations a second and thread.\n"
+        "This CPU could not be timed (CalledProcessError); times assume 50 billion operations a second for each thread.\n"
     )
 
 

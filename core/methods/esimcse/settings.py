@@ -44,7 +44,7 @@ class ESimCSERun(RunConfig):
 
     @property
     def passes(self) -> float:
-        repeated = 0.0 if self.dup is None else self.dup.rate / 2  # the mean of what is drawn, in the second view
+        repeated = 0.0 if self.dup is None else self.dup.rate / 2  # the mean of what is drawn
         return 6.0 + 3.0 * repeated + (0.0 if self.momentum is None else 1.0)
 
     @property

@@ -83,7 +83,7 @@ class MoCoSERun(RunConfig):
 
     @property
     def passes(self) -> float:
-        return 6.0 if self.fgsm.gradient == "current" else 4.0  # online branch, target branch forward, and FGSM's own gradient (D18)
+        return 6.0 if self.fgsm.gradient == "current" else 4.0  # D18: the gradient takes a forward pass and a backward one
 
     @property
     def kept(self) -> int:
