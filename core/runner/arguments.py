@@ -57,6 +57,7 @@ def parser() -> Parser:
     made.add_argument(
         "--jobs", type=_count, metavar="N", help="runs at once (default: two a GPU, or one a core of a CPU, as far as memory goes)"
     )
+    made.add_argument("--gpus", type=_count, metavar="N", help="with --plan: plan for N NVIDIA H100, one run on each, on any machine")
     made.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     made.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run that has it")
     made.add_argument(

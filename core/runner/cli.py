@@ -25,6 +25,7 @@ class Options:
     profile: str | None
     seeds: int | None
     jobs: int | None
+    gpus: int | None  # for how many H100 a plan is
     device: str
     settings: tuple[str, ...]
     last: bool  # read runs at their last checkpoint
@@ -81,6 +82,11 @@ def parse(argv: list[str]) -> Options:
         for wrong, name in ((given.force, "--force"), (publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
                 raise UserError(f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out.")
+    if given.gpus and given.mode != "plan":
+        raise UserError("--gpus says for which GPUs a plan is; add --plan, or leave it out.")
+    for wrong, name in ((given.jobs, "--jobs"), (given.device == "cpu", "--device cpu"), (given.resolve, "--resolve")):
+        if given.gpus and wrong:
+            raise UserError(f"{name} does not go with --gpus, which plans one run on each GPU; leave one out.")
     if given.cell and given.mode in ("list", "fields", "render"):
         raise UserError(
             "--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out."
@@ -89,7 +95,7 @@ def parse(argv: list[str]) -> Options:
     mode = "verify" if given.verify_published else given.mode
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
-        jobs=given.jobs, device=given.device, settings=tuple(given.set),
+        jobs=given.jobs, gpus=given.gpus, device=given.device, settings=tuple(given.set),
         last=given.last, other_rates=given.other_rates, cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,

@@ -110,9 +110,9 @@ class Command:
             plan = with_models(plan, self.store)
         match options.mode:
             case "plan":
-                if refusal := self.training.refusal(plan, found):
+                if not options.gpus and (refusal := self.training.refusal(plan, found)):
                     print(f"Training here would be refused: {refusal}")
-                return tell_plan(options, plan, edition.scale, self.store)
+                return tell_plan(options, plan, edition.scale, found, self.store)
             case "status":
                 return tell_status(plan, self.store)
         early = Early(studies, plan, lambda study: self.drawing.early(study, edition))

@@ -25,6 +25,9 @@ def scale_of(options: Options) -> Scale:
     name = options.scale
     if name is not None:
         print(f"Scale {name}, as asked.")
+    elif options.gpus:
+        name = "paper"
+        print("Scale paper, since --gpus plans for GPUs; choose another with --scale.")
     elif options.device == "cpu":
         name = "demo"
         print("Scale demo, since --device cpu leaves the GPUs out; choose another with --scale.")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.data.sources import Found
 from core.runner import devices, pace
 from core.runner.cli import Options
-from core.runner.estimate import history
+from core.runner.estimate import expectation
 from core.runner.plan import Plan
+from core.runner.rates import GPU
+from core.runner.train import cache_folder
 from core.spec.edition import Edition
 from core.spec.printable import counted
 from core.spec.scale import Scale
@@ -26,17 +29,21 @@ def without_runs(studies: Sequence[Study], edition: Edition) -> list[str]:
     return found
 
 
-def tell_plan(options: Options, plan: Plan, scale: Scale, store: Store) -> int:
+def tell_plan(options: Options, plan: Plan, scale: Scale, found: Found, store: Store) -> int:
     """Print what would be trained and what it would cost; the exit status."""
-    resources = devices.resources(scale.name, options.device, options.jobs)
-    known = history(store, resources.device, resources.threads)
+    known = expectation(options, scale, found, store, cache_folder())
     seconds = [known.seconds(run.config) for run in plan.missing]
-    left = max(max(seconds, default=0.0), sum(seconds) / min(resources.jobs, max(1, len(plan.missing))))
+    resources = devices.resources(scale.name, options.device, options.jobs)
+    jobs = options.gpus or resources.jobs
+    left = max(max(seconds, default=0.0), sum(seconds) / min(jobs, max(1, len(plan.missing))))
     of_scale = known.of(plan.runs[0].config.scale) if plan.runs else 0
-    rests_on = f"from {of_scale} finished ones on this machine" if of_scale else "a rough guess before the first run"
+    rests_on = f"from {of_scale} finished ones on this machine" if of_scale else known.basis
     print(f"{counted(plan.entries, 'cell')} x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared.")
     print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
-    print(f"About {pace.spoken(left)} with {resources.jobs} at once on {resources.device} ({rests_on}).")
+    where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {resources.device}"
+    weeks = left > pace.WEEKS and resources.device == "cpu" and not options.gpus
+    need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" if weeks else ""
+    print(f"About {pace.spoken(left)} {where} ({rests_on}){need}.")
     return 0
 
 

@@ -29,13 +29,13 @@ class Going:
 
 @dataclass(slots=True)
 class Pace:
-    """The count and the clock of one command: `total` runs of `total_cost` estimated seconds, `jobs` at once. Of the runs that wait it
+    """The count and the clock of one command: `total` runs of `total_cost` expected seconds, `jobs` at once. Of the runs that wait it
     counts on a share, that of the runs begun so far which were its own and not another command's on the same studies."""
 
     total: int
     total_cost: float
     jobs: int
-    expected: Callable[[RunConfig], float] = cost  # seconds of a run, before anything is known of this command's own
+    expected: Callable[[RunConfig], float] = cost  # seconds of a run, as the plan has them
     began: float = field(default_factory=time.monotonic)
     ended: int = 0
     ended_cost: float = 0.0
@@ -99,10 +99,13 @@ class Pace:
         return max(work / max(1, min(self.jobs, self.total - self.ended)), max(own, default=0.0))
 
 
+WEEKS = 14 * 24 * 3600.0  # from here on a time is said in weeks
+
+
 def spoken(seconds: float) -> str:
-    """Seconds in the words of a person: `40 s`, `12 min`, `3.5 h`."""
+    """Seconds in the words of a person: `40 s`, `12 min`, `3.5 h`, `23 weeks`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 3600:.1f} h" if seconds < WEEKS else f"{seconds / WEEKS * 2:.0f} weeks"

@@ -10,16 +10,18 @@ from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.printable import nearest
 from core.spec.run import RunConfig
+from core.spec.scale import SCALES
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store.store import Store
 
-# Seconds that a sentence's training takes, by scale, on the machine that the scale is meant for. Only their order of
-# magnitude matters before the first run has ended; from then on the runs themselves say how long they take.
-SECONDS_PER_SENTENCE = {"demo": 5e-4, "long": 5e-4, "mini": 7e-3, "paper": 3e-3}
-# All transfer tasks; Newton's method slows with the square of the width.
-PROBE_SECONDS = {"demo": 2.0, "long": 2.0, "mini": 550.0, "paper": 1_800.0}
-EVALUATION_SENTENCES = 1_500  # a development check costs about as much as training on so many sentences
+# Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the made-up
+# language, and of Wikipedia and SentEval.
+GENERATED, REAL = (13, 800, 3_997), (25, 2_909, 26_296)
+# Scoring a sentence takes a quarter of SimCSE's training on a sentence (0.23 to 0.26 on two CPUs at demo and mini).
+SCORED = 0.25
+# All transfer tasks, in sentences that SimCSE trains on in the same time.
+PROBES = {"demo": 2_000, "long": 2_000, "mini": 250_000, "paper": 5_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +51,29 @@ class Plan:
     by_study: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
+def tokens(config: RunConfig) -> int:
+    """Mean tokens of a training sentence of a run."""
+    return min(config.data.max_length, _text(config)[0])
+
+
+def checks(config: RunConfig) -> float:
+    """Checks of a run, in development checks; a check that scores the test sets, too, counts as several (D40)."""
+    _, development, tests = _text(config)
+    each = 1 + tests / development if config.select.metric == "sts_test_avg" else 1.0
+    return (config.train.steps // config.eval.every + 2) * each
+
+
 def cost(config: RunConfig) -> float:
-    """Estimated seconds of a run on one slot."""
-    checks = config.train.steps // config.eval.every + 2
-    sentences = config.train.steps * config.train.batch_size + checks * EVALUATION_SENTENCES
-    probes = PROBE_SECONDS.get(config.scale, PROBE_SECONDS["paper"]) if config.eval.transfer else 0.0
-    return sentences * SECONDS_PER_SENTENCE.get(config.scale, SECONDS_PER_SENTENCE["paper"]) + probes
+    """The work of a run, in tokens of text that SimCSE trains on in the same time."""
+    _, development, tests = _text(config)
+    trained = config.train.steps * config.train.batch_size * config.passes / 6
+    scored = checks(config) * development + 1.5 * (development + tests)  # mostly two checkpoints
+    probed = PROBES.get(config.scale, PROBES["paper"]) if config.eval.transfer else 0
+    return tokens(config) * (trained + SCORED * scored + probed)
+
+
+def _text(config: RunConfig) -> tuple[int, int, int]:
+    return GENERATED if config.scale in SCALES and SCALES[config.scale].generated else REAL
 
 
 def plan(

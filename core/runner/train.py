@@ -6,7 +6,7 @@ import importlib
 import os
 import shlex
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.data import encoders, fetch
@@ -14,16 +14,15 @@ from core.data import sources as finding
 from core.runner import devices, pace, schedule
 from core.runner.cli import Options
 from core.runner.early import Early
-from core.runner.estimate import history
+from core.runner.estimate import expectation
 from core.runner.follow import Follower
 from core.runner.launch import Launcher
-from core.runner.plan import Plan, cost
+from core.runner.plan import Plan
 from core.runner.progress import Display, display
 from core.spec.availability import check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.printable import counted
-from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale
 from core.store import models
 from core.store.console import say
@@ -60,7 +59,7 @@ class Training:
             print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
         follower = Follower(self.results / "logs") if self.options.follow else None
-        expected = self.expected(scale)
+        expected = expectation(self.options, scale, found, self.store, cache_folder()).seconds
         total = sum(expected(planned.config) for planned in plan.missing)
         with display(pace.Pace(len(plan.missing), total, 1, expected), follower) as shown:
             launcher: Launcher | schedule.Cluster
@@ -75,13 +74,6 @@ class Training:
         again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
         say(*summary.lines(shlex.join(["python", "run_study.py", *again])))
         return summary.exit_status
-
-    def expected(self, scale: Scale) -> Callable[[RunConfig], float]:
-        """Seconds that a run is expected to take, from those that this machine has finished; of a cluster's machines nothing is known."""
-        if self.options.cluster:
-            return cost
-        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
-        return history(self.store, resources.device, resources.threads).seconds
 
     def close(self) -> None:
         """Let the warm process go that `keep` has kept."""

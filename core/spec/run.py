@@ -236,6 +236,11 @@ class RunConfig(Section):
         return {}
 
     @property
+    def passes(self) -> float:
+        """Work of a training step, in forward passes of the batch. A backward pass counts as two, so SimCSE has six."""
+        return 6.0
+
+    @property
     def kept(self) -> int:
         """Sentences that the run's queue holds; 0 without a queue."""
         return 0

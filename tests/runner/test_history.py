@@ -55,8 +55,20 @@ def test_the_method_s_own_median_decides(store):
 def test_transfer_tasks_are_reckoned_with(store):
     plain = config("mocose-table1")
     probed = vary(plain, {"eval.transfer": True})
-    assert cost(probed) == pytest.approx(cost(plain) + 2.0)
-    assert cost(vary(probed, {"scale": "mini"})) == pytest.approx(cost(vary(plain, {"scale": "mini"})) + 550.0)
+    assert cost(probed) == pytest.approx(cost(plain) + 13 * 2_000)
+    assert cost(vary(probed, {"scale": "mini"})) == pytest.approx(cost(vary(plain, {"scale": "mini"})) + 25 * 250_000)
+    save(store, plain, 2.0)
+    save(store, probed, 3.0)
+    known = history(store, "cpu", 1, lambda config: 1.5)
+    assert known.seconds(plain) == pytest.approx(2.0 * cost(plain)) and known.seconds(probed) == pytest.approx(3.0 * cost(probed))
+    assert known.seconds(vary(plain, {"scale": "mini"})) == 1.5  # of which no run has ended
+
+
+def test_the_work_of_a_demo_run():
+    run = config("table7")  # FGSM's own gradient makes MoCoSE's step as long as SimCSE's; 160 // 32 checks, one before and one behind
+    assert cost(run) == pytest.approx(13 * (160 * 64 + 0.25 * (7 * 800 + 1.5 * 4_797)))
+    repaired = vary(run, {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"})
+    assert cost(run) - cost(repaired) == pytest.approx(13 * 160 * 64 / 3)
 
 
 def test_runs_with_the_same_batch_size_decide_where_there_are_any(store):  # fewer, larger steps cost less

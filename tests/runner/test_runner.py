@@ -165,7 +165,7 @@ def test_lines_tell_count_score_and_time_left(desk):
     assert "train 6/20, 2.5 steps/s, dev 61.00" in beat
     assert done.startswith(f"[1/2] {first.run_id} mocose-table3") and "61.20, 100.0 s, about 2 min left" in done
     assert "FAILED, exception: ValueError: x" in failed
-    assert [spoken(s) for s in (40, 600, 9000)] == ["40 s", "10 min", "2.5 h"]
+    assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
 
 
 def test_the_live_display_shows_every_running_run(desk, capsys):

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import run_study
 import studies
+from core.runner import rates
 from core.spec.catalogue import catalogue
 
 
@@ -31,6 +32,8 @@ if not os.environ.get("REAL_REPORT"):
     module.gathered = lambda *_: []
     module.render_index = lambda *_: []
     sys.modules["core.report.render"] = module
+
+rates.token_seconds = lambda *_: 1e-4  # jobs that train nothing need no timing of the CPU
 
 found = studies.CATALOGUE
 if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them

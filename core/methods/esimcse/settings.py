@@ -43,6 +43,11 @@ class ESimCSERun(RunConfig):
         return changes
 
     @property
+    def passes(self) -> float:
+        repeated = 0.0 if self.dup is None else self.dup.rate / 2  # the mean of what is drawn
+        return 6.0 + 3.0 * repeated + (0.0 if self.momentum is None else 1.0)
+
+    @property
     def kept(self) -> int:
         return 0 if self.queue is None else self.queue.size
 

@@ -82,6 +82,10 @@ class MoCoSERun(RunConfig):
         return changes
 
     @property
+    def passes(self) -> float:
+        return 6.0 if self.fgsm.gradient == "current" else 4.0  # D18: the gradient takes a forward pass and a backward one
+
+    @property
     def kept(self) -> int:
         return self.queue.size
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 from core.data import sources as finding
 from core.runner import devices
 from core.runner.cli import Options
-from core.runner.estimate import history
+from core.runner.estimate import expectation
 from core.runner.pace import spoken
 from core.runner.plan import sound
 from core.runner.resolve.choosing import Choice, batch, choices, missing, wall
 from core.runner.resolve.judging import Judge, Wish
 from core.runner.resolve.ledger import Batch, Ledger, Ledgers
 from core.runner.resolve.prospects import next_words, table
-from core.runner.train import Training
+from core.runner.train import Training, cache_folder
 from core.spec.edition import Edition
 from core.spec.printable import are
 from core.spec.study import Study
@@ -53,9 +53,6 @@ class Resolving:
         self.said: set[str] = set()
         resources = None if options.cluster else devices.resources(self.scale.name, options.device, options.jobs)
         self.jobs = (options.jobs or 1) if resources is None else resources.jobs
-        self.device, self.threads = (
-            ("cuda" if options.device == "cuda" else "cpu", 1) if resources is None else (resources.device, resources.threads)
-        )
         self.began = time.monotonic()
 
     def go(self) -> int:
@@ -199,7 +196,7 @@ class Resolving:
         return Choice(wish=wish, runs=runs, seconds=seconds) if runs else None
 
     def _choices(self) -> list[Choice]:
-        self.history = history(self.store, self.device, self.threads)
+        self.history = expectation(self.options, self.scale, self.found, self.store, cache_folder())
         return choices(self.judges, self._open(), self.history, self.failed)
 
     def _open(self) -> set[tuple[str, str]]:

@@ -1,0 +1,67 @@
+"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds for a token.
+
+Steps of SimCSE with random weights are timed once and kept for this processor and version of torch.
+"""
+
+import contextlib
+import json
+import statistics
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+from core.engine.processor import processor
+from core.spec.errors import UserError
+from core.store import files
+
+SECONDS = 2.0  # of timed steps
+
+
+def main(asked: dict) -> float:
+    """Seconds for each token of the text, from the file `cache` or timed."""
+    cache, kept = Path(asked.pop("cache")), {}
+    key = json.dumps({**asked, "processor": processor(), "torch": metadata.version("torch")})
+    with contextlib.suppress(OSError, ValueError):
+        kept = dict(json.loads(files.content(cache, 1 << 20)))
+    if key not in kept:
+        kept[key] = seconds(**asked)
+        with contextlib.suppress(UserError):  # the next command times again
+            files.write_whole(cache, json.dumps(kept, indent=1).encode())
+    return float(kept[key])
+
+
+def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, length: int) -> float:
+    """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens.
+
+    `encoder` has sizes by transformers' names.
+    """
+    import numpy as np  # here, since what is kept can be read without torch
+    import torch
+    from transformers import BertConfig, BertModel
+
+    from core.engine.encoder.bert import from_pretrained
+    from core.engine.encoder.packing import pack
+    from core.engine.optimiser import adamw
+    from core.engine.step import step_for
+    from core.methods.simcse.model import SimCSE
+    from core.spec.profiles import base
+    from core.spec.vary import vary
+
+    torch.set_num_threads(threads)
+    clock = time.process_time if threads == 1 else time.monotonic  # the first does not count other programs
+    config = vary(base("simcse", "paper"), {"train.precision": precision})
+    cpu, drawn = torch.device("cpu"), np.random.default_rng(0)
+    bert = BertModel(BertConfig(**encoder, attn_implementation="eager"))
+    wrapped = from_pretrained(bert, hidden_dropout=0.1, attention_dropout=0.1, attention="eager")
+    model = SimCSE(config, wrapped, cpu).train()
+    step, taken = step_for(config.train, model, adamw(config.train, model, model.new_layers()), cpu), [0.0]
+    while len(taken) < 4 or sum(taken[2:]) < SECONDS:  # the first step warms up
+        sentences, began = [drawn.integers(0, encoder["vocab_size"], length) for _ in range(batch)], clock()
+        step((pack(sentences + sentences),), config.train.learning_rate)
+        taken.append(clock() - began)
+    return statistics.median(taken[2:]) / (batch * length)
+
+
+if __name__ == "__main__":
+    print(main(json.loads(sys.argv[1])))
