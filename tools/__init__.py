@@ -1,1 +1,1 @@
-"""Makers of what the project ships, and rewriters of text: run by hand, or when a rewritten text is missing."""
+"""Makers of the files that the project ships, and rewriters of training text."""

@@ -62,7 +62,7 @@ def load_sick(evaluation_path: Path, split: str) -> StsSet:
 
 
 def load_demo() -> dict[str, StsSet]:
-    """The demo's test sets and development set, by name: two sentences and a score a line, separated by tabs."""
+    """The demo's test sets and development set, by name. A line has two sentences and a score, between tabs."""
     sets = {}
     for name in (*DEMO.tests, DEMO.dev):
         rows = (line.split("\t") for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"))

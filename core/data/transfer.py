@@ -67,7 +67,7 @@ def load_transfer(evaluation_path: Path) -> list[TransferTask]:
 
 
 def load_probes() -> list[TransferTask]:
-    """The demo's own tasks, each with train, dev and test: task, part, label and sentence a line, separated by tabs."""
+    """The demo's own tasks, each with train, dev and test. A line has task, part, label and sentence."""
     parts: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for _, line in numbered_lines(DEMO_FOLDER / "probes.tsv.gz"):
         task, part, label, text = line.split("\t")

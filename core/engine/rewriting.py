@@ -1,4 +1,4 @@
-"""Text-level views: the training text rewritten once per text and rewriter, kept on disk as token ids, shared by all seeds."""
+"""Rewritten training text (Table 5): made once per text and rewriter, kept as token ids, shared by all seeds."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ WAIT = 0.2  # seconds between looks at another process that is rewriting the sam
 
 
 def rewritten_table(config: RunConfig, execution: Execution, tokenizer, view: str, device: torch.device) -> TokenTable:
-    """Token ids of the training text as `text` rewrites it for one view, one row a sentence, cut at data.max_length.
+    """Token ids of the rewritten training text for one view, one row a sentence, cut at data.max_length.
 
-    The random draws depend on the view and on no seed of the run, since the text is rewritten once. Of several processes,
-    one rewrites and the others wait. Raises UserError if the model is missing or lacks a head.
+    The random draws depend on the view and on no seed of the run, since the text is rewritten once. Of several
+    processes, one rewrites and the others wait. Raises UserError if the model is missing or lacks a head.
     """
     text, data = asked(config), config.data
-    key: list[str | int] = ["text view", VERSION, view, text.kind, repr(text.rate), text.detokenize, text.model or "", data.digest, data.reader,
-           data.max_length, config.encoder.digest]  # fmt: skip
+    key: list[str | int] = [
+        "text view", VERSION, view, text.kind, repr(text.rate), text.detokenize, text.model or "", data.digest,
+        data.reader, data.max_length, config.encoder.digest,
+    ]  # fmt: skip
 
     def build() -> TokenTable:
         texts = source_texts(config, training_text(data, execution.corpus_path), tokenizer)
@@ -53,9 +55,9 @@ def asked(config: RunConfig) -> TextView:
 
 
 def source_texts(config: RunConfig, texts: list[str], tokenizer) -> list[str]:
-    """The rewriter's input: the sentences, or their word pieces joined by blanks, "##" included, cut at data.max_length (D26).
+    """The rewriter's input: the sentences, or their word pieces joined by blanks, "##" included (D26).
 
-    The two special tokens are left out.
+    The pieces are cut at data.max_length, without the two special tokens.
     """
     if asked(config).detokenize == "original_text":
         return texts
@@ -79,7 +81,7 @@ def rewritten(config: RunConfig, execution: Execution, texts: list[str], view: s
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Holds the lock at `path`, waiting for another holder. Where no lock can be made, two processes may do the same work."""
+    """Holds the lock at `path`, waiting for another holder. Without a lock, two processes may do the same work."""
     try:
         while (descriptor := locks.hold(path)) is None:
             time.sleep(WAIT)
