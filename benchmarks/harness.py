@@ -15,7 +15,7 @@ import studies
 from benchmarks.setting import Setting
 from benchmarks.timing import Row
 from core.data.sources import demo_sources
-from core.engine.text import training_text
+from core.data.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.runner.plan import plan
 from core.spec.edition import Edition

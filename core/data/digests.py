@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from core.data.senteval import senteval_root, used_files
-from core.data.text import MOST_BYTES, measure
+from core.data.text import measure, text_bytes
 from core.spec.errors import UserError
 from core.store import files
 
@@ -71,7 +71,7 @@ class DigestCache:
             key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
             known = self._read()
             if key not in known:
-                digest, rows = measure(files.content(file, MOST_BYTES), str(file))
+                digest, rows = measure(text_bytes(file), str(file))
                 known[key] = [digest, rows["lines"], rows["csv_quoted"]]
         except OSError as error:
             raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error

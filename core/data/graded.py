@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.data.senteval import SICK_SPLITS, STS_YEARS, STSB_SPLITS, senteval_root, year_files
+from core.data.text import text_bytes
 from core.spec.errors import UserError
 from core.spec.numbers import decimal
-from core.store import files
 
 MOST_BYTES = 1 << 30  # of a set, which has a few million
 AGAIN = "fetch SentEval's data again"
@@ -87,7 +87,7 @@ def numbered_lines(
     Raises UserError for what cannot be read; `option` named the file, and `mend` says what to do about another encoding.
     """
     try:
-        content = files.content(path, MOST_BYTES)
+        content = text_bytes(path, MOST_BYTES)
     except FileNotFoundError as error:
         raise UserError(f"{path} is missing; {AGAIN} or correct {option}.") from error
     except OSError as error:

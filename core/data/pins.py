@@ -8,10 +8,12 @@ hub declares on first use, checks the content against that, keeps both and refus
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-# The demo's digests are recomputed and compared by a test, and change only together with the demo itself.
-# SHA-256 of the generated training text, one sentence a line, no newline at the end
+DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
+# A test compares these digests with the shipped files.
+# SHA-256 of the training text, one sentence a line, no newline at the end
 DEMO_CORPUS_DIGEST = "a18f540387b8a51b17cb8a38d4c5e5b3648abe5471377e980e1e83c799f09c2a"
 DEMO_CORPUS_ROWS = 16_000
 # SHA-256 of the graded pairs, as core.data.sts.sets_digest takes it

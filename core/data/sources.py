@@ -19,8 +19,8 @@ from core.spec.run import PAPER_HIDDEN
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import Store
 
-DEMO_ENCODER = Path(__file__).resolve().parents[1] / "demo" / "encoder"
-MINI_ENCODER = Path(__file__).resolve().parents[1] / "mini" / "encoder"
+DEMO_ENCODER = pins.DEMO_FOLDER / "encoder"
+MINI_ENCODER = pins.DEMO_FOLDER.parent / "mini" / "encoder"
 SHIPPED_ENCODERS = {"mini": MINI_ENCODER}  # by scale, for scales whose data is the user's; --encoder takes its place
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
 HEADER_BYTES = 100_000_000  # more than this no safetensors file has
@@ -90,7 +90,7 @@ def encoder_digest(folder: Path) -> str:
 
 
 def demo_sources() -> Found:
-    """Scales of the made-up language: everything is shipped or generated."""
+    """Scales of the made-up language: the project ships text, pairs and encoder."""
     sources = Sources(
         corpus_digest=pins.DEMO_CORPUS_DIGEST, corpus_rows=pins.DEMO_CORPUS_ROWS, corpus_name="generated sentences",
         encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=configuration(DEMO_ENCODER)["hidden_size"], encoder_name="demo encoder",

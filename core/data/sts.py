@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.graded import Pair, sick_pairs, stsb_pairs, year_pairs
+from core.data.graded import Pair, numbered_lines, sick_pairs, stsb_pairs, year_pairs
+from core.data.pins import DEMO_FOLDER
 from core.data.senteval import STS_YEARS, senteval_root
+from core.spec.scale import DEMO
 
 
 @dataclass(frozen=True)
@@ -60,19 +62,11 @@ def load_sick(evaluation_path: Path, split: str) -> StsSet:
 
 
 def load_demo() -> dict[str, StsSet]:
-    """The demo world's development set and test sets, by the names of `core.spec.scale.DEMO`."""
-    from core.demo.pairs import DEV, TESTS, graded_pairs  # the real scales need no demo world
-
+    """The demo's test sets and development set, by name. A line has two sentences and a score, between tabs."""
     sets = {}
-    for name in (*TESTS, DEV):
-        pairs = graded_pairs(name)
-        sets[name] = StsSet(
-            name=name,
-            subset=(name,) * len(pairs),
-            a=tuple(pair.a for pair in pairs),
-            b=tuple(pair.b for pair in pairs),
-            gold=np.array([pair.gold for pair in pairs], dtype=np.float64),
-        )
+    for name in (*DEMO.tests, DEMO.dev):
+        rows = (line.split("\t") for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"))
+        sets[name] = _single(name, [(a, b, float(gold)) for a, b, gold in rows])
     return sets
 
 

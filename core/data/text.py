@@ -3,13 +3,46 @@
 from __future__ import annotations
 
 import csv
+import errno
+import gzip
 import hashlib
 import io
+import zlib
+from pathlib import Path
 
+from core.data.pins import DEMO_FOLDER
 from core.spec.errors import UserError
+from core.spec.run import Data
+from core.store import files
 
 MOST_BYTES = 8 << 30  # of a text, which is read whole
 LONGEST = 100_000  # characters; no sentence has so many
+
+
+def training_text(data: Data, corpus_path: str | None) -> list[str]:
+    """The sentences of the training text, in file order; None is the demo's own text (scales demo and long).
+
+    Raises UserError if the text is missing, is not UTF-8, or has another digest than the configuration.
+    """
+    path = Path(corpus_path) if corpus_path is not None else DEMO_FOLDER / "sentences.txt.gz"
+    try:
+        content = text_bytes(path)
+    except OSError as error:
+        raise UserError(f"The training text {path} cannot be read ({error.strerror}); check --data-dir.") from error
+    if hashlib.sha256(content).hexdigest() != data.digest:
+        raise UserError(f"The training text {path} is not the one that this run was planned with; plan it again.")
+    return sentences(content, data.reader, str(path))
+
+
+def text_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a text file of at most `most` bytes, unpacked if its name ends in .gz. Raises OSError."""
+    content = files.content(path, most)
+    if path.suffix != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise OSError(errno.EINVAL, "it is no whole gzip file", str(path)) from error
 
 
 def sentences(content: bytes, reader: str, name: str) -> list[str]:

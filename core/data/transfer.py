@@ -13,8 +13,10 @@ from pathlib import Path
 
 from core.data.digests import with_probes
 from core.data.graded import AGAIN, malformed, numbered_lines, sentence
+from core.data.pins import DEMO_FOLDER
 from core.data.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES, check_transfer, senteval_root
 from core.spec.errors import UserError
+from core.spec.scale import DEMO
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
@@ -65,13 +67,13 @@ def load_transfer(evaluation_path: Path) -> list[TransferTask]:
 
 
 def load_probes() -> list[TransferTask]:
-    """The demo world's own tasks, each with train, dev and test."""
-    from core.demo.probes import TASKS, probe  # the real scales need no demo world
-
-    return [
-        TransferTask(name, **{part: Part(*map(tuple, zip(*examples, strict=True))) for part, examples in probe(name).items()})
-        for name in TASKS
-    ]
+    """The demo's own tasks, each with train, dev and test. A line has task, part, label and sentence."""
+    parts: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for _, line in numbered_lines(DEMO_FOLDER / "probes.tsv.gz"):
+        task, part, label, text = line.split("\t")
+        parts.setdefault((task, part), []).append((text, int(label)))
+    split = {key: Part(*map(tuple, zip(*examples, strict=True))) for key, examples in parts.items()}
+    return [TransferTask(name, *(split[name, part] for part in ("train", "dev", "test"))) for name in DEMO.probes]
 
 
 def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:

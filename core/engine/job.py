@@ -16,6 +16,7 @@ from core.data.digests import evaluation_digest
 from core.data.own import needs_the_scale_s, on_own, own_digest, own_sets
 from core.data.sources import DEMO_ENCODER, encoder_digest
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
+from core.data.text import training_text
 from core.data.transfer import load_probes, probes_digest
 from core.engine import provenance
 from core.engine.batches import training_batches
@@ -31,9 +32,8 @@ from core.engine.evaluation.probing import Probing
 from core.engine.evaluation.rows import check, count_rows, development_rows, final_evaluation
 from core.engine.evaluation.scorer import Scorer
 from core.engine.kept_model import keep_model
-from core.engine.rewriting.views import ONLINE, TARGET, rewritten_table
+from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
-from core.engine.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText

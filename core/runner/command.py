@@ -27,11 +27,10 @@ from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
 
-# Imported or called before the first fork: transformers loads its parts only when they are used, and the demo's sets are made once.
+# Imported before the first fork: transformers loads its parts only when they are used.
 WARM = (
     "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto",
     "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta", "pyarrow.parquet",
-    "core.data.sts:load_demo",
 )  # fmt: skip
 
 

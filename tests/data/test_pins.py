@@ -1,25 +1,43 @@
-"""What the plan says of the demo without generating it is what the engine generates."""
+"""The shipped demo is the one that runs name: its files have the digests of `core.data.pins`."""
 
 import hashlib
 
+import pytest
+
 from core.data import pins
 from core.data.sts import load_demo, sets_digest
+from core.data.text import text_bytes, training_text
 from core.data.transfer import load_probes, probes_digest
-from core.demo.corpus import training_sentences
-from core.spec.scale import DEMO
+from core.spec.errors import UserError
+from core.spec.run import Data
+from core.spec.scale import DEMO, LONG
 
 
 def test_the_training_text_is_the_pinned_one():
-    text = "\n".join(training_sentences(pins.DEMO_CORPUS_ROWS))
-    assert hashlib.sha256(text.encode()).hexdigest() == pins.DEMO_CORPUS_DIGEST
-    assert pins.DEMO_CORPUS_ROWS >= DEMO.steps * DEMO.batch_size
+    content = text_bytes(pins.DEMO_FOLDER / "sentences.txt.gz")
+    assert hashlib.sha256(content).hexdigest() == pins.DEMO_CORPUS_DIGEST
+    sentences = training_text(Data(digest=pins.DEMO_CORPUS_DIGEST, rows=pins.DEMO_CORPUS_ROWS), None)
+    assert len(set(sentences)) == len(sentences) == pins.DEMO_CORPUS_ROWS
+    assert DEMO.steps * DEMO.batch_size <= pins.DEMO_CORPUS_ROWS < LONG.steps * LONG.batch_size
 
 
 def test_the_graded_pairs_are_the_pinned_ones():
     sets = load_demo()
     assert sets_digest(sets) == pins.DEMO_EVALUATION_DIGEST
-    assert set(sets) == {DEMO.dev, *DEMO.tests}
+    assert list(sets) == [*DEMO.tests, DEMO.dev]
 
 
 def test_the_labelled_sentences_are_the_pinned_ones():
     assert probes_digest(sets_digest(load_demo()), load_probes()) == pins.DEMO_TRANSFER_DIGEST
+
+
+def test_a_shipped_file_that_is_damaged_or_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("core.data.text.DEMO_FOLDER", tmp_path)
+    monkeypatch.setattr("core.data.sts.DEMO_FOLDER", tmp_path)
+    whole = (pins.DEMO_FOLDER / "Para.tsv.gz").read_bytes()
+    for content in (whole[: len(whole) // 2], b"no gzip", whole[:200] + b"x" + whole[201:]):
+        (tmp_path / "Para.tsv.gz").write_bytes(content)
+        with pytest.raises(UserError, match="Para.tsv.gz cannot be read .it is no whole gzip file"):
+            load_demo()
+    with pytest.raises(UserError, match="sentences.txt.gz cannot be read"):
+        training_text(Data(digest=pins.DEMO_CORPUS_DIGEST, rows=pins.DEMO_CORPUS_ROWS), None)

@@ -1,6 +1,7 @@
 """Training text and token tables: readers, digests, the cache and its damage."""
 
 import csv
+import gzip
 import hashlib
 import json
 import os
@@ -10,10 +11,9 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
+from core.data.digests import DigestCache
 from core.data.sources import DEMO_ENCODER
-from core.data.text import measure, read_csv_quoted, read_lines, sentences
-from core.demo.corpus import training_sentences
-from core.engine.text import training_text
+from core.data.text import measure, read_csv_quoted, read_lines, sentences, training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.spec.errors import UserError
 from core.spec.run import Data
@@ -46,6 +46,14 @@ def test_the_reader_switch_changes_the_sentences_and_their_number(tmp_path):
         assert len(training_text(Data(digest=digest, rows=rows, reader=reader), str(path))) == rows
 
 
+def test_a_packed_text_is_the_text(tmp_path):
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n"))
+    digest = hashlib.sha256(b"one\ntwo\n").hexdigest()
+    assert training_text(Data(digest=digest, rows=2), str(path)) == ["one", "two"]
+    assert DigestCache(tmp_path / "digests.json").text(path) == (digest, 2, 2)
+
+
 def test_wrong_digest_missing_file_and_bad_encoding_are_named(tmp_path):
     path = tmp_path / "text.txt"
     path.write_bytes(b"fine\nnot \xff utf\n")
@@ -74,7 +82,7 @@ def test_token_table_by_hand():
 
 def test_compiled_tokenizer_gives_what_the_whole_one_gives():
     tokenizer = AutoTokenizer.from_pretrained(DEMO_ENCODER)
-    texts = ["", "a", "the " * 40, *training_sentences(50)]
+    texts = ["", "a", "the " * 40, "The tired nurse hid the thermometer, quietly.", "It was the xylophonist who slept."]
     wanted = tokenizer(texts, truncation=True, max_length=12)["input_ids"]
     table = tokenise(tokenizer, texts, 12)
     assert tokenizer.is_fast and [table[i].tolist() for i in range(len(table))] == wanted

@@ -8,12 +8,10 @@ import torch
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.demo.probes import TASKS
-from core.engine import trainer
+from core.engine import rewriting, trainer
 from core.engine.evaluation import rows
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.evaluation import Evaluation, SetScore
-from core.engine.rewriting import views
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.scale import DEMO
@@ -111,12 +109,12 @@ def test_transfer_tasks_of_the_demo_and_nothing_else_moves(execution, whole):
     config = small(eval__digest=demo_sources().sources.transfer_digest, eval__transfer=True)
     plain, found = whole, run(config, execution)
     assert set(plain.rows) < set(found.rows)
-    for task in (*TASKS, "avg_transfer"):
+    for task in (*DEMO.probes, "avg_transfer"):
         for metric in ("accuracy_test", "accuracy_dev"):
             assert 5 < values(found, "selected", task, metric)[0] <= 100
             for checkpoint in ("untrained", "untrained_first_last"):
                 assert 5 < values(found, checkpoint, task, metric)[0] <= 100
-    assert {row.task for row in set(found.rows) - set(plain.rows)} == {*TASKS, "avg_transfer"}
+    assert {row.task for row in set(found.rows) - set(plain.rows)} == {*DEMO.probes, "avg_transfer"}
     assert values(found, "untrained", "avg_transfer", "accuracy_test") != values(found, "selected", "avg_transfer", "accuracy_test")
     assert run(config, execution).rows == found.rows  # with the untrained encoder's from disk
     with pytest.raises(UserError, match="planned with"):
@@ -155,7 +153,7 @@ def test_each_way_of_lengthening_is_another_training(thin):  # Table 10, D72
 
 
 def test_text_views_are_trained_and_told(thin, monkeypatch):  # Table 5, D26
-    monkeypatch.setattr(views, "training_text", lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)])
+    monkeypatch.setattr(rewriting, "training_text", lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)])
     typos = small(text=TextView(kind="typos"), fgsm__gradient="none", fgsm__epsilon=0.0)
     plain, target, both = (run(vary(typos, change), thin) for change in ({"text": None}, {}, {"text.view": "both"}))
     losses = [values(result, "curve", "train", "loss") for result in (plain, target, both)]

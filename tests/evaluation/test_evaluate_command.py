@@ -9,7 +9,6 @@ import senteval_folder
 import tiny_checkpoint
 
 from core.data.sts import StsSet
-from core.demo.probes import TASKS
 from core.engine.evaluation import command as evaluate_command
 from core.engine.evaluation.command import main
 from core.spec.scale import DEMO, STS_TESTS
@@ -55,12 +54,14 @@ def test_transfer_tasks_of_the_demo(model, tmp_path, capsys):
     assert main([str(model), "--scale", "demo", "--transfer", "--csv", str(table)]) == 0
     out = [line.split() for line in capsys.readouterr().out.splitlines()]
     start = next(place for place, words in enumerate(out) if words[0] == "transfer")
-    assert [words[0] for words in out[start + 1 : start + 6]] == [*TASKS, "avg_transfer"]
+    assert [words[0] for words in out[start + 1 : start + 6]] == [*DEMO.probes, "avg_transfer"]
     with open(table, newline="") as file:
         rows = {(row["task"], row["metric"]): float(row["value"]) for row in csv.DictReader(file)}
     for name, test, dev in out[start + 1 : start + 6]:
         assert (test, dev) == tuple(f"{rows[name, metric]:.2f}" for metric in ("accuracy_test", "accuracy_dev"))
-    assert rows["avg_transfer", "accuracy_test"] == pytest.approx(sum(rows[name, "accuracy_test"] for name in TASKS) / len(TASKS))
+    assert rows["avg_transfer", "accuracy_test"] == pytest.approx(
+        sum(rows[name, "accuracy_test"] for name in DEMO.probes) / len(DEMO.probes)
+    )
 
 
 def test_a_broken_model_is_said_and_never_zero(capsys, monkeypatch, model):

@@ -1,4 +1,4 @@
-"""The encoder of scale mini and how it is made: it loads, knows every word, and is the one of the README."""
+"""The shipped encoder of scale mini: it loads, knows every word, and is the one of the README."""
 
 import csv
 import hashlib
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import real
 import torch
-from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
+from transformers import AutoModel, AutoTokenizer, BertForMaskedLM
 
 from core.data.sources import MINI_ENCODER, has_masked_words, local_places
 from core.data.sts import load_sts
@@ -16,9 +16,6 @@ from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.packing import pack
 from core.engine.evaluation.encoding import load_checkpoint, sentence_vectors
 from core.engine.evaluation.evaluation import evaluate
-from core.mini import passages
-from core.mini.cut import cut, neuron_importance
-from core.mini.vocabulary import SPECIALS, kept_pieces
 
 MOST_BYTES = 25_000_000
 
@@ -81,49 +78,3 @@ def test_its_cls_is_no_finished_sentence_vector():
 
 def test_it_is_the_encoder_of_scale_mini_and_has_a_name():
     assert local_places(None, MINI_ENCODER).encoder_name == "mini encoder"
-
-
-def test_pieces_are_kept_by_count_and_characters_always():
-    pieces = [*SPECIALS, "a", "##b", "cat", "##ing", "dog"]
-    assert kept_pieces(pieces, {"cat": 3, "##ing": 1, "dog": 0, "a": 0, "##b": 0}, fewest=2) == [0, 1, 2, 3, 4, 5, 6, 7]
-
-
-def test_a_cut_that_takes_nothing_away_changes_nothing():
-    torch.manual_seed(0)
-    model = BertModel(
-        BertConfig(
-            vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=12
-        )
-    ).eval()
-    ids, mask = torch.randint(5, 30, (3, 8)), torch.ones(3, 8, dtype=torch.long)
-    importance = neuron_importance(model, ids, mask)
-    whole = cut(model, layers=[0, 1], inner=24, pieces=range(30), positions=12, importance=importance).eval()
-    one = cut(model, layers=[1], inner=6, pieces=range(10), positions=8, importance=importance).eval()
-    with torch.no_grad():
-        assert torch.allclose(whole.bert(ids).last_hidden_state, model(ids).last_hidden_state, atol=1e-6)
-        kept = importance[1].topk(6).indices.sort().values
-        assert torch.equal(one.bert.encoder.layer[0].intermediate.dense.weight, model.encoder.layer[1].intermediate.dense.weight[kept])
-        assert one.bert.embeddings.word_embeddings.weight.shape == (10, 16)
-
-
-def test_the_second_segment_goes_on_from_the_first_where_it_says_so():
-    running = [[[10 * d + s] * 3 for s in range(4)] for d in range(1, 6)]  # sentence s of document d is [10 d + s] three times
-    single = [list(range(100 * i, 100 * i + 8)) for i in range(1, 6)]
-    stream = passages.examples(running, single, random.Random(0))
-    seen = [next(stream) for _ in range(2000)]
-    alone = [row for row in seen if not row[1]]
-    assert 0.2 < len(alone) / len(seen) < 0.3 and all(follows == passages.NO_PAIR for _, _, follows in alone)
-    for first, second, follows in seen:
-        if second and follows:
-            assert second[0] == first[-1] + 1
-    told = [follows for _, second, follows in seen if second]
-    assert 0.45 < sum(told) / len(told) < 0.55
-
-
-def test_masks_follow_berts_rule():
-    ids = torch.cat([torch.full((200, 1), passages.CLS), torch.randint(5, 1000, (200, 60)), torch.full((200, 3), passages.PAD)], dim=1)
-    corrupted, chosen = passages.masked(ids, 1000, torch.Generator().manual_seed(0))
-    assert not chosen[:, 0].any() and not chosen[:, -3:].any() and torch.equal(corrupted[~chosen], ids[~chosen])
-    assert chosen[:, 1:61].float().mean().item() == pytest.approx(passages.MASKED, abs=0.01)
-    assert (corrupted[chosen] == passages.MASK).float().mean().item() == pytest.approx(0.8, abs=0.03)
-    assert (corrupted[chosen] == ids[chosen]).float().mean().item() == pytest.approx(0.1, abs=0.03)

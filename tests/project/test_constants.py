@@ -23,9 +23,9 @@ HELD = {
     "core.methods.heads.INITIAL_SPREAD": 0.02,  # BERT's own
     "core.methods.clusters.LLOYD_STEPS": 10,
     "core.engine.encoder.dropout.DRAWS": 2**16,
-    "core.engine.rewriting.generation.APPENDED": 30,  # D28
-    "core.engine.rewriting.contextual.TOP": 100,  # nlpaug
-    "core.engine.rewriting.contextual.MOST": 10,  # nlpaug
+    "tools.rewriting.generation.APPENDED": 30,  # D28
+    "tools.rewriting.contextual.TOP": 100,  # nlpaug
+    "tools.rewriting.contextual.MOST": 10,  # nlpaug
     # what a scale may claim
     "core.report.comparability.MOST_TURNOVER": 0.05,
     "core.report.comparability.MOST_INITIAL": 0.05,

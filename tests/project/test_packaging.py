@@ -35,7 +35,7 @@ def imported(*places: str) -> set[str]:
                     names |= {alias.name.partition(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom):
                     names.add(node.module.partition(".")[0])
-    here = {"core", "studies", "tests", "benchmarks", "run_study"} | {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    here = {"core", "studies", "tests", "tools", "benchmarks", "run_study"} | {path.stem for path in (ROOT / "tests").rglob("*.py")}
     return names - here - set(sys.stdlib_module_names)
 
 
@@ -50,7 +50,7 @@ def test_pins_stand_in_the_requirements_alone():
 
 def test_every_import_is_pinned_and_every_pin_imported():
     of = {name: found[0].lower() for name, found in packages_distributions().items()}
-    used = {of.get(name, name).replace("_", "-") for name in imported("core", "studies", "tests", "run_study.py")}
+    used = {of.get(name, name).replace("_", "-") for name in imported("core", "studies", "tests", "tools", "run_study.py")}
     pinned = {name.replace("_", "-") for name in pins("requirements.txt")}
     assert used - pinned <= {*WITH_ANOTHER, *OPTIONAL}
     assert pinned - used == set(NOT_IMPORTED)
@@ -68,5 +68,5 @@ def test_the_project_names_its_licence_its_python_and_its_tests():
 
 def test_files_that_are_named_in_contributing_are_there():
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    named = set(re.findall(r"`((?:core|tests|studies|benchmarks)/[\w/.-]+|[\w-]+\.(?:toml|txt|md))`", text))
+    named = set(re.findall(r"`((?:core|tests|studies|tools|benchmarks)/[\w/.-]+|[\w-]+\.(?:toml|txt|md))`", text))
     assert len(named) > 10 and not [name for name in named if not (ROOT / name).exists()]

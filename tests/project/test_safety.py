@@ -18,7 +18,12 @@ from core.spec.profiles import base
 from core.spec.vary import parse_setting, paths
 from core.store.store import Store
 
-PRODUCT = [ROOT / "run_study.py", *sorted((ROOT / "core").rglob("*.py")), *sorted((ROOT / "studies").rglob("*.py"))]
+PRODUCT = [
+    ROOT / "run_study.py",
+    *sorted((ROOT / "core").rglob("*.py")),
+    *sorted((ROOT / "studies").rglob("*.py")),
+    *sorted((ROOT / "tools").rglob("*.py")),
+]
 UNPICKLERS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "marshal", "shelve", "jsonpickle", "yaml"}
 RUNNING = {"eval", "exec", "compile", "__import__"}
 

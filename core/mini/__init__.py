@@ -1,1 +1,0 @@
-"""The encoder of scale mini: how it is cut from the packaged MiniLM and trained back into a masked-language model."""

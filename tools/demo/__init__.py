@@ -1,0 +1,1 @@
+"""The made-up language of scales demo and long: its text, graded pairs, labelled sentences and encoder."""

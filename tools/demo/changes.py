@@ -1,0 +1,156 @@
+"""What can become of a frame: another action, other roles, more detail or less. The families of `tools.demo.pairs` are made of these.
+
+A change takes the stream that it draws from and the frame, and returns a new frame.
+"""
+
+from random import Random
+from typing import Any
+
+from tools.demo.frame import (
+    ALONE,
+    MANNERS,
+    OBJECTS,
+    PERSONS,
+    PLACES,
+    QUALITIES,
+    TIMES,
+    TO_PERSON,
+    TO_RECEIVER,
+    TO_THING,
+    TRAITS,
+    Entity,
+    Frame,
+    concept,
+    draw,
+    one,
+    swapped,
+)
+
+
+def _another(rng: Random, groups: dict, old, group: str | None = None):
+    """Return a concept other than `old`: of `group` if given, of any group otherwise."""
+    while True:
+        new = one(rng, groups[group]) if group else concept(rng, groups)
+        if new is not old:
+            return new
+
+
+def action(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with another action of the same kind; half the time one of the same family."""
+    verbs = (
+        TO_RECEIVER
+        if frame.receiver
+        else ALONE
+        if not frame.patient
+        else (TO_PERSON if frame.patient.noun.group in PERSONS and frame.patient.noun in PERSONS[frame.patient.noun.group] else TO_THING)
+    )
+    return frame._replace(action=_another(rng, verbs, frame.action, frame.action.group if rng.random() < 0.5 else None))
+
+
+def participant(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with another agent, patient or receiver; half the time one of the same topic."""
+    slot = one(rng, [s for s in ("agent", "patient", "receiver") if getattr(frame, s)])
+    old = getattr(frame, slot)
+    group = old.noun.group if rng.random() < 0.5 else None
+    if old.noun not in PERSONS[old.noun.group]:
+        return frame._replace(**{slot: old._replace(noun=_another(rng, OBJECTS, old.noun, group))})
+    present = [e for e in (frame.agent, frame.patient, frame.receiver) if e]
+    while True:
+        new = old._replace(noun=_another(rng, PERSONS, old.noun, group))
+        if all(new.noun is not e.noun for e in present):
+            return frame._replace(**{slot: new})
+
+
+def attribute(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with the agent's or the patient's attribute added or exchanged."""
+    slot = "patient" if frame.patient and rng.random() < 0.5 else "agent"
+    entity = getattr(frame, slot)
+    groups = TRAITS if entity.noun in PERSONS[entity.noun.group] else QUALITIES
+    return frame._replace(**{slot: entity._replace(attribute=_another(rng, groups, entity.attribute))})
+
+
+def detail(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with its place, time or manner added or exchanged."""
+    slot, groups = one(rng, (("place", PLACES), ("time", TIMES), ("manner", MANNERS)))
+    return frame._replace(**{slot: _another(rng, groups, getattr(frame, slot))})
+
+
+def omission(rng: Random, frame: Frame) -> Frame:
+    """Return the frame without one of its circumstances, if it has any."""
+    filled = [s for s in ("place", "time", "manner") if getattr(frame, s)]
+    if not filled:
+        return frame
+    emptied: dict[str, Any] = {one(rng, filled): None}
+    return frame._replace(**emptied)
+
+
+def bare(rng: Random, frame: Frame) -> Frame:
+    """Return the frame without circumstances and attributes."""
+    plain: dict[str, Any] = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
+    return frame._replace(place=None, time=None, manner=None, **plain)
+
+
+def full(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with every circumstance and every attribute filled."""
+    filled = {}
+    for slot in ("agent", "patient", "receiver"):
+        entity = getattr(frame, slot)
+        if entity and entity.attribute is None:
+            groups = TRAITS if entity.noun in PERSONS[entity.noun.group] else QUALITIES
+            filled[slot] = entity._replace(attribute=concept(rng, groups))
+    for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS)):
+        if getattr(frame, slot) is None:
+            filled[slot] = concept(rng, groups)
+    return frame._replace(**filled)
+
+
+def short(rng: Random, frame: Frame) -> Frame:
+    """Return the frame without circumstances."""
+    return frame._replace(place=None, time=None, manner=None)
+
+
+def long(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with every circumstance filled."""
+    filled: dict[str, Any] = {
+        slot: concept(rng, groups)
+        for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
+        if getattr(frame, slot) is None
+    }
+    return frame._replace(**filled)
+
+
+def same(rng: Random, frame: Frame) -> Frame:
+    """Return the frame itself: the change is in the words."""
+    return frame
+
+
+def roles(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with its persons' roles exchanged, or itself where it has one person only."""
+    try:
+        return swapped(frame)
+    except ValueError:
+        return frame
+
+
+def denial(rng: Random, frame: Frame) -> Frame:
+    """Return the frame with its negation turned round."""
+    return frame._replace(negated=not frame.negated)
+
+
+def stranger(rng: Random, frame: Frame) -> Frame:
+    """Return another frame of the same kind."""
+    return draw(
+        rng,
+        "receiver"
+        if frame.receiver
+        else "alone"
+        if not frame.patient
+        else "person"
+        if frame.patient.noun in PERSONS[frame.patient.noun.group]
+        else "thing",
+    )
+
+
+def some(rng: Random, frame: Frame) -> Frame:
+    """Return the frame after one change of what it says, of any slot."""
+    return one(rng, (action, action, participant, participant, detail, attribute))(rng, frame)

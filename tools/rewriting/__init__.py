@@ -1,0 +1,1 @@
+"""Rewriters of training text (MoCoSE, Table 5): typos, masked words, continuations, back-translations."""
