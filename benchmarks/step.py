@@ -7,13 +7,13 @@ from itertools import islice, pairwise
 
 import numpy as np
 import torch
+from core.engine.replay import aside
 
 from benchmarks import floor, plain
 from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
 from core import methods
 from core.engine.batches import batch_indices, training_batches
-from core.engine.replay import aside
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
 from core.methods.mocose.settings import MoCoSERun

@@ -45,11 +45,11 @@ class Step:
         self._done: set[tuple] = set()  # shapes and forms of which a step was done as usual
         self._graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
 
-    def __call__(self, batch: tuple[Packed | Tensor | None, ...], rate: float) -> Tensor:
+    def __call__(self, batch: tuple, rate: float) -> Tensor:
         """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not finite.
 
-        `batch` is what the method's views made: on a GPU matrices (B, 1 + L). A CPU leaves the weights alone after a loss or gradient
-        that is not finite.
+        `batch` is what the method's views made: batches, matrices (B, 1 + L) for a GPU, or None. A CPU leaves the weights alone after
+        a loss or gradient that is not finite.
         """
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
@@ -114,7 +114,7 @@ class Step:
         """The gradient's norm (), after the gradient was shortened to `clip_norm`; fused AdamW does it as it reads the gradients."""
         if not self.folds_clipping:
             return nn.utils.clip_grad_norm_(self.trained, self.train.clip_norm)
-        norm = nn.utils.get_total_norm([p.grad for p in self.trained if p.grad is not None])
+        norm = nn.utils.get_total_norm([grad for p in self.trained if (grad := p.grad) is not None])
         self.optimiser.grad_scale = ((norm + 1e-6) / self.train.clip_norm).clamp(min=1.0)  # type: ignore[attr-defined]
         return norm
 
@@ -124,7 +124,7 @@ class Step:
         for p, _ in pairs:
             p.grad = torch.empty_like(p)
         if pairs:
-            torch._foreach_copy_([p.grad for p, _ in pairs], [copy.grad for _, copy in pairs])
+            torch._foreach_copy_([p.grad for p, _ in pairs], [copy.grad for _, copy in pairs])  # type: ignore[misc]
         for _, copy in pairs:
             copy.grad = None
 

@@ -111,9 +111,10 @@ class Layer(nn.Module):
         """Context (R, hidden), or (B, hidden) of `query` (B, hidden); line (R, 3 or 2 * hidden)."""
         parts = grid.grid(line, 2 if query is not None else 3)  # (B * heads, L, d) each
         if query is None:
-            return grid.line(self._attend(*parts, grid.bias))
-        asked = query.view(packed.batch * self.heads, 1, -1)  # (B * heads, 1, d)
-        return self._attend(asked, *parts, grid.bias).reshape(packed.batch, -1)
+            asked, key, value = parts
+            return grid.line(self._attend(asked, key, value, grid.bias))
+        asked, (key, value) = query.view(packed.batch * self.heads, 1, -1), parts  # asked (B * heads, 1, d)
+        return self._attend(asked, key, value, grid.bias).reshape(packed.batch, -1)
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
         """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L).
@@ -158,7 +159,7 @@ class Stack(nn.Module):
     def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
         """The line that layers compute with, in the type of their weights, and what their attention needs beside it."""
         if packed.bias is not None:
-            x = x.to(self.layers[0].up.weight.dtype)
+            x = x.to(next(self.layers.parameters()).dtype)
             bias = packed.bias.to(x.dtype)  # (B, L)
             if spare := -packed.width % ALIGNED:
                 bias = F.pad(bias, (0, spare))[:, : packed.width]

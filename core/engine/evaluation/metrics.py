@@ -7,17 +7,14 @@ never 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.stats import rankdata
 
 from core.data.sts import StsSet
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-Vectors: TypeAlias = "np.ndarray | Tensor"
+Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 Mode = Literal["global", "batched64"]
 Pairs = Literal["gold>4", "all"]
 BATCH = 64  # of the released alignment and uniformity (D43)
