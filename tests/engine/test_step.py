@@ -4,18 +4,16 @@
 (`test_gpu.py`); here a stand-in replays a step's operations over the memory in which they were recorded, as a CUDA graph does.
 """
 
-import contextlib
-
 import pytest
 import tiny
 import torch
-from tiny import CUT_OFF, NO_FGSM
+from tiny import NO_FGSM
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from core import methods
 from core.engine import trainer
-from core.engine.encoder.packing import pack, padded, places, rows
+from core.engine.encoder.packing import pack
 from core.engine.step import Step
 
 CPU = torch.device("cpu")
@@ -122,7 +120,12 @@ def on_tensors(train, model, new_layers):
 
 
 ADAMW = trainer.adamw
-FORMS = {"padded": {}, "copies": {"copied": torch.float64}, "replayed": {"captures": True}, "all": {"copied": torch.float64, "captures": True}}
+FORMS = {
+    "padded": {},
+    "copies": {"copied": torch.float64},
+    "replayed": {"captures": True},
+    "all": {"copied": torch.float64, "captures": True},
+}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from core.data.sts import StsSet
-from core.engine.encoder.packing import Packed, on, pack
+from core.engine.encoder.packing import Packed, pack
 from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
 from core.engine.threads import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable
