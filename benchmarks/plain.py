@@ -28,7 +28,6 @@ from core.engine.encoder.dropout import Dropout
 from core.engine.optimiser import learning_rate
 from core.engine.streams import torch_stream
 from core.engine.tokens import TokenTable
-from core.engine.trainer import precision
 from core.methods import heads
 from core.methods.mocose.settings import MoCoSERun
 from core.methods.schedules import ema_decay
@@ -162,7 +161,7 @@ class PlainTraining:
             group["lr"] = learning_rate(self.config.train, 1 + self.step % self.config.train.steps)
         ids, mask = next(self.batches)
         self.optimiser.zero_grad()
-        with precision(self.config.train, self.device):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.train.precision == "bf16"):
             loss = self.model.loss(ids, mask)
         loss.backward()
         nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], self.config.train.clip_norm, foreach=False)

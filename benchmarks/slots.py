@@ -23,7 +23,6 @@ class Crowd(NamedTuple):
     name: str
     runs: int
     threads: int
-    graphs: bool = False  # replayed steps (--cuda-graphs)
 
 
 def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
@@ -38,10 +37,9 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
             for crowd in crowds:
                 busy = slots[: crowd.runs]
                 for slot in busy:
-                    slot.begin(steps, crowd.threads, crowd.graphs)
+                    slot.begin(steps, crowd.threads)
                 taken = [slot.end() for slot in busy]
-                if not crowd.graphs and not number:  # no slot holds a second training yet
-                    memory = max(memory, *(used for _, used in taken))
+                memory = max(memory, *(used for _, used in taken))
                 if number:  # the first round warms up
                     rates[crowd.name].append(sum(1.0 / seconds for seconds, _ in taken))
     finally:
@@ -58,11 +56,10 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
 
 
 def crowds_of(setting: Setting) -> list[Crowd]:
-    """What is compared: on a GPU one to eight runs on it, with and without CUDA graphs; on a CPU one demo slot and two, or one run
-    over all cores and one a core."""
+    """What is compared: on a GPU one to eight runs on it; on a CPU one demo slot and two, or one run over all cores and
+    one a core."""
     if setting.device.type == "cuda":
-        plain = [Crowd(f"{count} on a GPU", count, 1) for count in (1, 2, 4, 8)]
-        return plain + [Crowd(f"{crowd.name}, CUDA graphs", crowd.runs, 1, graphs=True) for crowd in plain]
+        return [Crowd(f"{count} on a GPU", count, 1) for count in (1, 2, 4, 8)]
     if setting.scale == "demo":
         return [Crowd("one slot", 1, 1), Crowd("two slots", 2, 1)]
     return [Crowd("a run over all cores", 1, cores()), Crowd("a run a core", cores(), 1)]
@@ -82,29 +79,26 @@ class _Slot:
         self.begin(2, 1)
         self.end()
 
-    def begin(self, steps: int, threads: int, graphs: bool = False) -> None:
-        self.pipe.send((steps, threads, graphs))
+    def begin(self, steps: int, threads: int) -> None:
+        self.pipe.send((steps, threads))
 
     def end(self) -> tuple[float, int]:
         """Seconds a step, and bytes of GPU memory at most."""
         return self.pipe.recv()
 
     def close(self) -> None:
-        self.pipe.send((0, 1, False))
+        self.pipe.send((0, 1))
         self.process.join()
 
 
 def _serve(pipe, name: str, data: Path | None, encoder: Path | None, device: str, cache: Path) -> None:
     found = settings(data, encoder, torch.device(device), 1, cache)
     setting = next(setting for setting in found if setting.name == name)
-    trainings: dict[bool, OurTraining] = {}
+    training = OurTraining(setting, setting.config("mocose"))
     while True:
-        steps, threads, graphs = pipe.recv()
+        steps, threads = pipe.recv()
         if not steps:
             return
-        if graphs not in trainings:
-            trainings[graphs] = OurTraining(setting, setting.config("mocose"), graphs)
-        training = trainings[graphs]
         torch.set_num_threads(threads)
         began = time.perf_counter()
         training.block(steps)

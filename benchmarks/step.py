@@ -7,13 +7,13 @@ from itertools import islice, pairwise
 
 import numpy as np
 import torch
-from core.engine.replay import aside
 
 from benchmarks import floor, plain
 from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
 from core import methods
 from core.engine.batches import batch_indices, training_batches
+from core.engine.step import own_stream
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
 from core.methods.mocose.settings import MoCoSERun
@@ -26,20 +26,18 @@ ENDLESS = 1_000_000  # steps
 class OurTraining:
     """The trainer's own loop, timed from outside: at every batch that it asks for."""
 
-    def __init__(self, setting: Setting, config: RunConfig, graphs: bool = False):
-        self.config, self.device, self.graphs = config, setting.device, graphs
+    def __init__(self, setting: Setting, config: RunConfig):
+        self.config, self.device = config, setting.device
         encoder, tokenizer = setting.encoder(config)
         self.table = setting.table(config, tokenizer)
         self.model = methods.model(config.method).Model(config, encoder, setting.device)
-        if graphs:
-            self.model.replay()
         self.batches = training_batches(vary(config, {"train.steps": ENDLESS}), TrainingText(self.table, None, tokenizer), setting.device)
 
     def block(self, steps: int) -> list[float]:
         """Seconds of each of `steps` steps after one that is not counted, batches included."""
         stamps: list[float] = []
         config = vary(self.config, {"train.steps": steps + 2, "eval.every": steps + 2})
-        with aside(self.device, self.graphs):
+        with own_stream(self.device):
             train(config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None)
         return [after - before for before, after in pairwise(stamps[1:])]
 
@@ -53,8 +51,6 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
     """Floor, ours and plain of one setting, in one process, taking turns."""
     fp32 = setting.mocose()
     trained = {"ours": OurTraining(setting, fp32), "ours bf16": OurTraining(setting, vary(fp32, {"train.precision": "bf16"}))}
-    if setting.device.type == "cuda":
-        trained |= {f"{name}, CUDA graphs": OurTraining(setting, one.config, graphs=True) for name, one in trained.items()}
     table = trained["ours"].table
     plainly = plain.PlainTraining(setting, fp32, table)
     kinder = plain.PlainTraining(setting, fp32, table, target_gradient=False)
@@ -90,9 +86,7 @@ def _floors(setting: Setting, config: MoCoSERun, trained: dict[str, OurTraining]
         least = floor.floor_seconds(products, rate, moved, bytes_rate)
         yield Row("floor", setting.name, f"floor of a step, {name}", 1e3 * least, "ms")
         target = _wanted_of_floor(setting, name)
-        for contestant in (name, f"{name}, CUDA graphs"):
-            if contestant in seconds:
-                yield Row("step", setting.name, f"{contestant} / floor", seconds[contestant] / least, "x", target)
+        yield Row("step", setting.name, f"{name} / floor", seconds[name] / least, "x", target)
 
 
 def _wanted_of_plain(setting: Setting, name: str) -> str:

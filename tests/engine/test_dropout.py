@@ -2,13 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 import tiny
 import torch
 
 from core import methods
 from core.engine.encoder import dropout
-from core.engine.encoder.dropout import Dropout, DropoutStream, dropped_of_65536, give, scale
+from core.engine.encoder.dropout import DeviceDropout, Dropout, DropoutStream, dropped_of_65536, dropping, give, scale
 from core.engine.encoder.packing import pack
 from core.engine.streams import stream_seed
 from core.methods.mocose.model import MoCoSE
@@ -33,8 +34,8 @@ def naive_mask(key, first, count, rate):
     return [(draw ^ 0x8000) >= round(rate * 65536) for draw in draws]  # read as int16, so the upper half comes first
 
 
-def stream(seed=0, device="cpu"):
-    return DropoutStream(seed, device)
+def stream(seed=0):
+    return DropoutStream(seed)
 
 
 def drawn(made, *shape, rate=0.1):
@@ -43,9 +44,10 @@ def drawn(made, *shape, rate=0.1):
 
 def test_the_words_are_those_of_the_published_generator():
     assert [naive_word(1234567, i) for i in range(5)] == PUBLISHED
-    made = stream()
-    made.key = 1234567
-    assert [int(word) & MASK for word in made._words(5)] == PUBLISHED
+    draws = [word >> 16 * i & 0xFFFF for word in PUBLISHED for i in range(4)]
+    for i, draw in enumerate(np.array(draws, np.uint16).view(np.int16).tolist()):  # a draw is the largest number that keeps its element
+        kept = [dropout._drawn(1234567, 5, least, 1.0, torch.float32, 20)[i] for least in (draw, draw + 1)]
+        assert kept == [1.0, 0.0], i
 
 
 def test_the_first_bits_never_change():
@@ -54,7 +56,7 @@ def test_the_first_bits_never_change():
 
 
 @pytest.mark.parametrize("count, rate", [(1, 0.5), (7, 0.1), (4001, 0.15), (dropout.BLOCK * 4 + 5, 0.1)])
-def test_a_cpu_and_other_devices_and_a_naive_loop_agree(count, rate, monkeypatch):
+def test_a_mask_and_a_naive_loop_agree(count, rate):
     made = stream(3)
     drawn(made, 10)
     start = int(made.position)
@@ -62,9 +64,6 @@ def test_a_cpu_and_other_devices_and_a_naive_loop_agree(count, rate, monkeypatch
     assert start == 3 and int(made.position) == 3 + -(-count // 4)
     naive = torch.tensor(naive_mask(made.key, start, count, rate))
     assert torch.equal(mask > 0, naive) and torch.equal(mask[naive], torch.full((int(naive.sum()),), scale(rate)))
-    made.position.fill_(start)
-    words = made._words(-(-count // 4))  # as a GPU computes them
-    assert torch.equal(words.view(torch.int16)[:count] >= dropped_of_65536(rate) - 32768, naive)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -76,10 +75,17 @@ def test_spare_rows_draw_nothing_and_are_dropped(dtype):
     assert int(longer.position) == int(plain.position) == 6
 
 
-def test_meta_tensors_have_masks_of_their_shape_without_being_read():
-    made = stream(device="meta")
-    mask = made.mask(torch.Size([3, 5]), 0.1, torch.bfloat16)
-    assert mask.shape == (3, 5) and mask.dtype == torch.bfloat16 and mask.device.type == "meta"
+def test_another_device_has_torchs_own_dropout():
+    layer = Dropout(0.3)
+    made = dropping(0, torch.device("meta"), layer)
+    assert isinstance(made, DeviceDropout) and not layer.streams and made.get_extra_state() == []
+    x, y = torch.randn(40, 50), torch.randn(40, 50)
+    for given in (layer, lambda x: layer.added(y, x) - y):
+        torch.manual_seed(7)
+        dropped = given(x)
+        torch.manual_seed(7)
+        assert torch.allclose(dropped, torch.nn.functional.dropout(x, 0.3), atol=1e-6) and int((dropped == 0).sum()) > 400
+    assert torch.equal(layer.eval()(x), x)
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.15, 0.3, 0.5, 0.9])
@@ -120,14 +126,17 @@ def test_torchs_own_generator_is_neither_read_nor_moved():
     assert torch.equal(first, drawn(stream(5), 1000))
 
 
-def test_a_stream_goes_on_from_its_position_and_a_rewound_one_repeats():
-    made = stream()
-    drawn(made, 9)
-    mark = made.mark()
-    after = [drawn(made, 33), drawn(made, 70)]
-    made.rewind(mark)
-    again = [drawn(made, 33), drawn(made, 70)]
+def test_masks_drawn_ahead_come_again_and_a_stream_goes_on_from_its_position():
+    made, other = stream(), stream()
+    assert torch.equal(drawn(made, 9), drawn(other, 9))
+    mark = made.position.clone()
+    with made.ahead():
+        after = [drawn(made, 33), drawn(made, 70)]
+    assert torch.equal(made.position, mark)
+    with made.again():
+        again = [drawn(made, 33), drawn(made, 70)]
     assert all(torch.equal(a, b) for a, b in zip(after, again, strict=True)) and not made._kept
+    assert all(torch.equal(a, b) for a, b in zip(after, [drawn(other, 33), drawn(other, 70)], strict=True))
     assert not torch.equal(drawn(made, 33), after[0])
     resumed = stream()
     resumed.position.copy_(mark)
@@ -182,9 +191,11 @@ def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypa
     config = tiny.config(method, heads__dropout=0.1, **changes) if method == "mocose" else tiny.config(method, **changes)
     model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1), CPU)
     model.train()
+    assert all(module.streams == (model.dropping,) for module in model.modules() if isinstance(module, Dropout))
     seen = watched(model, monkeypatch)
-    texts = tiny.sentences(4)
+    texts, torchs_own = tiny.sentences(4), torch.get_rng_state()
     model.loss(*tiny.views(config, texts))
+    assert torch.equal(torch.get_rng_state(), torchs_own), "a dropout drew from another stream"
     current = changes.get("fgsm__gradient") == "current"
     branches = {"mocose": 2, "esimcse": 2, "simcse": 1}[method]
     # embeddings once; three a layer; the projection's tail in both branches and the predictor's block
@@ -216,12 +227,6 @@ def test_both_kinds_of_attention_drop_the_same(attention):
     batch = pack(tiny.sentences(4))
     assert torch.equal(encoder(batch), plain(batch))
     assert torch.allclose(encoder.eval()(batch), plain.eval()(batch), atol=1e-6)
-
-
-def test_a_copy_made_after_the_stream_was_given_would_be_seen():
-    layer = Dropout(0.1)
-    with pytest.raises(IndexError):
-        layer(torch.ones(2))  # nobody gave it a stream
 
 
 def test_the_pass_for_fgsms_sign_computes_no_gradient_of_a_weight(monkeypatch):

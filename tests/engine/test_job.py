@@ -4,19 +4,24 @@ import math
 
 import numpy as np
 import pytest
+import tiny
 import torch
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.engine import rewriting, trainer
+from core.engine import job, rewriting, trainer
 from core.engine.evaluation import rows
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.evaluation import Evaluation, SetScore
+from core.methods.mocose.model import MoCoSE
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.scale import DEMO
 from core.spec.vary import vary
 from core.spec.views import TextView
+
+CPU = torch.device("cpu")
+KMEANS = {"queue__negatives": "kmeans", "queue__clusters": 2}
 
 
 @pytest.fixture(scope="module")
@@ -180,18 +185,27 @@ def test_divergence_is_a_result(thin):
 def test_a_gpu_is_asked_at_checks_alone_and_finds_the_same_step(thin, monkeypatch):
     numbers = [torch.tensor(value) for value in (1.0, float("nan"), 1.0, float("inf"))]
 
-    def answers(precision, device):
-        watched = trainer.Divergence(precision, torch.device(device))
+    def answers(device):
+        watched = trainer.Divergence(torch.device(device))
         return [watched.found(step, number, look=step in (3, 4)) for step, number in enumerate(numbers, start=1)]
 
-    assert answers("bf16", "cpu") == [None, 2, None, 4] and answers("bf16", "cuda") == [None, None, 2, 4]
-    assert answers("fp16", "cuda") == [None] * 4
+    assert answers("cpu") == [None, 2, None, 4] and answers("cuda") == [None, None, 2, 4]
     config = small(train__learning_rate=1e30, train__warmup_fraction=0.0, train__clip_norm=1e30, train__steps=6, eval__every=5)
     at_once = run(config, thin)
     monkeypatch.setattr(trainer, "NO_WAITING", ())
     later = run(config, thin)
     steps = [[row.step for row in result.rows if row.metric == "diverged_at"] for result in (at_once, later)]
     assert steps[0] == steps[1] and 1 < steps[0][0] < 5 and later.status == "diverged"
+
+
+def test_a_run_says_why_it_is_slower_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    plain, kmeans = (MoCoSE(tiny.config("mocose", **more), tiny.encoder(tiny.bert()), CPU) for more in ({}, KMEANS))
+    assert job.slower(small(), plain, torch.device("cuda")) == []
+    said = job.slower(small(train__precision="bf16"), kmeans, torch.device("cuda"))
+    assert len(said) == 2 and "not replayed as a CUDA graph" in said[0] and "Tesla T4 has no bf16" in said[1]
+    assert job.slower(small(train__precision="bf16"), kmeans, CPU) == []
 
 
 def test_collapse_is_a_result(thin, monkeypatch):

@@ -11,8 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from core import methods
-from core.engine import replay, trainer
+from core.engine import trainer
 from core.engine.optimiser import parameter_groups
+from core.engine.step import Step
 
 META = torch.device("meta")
 MOVES = ("_to_copy", "copy_")
@@ -28,14 +29,12 @@ class OneDevice(TorchDispatchMode):
         return operation(*args, **(kwargs or {}))
 
 
-def trained(method, steps=3, fixed=False, **changes):
+def trained(method, steps=3, **changes):
     config = tiny.config(method, **changes)
     encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
     model = methods.model(config.method).Model(config, encoder, META)
     if method == "mocose":
         model.changed_share = 0.0  # measured at the first step alone, which waits
-    if fixed:
-        model.replay()
 
     def batches():
         for seed in range(steps):
@@ -55,7 +54,7 @@ def optimiser(monkeypatch):
     monkeypatch.setattr(trainer, "adamw", plain)
 
 
-@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("copied", [None, torch.bfloat16])
 @pytest.mark.parametrize("method, changes", [
     ("simcse", {}), ("esimcse", {}), ("mocose", {}), ("mocose", {"fgsm__gradient": "current"}),
     ("mocose", NO_FGSM), ("mocose", {"ema__when": "before_forward"}),
@@ -63,10 +62,10 @@ def optimiser(monkeypatch):
     ("mocose", {"queue__slice": ((0, 4), (8, 12))}), ("mocose", {"target__embeddings": "ema"}),
     ("mocose", {"queue__negatives": "kmeans", "queue__clusters": 2}), ("mocose", {"queue__negatives": "mean"}),
 ])  # fmt: skip
-def test_steps_read_nothing_back_and_stay_on_their_device(method, changes, fixed, monkeypatch):
-    monkeypatch.setattr(replay, "_captured", lambda compute, module, arguments, dropping: compute)
+def test_steps_read_nothing_back_and_stay_on_their_device(method, changes, copied, monkeypatch):
+    monkeypatch.setattr(trainer, "step_for", lambda train, model, optimiser, device: Step(train, model, optimiser, copied, False))
     with OneDevice():
-        assert trained(method, fixed=fixed, steps=3, **changes).losses == []
+        assert trained(method, steps=3, **changes).losses == []
 
 
 def test_the_watch_would_see_a_wait_and_a_stray_tensor(monkeypatch):

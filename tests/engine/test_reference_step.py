@@ -49,6 +49,7 @@ def test_mocose_released_steps(epsilon):
     for step in range(4):
         arrays = tiny.sentences(4, seed=step)
         queue = model.queue.visible().clone()
+        model.before_step()
         loss = model.loss(pack(arrays))
         loss.backward()
         their_loss, their_keys = reference.step(arrays, queue)
@@ -72,6 +73,7 @@ def test_mocose_released_steps(epsilon):
         for o in (optimiser, theirs):
             o.step()
             o.zero_grad()
+        model.after_update()
         model.after_step()
         reference.after()
     assert model.updates == 4
@@ -93,6 +95,7 @@ def test_esimcse_released_steps(init):
     queue = []
     for step in range(4):
         first, second = tiny.sentences(4, seed=step), tiny.sentences(4, seed=step + 100, longest=12)
+        model.before_step()
         loss = model.loss(pack(first + second), pack(first))
         loss.backward()
         their_loss, pushed = plain.plain_esimcse_step(other, momentum, head, first, second, queue, 0.995)
@@ -106,6 +109,7 @@ def test_esimcse_released_steps(init):
         for o in (optimiser, theirs):
             o.step()
             o.zero_grad()
+        model.after_update()
         model.after_step()
 
 

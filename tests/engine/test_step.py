@@ -121,7 +121,12 @@ def on_tensors(train, model, new_layers):
 
 
 ADAMW = trainer.adamw
-FORMS = {"padded": {}, "copies": {"copied": torch.float64}, "replayed": {"captures": True}, "all": {"copied": torch.float64, "captures": True}}
+FORMS = {
+    "padded": {},
+    "copies": {"copied": torch.float64},
+    "replayed": {"captures": True},
+    "all": {"copied": torch.float64, "captures": True},
+}
 
 
 @pytest.mark.parametrize("form", FORMS)

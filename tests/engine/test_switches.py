@@ -204,12 +204,15 @@ def test_ema_timing_leaves_the_last_update_out():  # D5
         model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
         optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
         for step in range(2):
+            model.before_step()
             model.loss(pack(tiny.sentences(4, seed=step))).backward()
             optimiser.step()
             optimiser.zero_grad()
+            model.after_update()
             model.after_step()
         targets.append(model.target_pooler.weight.clone())
         if when == "before_forward":
+            model.before_step()
             model.loss(pack(tiny.sentences(4)))
             targets.append(model.target_pooler.weight.clone())
     assert not torch.equal(targets[0], targets[1])

@@ -20,6 +20,7 @@ def trained(dropout=0.0, **changes):
     model = MoCoSE(config, tiny.encoder(tiny.bert(), dropout=dropout), torch.device("cpu")).train()
     for seed in range(3):
         model.loss(pack(tiny.sentences(4, seed=seed))).backward()
+        model.after_update()
         model.after_step()
         model.zero_grad(set_to_none=True)
     return model
@@ -87,6 +88,7 @@ def test_measuring_leaves_no_trace(changes):  # D53
         for seed in (7, 8):
             loss = model.loss(pack(tiny.sentences(4, seed=seed)))
             loss.backward()
+            model.after_update()
             model.after_step()
             model.zero_grad(set_to_none=True)
             after.append(loss.item())

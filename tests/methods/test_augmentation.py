@@ -99,6 +99,7 @@ def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first ste
         assert model.diagnostics(PACKED)["fgsm_changed_fraction"] is None
         for seed in range(2):
             model.train().loss(pack(tiny.sentences(4, seed=seed, shortest=9))).backward()
+            model.after_update()
             model.after_step()
         shares.append(model.diagnostics(PACKED)["fgsm_changed_fraction"])
     assert shares[0] < shares[1] < shares[2] and shares[0] < 0.01 and shares[2] > 0.99
