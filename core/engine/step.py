@@ -177,7 +177,7 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
     """What makes a run slower on this GPU than it could be, in sentences."""
     sentences = []
     if device.type == "cuda" and not model.capturable:
-        sentences.append("Steps are launched one kernel at a time: this method or setting computes with numbers on the CPU.")
+        sentences.append("Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU.")
     if device.type == "cuda" and train.precision == "bf16" and not multiplies_bf16(device):
         sentences.append(f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.")
     return sentences

@@ -9,7 +9,7 @@ import torch
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.engine import job, rewriting, trainer
+from core.engine import rewriting, step, trainer
 from core.engine.evaluation import rows
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.evaluation import Evaluation, SetScore
@@ -202,10 +202,10 @@ def test_a_run_says_why_it_is_slower_on_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     plain, kmeans = (MoCoSE(tiny.config("mocose", **more), tiny.encoder(tiny.bert()), CPU) for more in ({}, KMEANS))
-    assert job.slower(small(), plain, torch.device("cuda")) == []
-    said = job.slower(small(train__precision="bf16"), kmeans, torch.device("cuda"))
+    assert step.slower(small().train, plain, torch.device("cuda")) == []
+    said = step.slower(small(train__precision="bf16").train, kmeans, torch.device("cuda"))
     assert len(said) == 2 and "not replayed as a CUDA graph" in said[0] and "Tesla T4 has no bf16" in said[1]
-    assert job.slower(small(train__precision="bf16"), kmeans, CPU) == []
+    assert step.slower(small(train__precision="bf16").train, kmeans, CPU) == []
 
 
 def test_collapse_is_a_result(thin, monkeypatch):
