@@ -116,7 +116,7 @@ def test_a_stop_reaches_the_workers(desk, hall):
 def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
     tool = desk.folder / "bin" / "nvidia-smi"
     tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\necho 'GPU 0: made up'\necho 'GPU 1: made up'\n")
+    tool.write_text("#!/bin/sh\necho '0, GPU-a, Disabled, 80000'\necho '1, GPU-b, Disabled, 80000'\n")
     tool.chmod(0o755)
     hall.worker()  # without a GPU: a run that came here would fail
     hall.worker("--resources", "GPU=1", PATH=f"{tool.parent}:{os.environ['PATH']}", CUDA_VISIBLE_DEVICES="1")

@@ -208,8 +208,11 @@ def digest(run):
 
 
 def configurations(profile, study):
-    """Digests of all cells of a study at scale paper under one seed; under `repaired` with the cap that is left off where it changes nothing."""
+    """Digests of all cells of a study at scale paper under one seed, in the method's own precision, which the scale had then; under
+    `repaired` with the cap that is left off where it changes nothing."""
     runs = [study.config(cell, profile=profile, scale=PAPER, sources=SOURCES, seed=5) for cell in study.cells]
+    assert {run.train.precision for run in runs} == {"bf16"}
+    runs = [vary(run, {"train.precision": base(run.method, profile).train.precision}) for run in runs]
     capped = {"dup.cap": 10} if profile == "repaired" else {}
     return {digest(vary(run, capped) if getattr(run, "dup", None) is not None else run) for run in runs}
 
