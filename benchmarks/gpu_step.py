@@ -49,7 +49,7 @@ def measured(shape: str, method: str, profile_: str, device: torch.device, few: 
     """Median ms of 30 single steps; ms and the host's ms a step of a block of 100; kernels a step, None on a CPU; GiB at most."""
     warm, singles, block = (2, 1, 1) if few else (40, 30, 100)  # warm until queues are full and every width has its graph
     layers, hidden, heads, intermediate, vocabulary = SHAPES[shape]
-    zero = dict.fromkeys(("data.digest", "encoder.digest", "eval.digest"), "0" * 64)
+    zero: dict[str, object] = dict.fromkeys(("data.digest", "encoder.digest", "eval.digest"), "0" * 64)
     run = {"train.batch_size": 8 if few else 64, "train.steps": warm + singles + block + 1, "data.rows": ROWS, "train.precision": "bf16"}
     config = vary(base(method, profile_), zero | run)
     torch.manual_seed(0)

@@ -21,9 +21,7 @@ def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> to
         group["lr"] = torch.full((), train.learning_rate, device=device) if graphed else train.learning_rate
     if train.adamw == "transformers":
         return TransformersAdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, capturable=graphed)
-    return torch.optim.AdamW(
-        groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True, capturable=graphed
-    )
+    return torch.optim.AdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True, capturable=graphed)
 
 
 def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:

@@ -93,7 +93,7 @@ def test_a_captured_training_is_one_without_graphs(method, profile, changes, cop
 def passes(monkeypatch, profile, changes, epsilon, captures):
     """Losses of the pass for FGSM's sign, and of the step's own, of each step (STEPS,) each."""
     first, second, latest, graphs = [], [], {}, []
-    changes = changes | {"fgsm__epsilon": epsilon, "heads__dropout": 0.1, "queue__init_size": 12, "train__batch_size": 4}
+    changes = changes | {"fgsm__epsilon": epsilon, "heads__dropout": 0.1, "queue__init_size": 12}
 
     def watch(model):
         contrast, after = model._contrast, model.after_step
@@ -114,7 +114,7 @@ def passes(monkeypatch, profile, changes, epsilon, captures):
         monkeypatch.setattr(model, "_contrast", watched)
         monkeypatch.setattr(model, "after_step", after_step)
 
-    config = tiny.config("mocose", profile, train__steps=STEPS, eval__every=STEPS, data__drop_last=True, **changes)
+    config = tiny.config("mocose", profile, train__steps=STEPS, eval__every=STEPS, **changes)
     monkeypatch.setattr(tiny, "sentences", lambda count, seed=0: SENTENCES(4, seed=seed))  # one shape: the last capture is what replays
     graphs.extend(trained(monkeypatch, config, captures=captures, watch=watch)[1]._graphs)
     assert bool(graphs) == captures and len(set(second)) == STEPS
