@@ -125,7 +125,6 @@ def parser() -> Parser:
         help="how long running trainings may go on after Ctrl-C or SIGTERM, to finish or, with checkpoints, to write one "
         "(default: 0, or 60 with checkpoints)",
     )
-    made.add_argument("--follow", action="store_true", help="print the development score and the loss at every check while runs train")
     made.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     made.add_argument(
         "--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)"

@@ -49,7 +49,6 @@ class Options:
     time_limit: float | None
     checkpoint_minutes: float | None  # 0: no checkpoints
     grace: float | None
-    follow: bool  # print every check of the running trainings
     cluster: str | None  # address of a dask scheduler
 
 
@@ -97,7 +96,7 @@ def parse(argv: list[str]) -> Options:
         data_dir=_place("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         pairs=_pairs(given), text=given.text, other_encoders=tuple(encoders.items()), results_dir=_place("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
-        follow=given.follow, cluster=given.cluster,
+        cluster=given.cluster,
     )  # fmt: skip
 
 

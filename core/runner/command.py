@@ -13,7 +13,6 @@ from core.runner import plan as planning
 from core.runner.choose import Known
 from core.runner.cli import Options
 from core.runner.draw import Drawing
-from core.runner.early import Early
 from core.runner.keeping import with_models
 from core.runner.overview import tell_plan, tell_status, without_runs
 from core.runner.passed_over import passed_over
@@ -115,8 +114,7 @@ class Command:
                 return tell_plan(options, plan, edition.scale, self.store)
             case "status":
                 return tell_status(plan, self.store)
-        early = Early(studies, plan, lambda study: self.drawing.early(study, edition))
-        status = self.training.train(plan, edition.scale, found, early)
+        status = self.training.train(plan, edition.scale, found)
         return self.finish(status, lambda: [run.run_id for run in plan.runs], studies, edition)
 
     def resolve(self, studies: list[Study], edition: Edition, found: Found) -> int:

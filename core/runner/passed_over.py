@@ -42,6 +42,6 @@ def _training_options(options: Options) -> list[str]:
     concern = (
         ("--jobs", options.jobs is not None), ("--time-limit", options.time_limit is not None), ("--grace", options.grace is not None),
         ("--checkpoint-minutes", options.checkpoint_minutes is not None), ("--cuda-graphs", options.cuda_graphs),
-        ("--keep-models", options.keep_models), ("--follow", options.follow),
+        ("--keep-models", options.keep_models),
     )  # fmt: skip
     return [name for name, given in concern if given]

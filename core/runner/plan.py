@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.spec.edition import Edition
 from core.spec.errors import UserError
@@ -40,13 +40,11 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds; `by_study` has
-    the ids of the runs that each study asks for."""
+    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds."""
 
     runs: tuple[PlannedRun, ...]
     missing: tuple[PlannedRun, ...]
     entries: int
-    by_study: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def cost(config: RunConfig) -> float:
@@ -75,7 +73,6 @@ def plan(
     _check_labels(labels, [study.at(edition.scale) for study in studies])
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}
-    by_study: dict[str, set[str]] = {study.name: set() for study in studies}
     entries = 0
     for study in studies:
         for cell, configs in edition.asked(study):
@@ -85,7 +82,6 @@ def plan(
                 identity = run_id(config)
                 cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}{edition.scale.said_rate}")
                 found.setdefault(identity, (config, seed))
-                by_study[study.name].add(identity)
                 entries += 1
     runs = tuple(
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
@@ -93,8 +89,7 @@ def plan(
     )
     absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
-    asked = {name: frozenset(ids) for name, ids in by_study.items()}
-    return Plan(runs=runs, missing=tuple(absent), entries=entries, by_study=asked)
+    return Plan(runs=runs, missing=tuple(absent), entries=entries)
 
 
 def at_rates(
@@ -121,11 +116,9 @@ def joined(plans: Sequence[Plan]) -> Plan:
     """One plan of several; a run that several ask for is counted once."""
     runs = {run.run_id: run for one in reversed(plans) for run in reversed(one.runs)}
     missing = {run.run_id: run for one in plans for run in one.missing}
-    names = dict.fromkeys(name for one in plans for name in one.by_study)
     return Plan(
         runs=tuple(runs.values())[::-1], missing=tuple(sorted(missing.values(), key=lambda run: -cost(run.config))),
         entries=sum(one.entries for one in plans),
-        by_study={name: frozenset().union(*(one.by_study.get(name, ()) for one in plans)) for name in names},
     )  # fmt: skip
 
 

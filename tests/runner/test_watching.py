@@ -1,10 +1,8 @@
-"""Watching: curves as lines of JSON, what --follow prints of them, the estimate, and the table in the terminal."""
+"""Watching: curves as lines of JSON, the estimate, and the table in the terminal."""
 
 from __future__ import annotations
 
-import io
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -14,10 +12,8 @@ from small_study import result, small, stored
 
 from core.engine.curve_file import CurveFile
 from core.report.terminal import terminal
-from core.runner.follow import Follower, picture
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun, cost
-from core.runner.progress import Display
 from core.spec.claim import Claim, greater
 from core.spec.execution import Execution
 from core.spec.identity import run_id
@@ -73,53 +69,6 @@ def test_a_curve_that_cannot_be_written_stops_nothing(tmp_path):
     (tmp_path / "logs").write_text("in the way")
     CurveFile(tmp_path, "a", 8).check(0, 1.0, None)
     assert (tmp_path / "logs").read_text() == "in the way" and len(list(tmp_path.iterdir())) == 1
-
-
-def test_every_check_is_printed_once_and_half_a_line_not_yet(tmp_path):
-    out, one = io.StringIO(), planned(0)
-    shown = Display(Pace(1, 1.0, 1), out, follower=Follower(tmp_path))
-    path = tmp_path / f"{one.run_id}.jsonl"
-    path.write_text('{"step": 99, "of": 9, "dev": 1.0, "loss": 1.0, "seconds": 1.0}\n')  # of an earlier attempt
-    shown.started(one)
-    line = '{"step": 2, "of": 8, "dev": 40.125, "loss": 2.5, "seconds": 3.0}\n'
-    path.write_text(line + line.replace("40.125", "50.0").replace("2,", "4,")[:30])
-    shown._follow(one, at_once=True)
-    assert out.getvalue() == f"{one.label}: step 2/8, dev 40.12, loss 2.500, 3 s  ▁\n"
-    path.write_text(line + line.replace("40.125", "50.0").replace('"step": 2', '"step": 4') + "no json\n" + line.replace("40.125", "null"))
-    shown.finished(one, 1.0, "50.00")
-    said = out.getvalue().splitlines()
-    assert (
-        said[1].endswith("step 4/8, dev 50.00, loss 2.500, 3 s  ▁█")
-        and said[2].endswith("no score, loss 2.500, 3 s  ▁█ ")
-        and "[1/1]" in said[3]
-    )
-    assert len(said) == 4
-
-
-NO_CHECKS = (
-    b'{"step": "\\u001b[2J", "of": 8, "dev": 1.0, "loss": null, "seconds": 1}', b'{"step": 1, "of": 8, "dev": 1' + b"0" * 400 + b', "loss": null, "seconds": 1}',
-    b'{"step": 1, "of": 8, "dev": Infinity, "loss": null, "seconds": 1}', b'{"step": true, "of": 8, "dev": 1, "loss": null, "seconds": 1}',
-    b"[" * 100_000, b"[]", b"3", b"\xff\xfe", b"",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("line", NO_CHECKS, ids=range(len(NO_CHECKS)))
-def test_a_line_that_no_run_writes_is_passed_over_and_those_behind_it_are_not(tmp_path, line):
-    follower = Follower(tmp_path)
-    follower.begin("a")
-    (tmp_path / "a.jsonl").write_bytes(line + b'\n{"step": 4, "of": 8, "dev": 50.0, "loss": null, "seconds": 3}\n')
-    assert follower.lines("a", at_once=True) == ["step 4/8, dev 50.00, 3 s  ▁"]
-
-
-def test_following_waits_for_no_fifo(tmp_path):
-    follower = Follower(tmp_path)
-    follower.begin("a")
-    os.mkfifo(tmp_path / "a.jsonl")
-    assert follower.lines("a", at_once=True) == []
-
-
-def test_a_curve_in_bars():
-    assert picture([0.0, 5.0, 10.0]) == "▁▅█" and picture([3.0, 3.0]) == "▁▁" and picture([]) == "" and picture([float("nan"), 1.0]) == " ▁"
 
 
 def test_the_estimate_is_the_running_run_s_own_rate():
