@@ -119,9 +119,8 @@ class Command:
 
     def resolve(self, studies: list[Study], edition: Edition, found: Found) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
-        noise = next((study for study in self.around.studies if study.name == "noise"), None)
-        resolving = importlib.import_module("core.runner.resolve.command").Resolving(
-            self.options, self.store, self.training, studies, edition, found, noise
+        resolving = importlib.import_module("core.runner.resolve").Resolving(
+            self.options, self.store, self.training, studies, edition, found
         )
         if self.options.mode == "plan":
             return resolving.plan()
@@ -132,7 +131,7 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publishing().publish(runs(), studies, edition)
+            self.publishing().publish(runs(), edition.scale.name)
         self.drawing.draw(studies, edition)
         return status
 

@@ -122,6 +122,11 @@ def joined(plans: Sequence[Plan]) -> Plan:
     )  # fmt: skip
 
 
+def batch(runs: Sequence[PlannedRun]) -> Plan:
+    """These runs as a plan, the longest first."""
+    return Plan(runs=tuple(runs), missing=tuple(sorted(runs, key=lambda run: -cost(run.config))), entries=len(runs))
+
+
 def _names(cell: Cell) -> tuple[str, ...]:
     """What a cell answers to: each of its labels, and all of them in the axes' order."""
     return (*cell.labels, "/".join(cell.labels))

@@ -13,8 +13,7 @@ from pathlib import Path
 from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.compare import SAME, difference
-from core.runner.plan import PlannedRun
-from core.runner.resolve.choosing import batch
+from core.runner.plan import PlannedRun, batch
 from core.runner.train import Training
 from core.spec.edition import Edition
 from core.spec.errors import UserError
