@@ -99,7 +99,7 @@ class Results:
     def claims(
         self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
     ) -> pd.DataFrame:
-        """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds, chances."""
+        """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds."""
         return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds, settings)])
 
     def study(
@@ -123,7 +123,7 @@ class Results:
         find = importlib.import_module("studies").find
         cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
-        noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))  # it steadies the chances, as in claims.csv
+        noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))
         given = (settings,) if isinstance(settings, str) else tuple(settings)
         wanted = edition.varied(find(study), given) if given else find(study)
         return importlib.import_module("core.report.other_rates").found(wanted, edition, self.store, {}, noise)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from core.report.outlook import Chance
 from core.report.sequential import SETTLED, PValues
 from core.spec.claim import Claim, Contrast
 
@@ -64,8 +63,7 @@ class Verdict:
 
     `effect`, `low`, `high`, `n` and `p` are of look `look` (from 0; -1: none is complete, and there are no bounds): the one that settled
     the claim, or the latest that all its cells have reached. Effects lie above the claim's threshold, or below it if negative; below
-    `low` and above `high` the tests at level `alpha` exclude the truth. `effect_now` is over all `n_now` seeds. `chances` are those of an open claim at each look
-    left. `printed`: whether it holds on the paper's printed numbers (None: not printed), `printed_effect` the same contrast there,
+    `low` and above `high` the tests at level `alpha` exclude the truth. `effect_now` is over all `n_now` seeds. `printed`: whether it holds on the paper's printed numbers (None: not printed), `printed_effect` the same contrast there,
     `against_printed` how ours compares with it if our interval leaves it out; `paper_runs`: the outcome on the paper's own single
     runs. `p_best`: of a claim that one cell is best, how often it is if the seeds are drawn anew. `at_rates`: the outcomes at other
     learning rates, each with an error of 5 % a study of its own; empty where nothing was run at any.
@@ -84,8 +82,6 @@ class Verdict:
     alpha: float
     effect_now: float
     n_now: int
-    chances: tuple[Chance, ...]
-    futile: bool
     printed: bool | None
     printed_effect: float | None
     against_printed: Against
