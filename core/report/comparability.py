@@ -52,6 +52,9 @@ def comparability(result: StudyResult) -> Comparability:
 def judged(result: StudyResult) -> StudyResult:
     """The result with its checks, and with the reasons why its scale cannot carry the experiment, or answer single claims; reasons
     withhold verdicts."""
+    if len(parts := result.parts) > 1:
+        reasons_of = {claim.key: part.reason(claim.key) for part in map(judged, parts) for claim in part.study.claims}
+        return replace(result, withheld={key: why for key, why in reasons_of.items() if why}, checks=Comparability((), float("nan")))
     found = comparability(result)
     return replace(result, not_comparable="; ".join(found.reasons), withheld=withheld(result), checks=found)
 

@@ -14,11 +14,14 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from core.report import shares
-from core.report.cells import StudyResult
+from core.report.cells import RunResult, StudyResult, gather
+from core.report.comparability import judged
 from core.report.contrasts import Readings, printed_value, weights
 from core.report.judgement import Against, Outcome, Verdict
 from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, claim_p, decide, settled, tails
 from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
+from core.spec.edition import Edition
+from core.spec.study import Study
 
 RESAMPLES = 10_000
 LEAST_RESAMPLED = 3  # seeds; fewer cannot be drawn anew
@@ -45,6 +48,8 @@ def verdicts(result: StudyResult) -> tuple[Verdict, ...]:
     """The verdict on every claim of a study, in its order."""
     if result.verdicts is not None:
         return result.verdicts
+    if len(parts := result.parts) > 1:
+        return tuple(one for part in parts for one in verdicts(part))
     readings = Readings(result)
     return tuple(_verdict(claim, readings, result.reason(claim.key)) for claim in result.study.claims)
 
@@ -52,6 +57,11 @@ def verdicts(result: StudyResult) -> tuple[Verdict, ...]:
 def settled_once(result: StudyResult) -> StudyResult:
     """The result with its verdicts, so that whoever asks for them again need not wait."""
     return replace(result, verdicts=verdicts(result))
+
+
+def study_result(study: Study, edition: Edition, store, loaded: dict[str, RunResult], noise: float | None) -> StudyResult:
+    """A study on its stored runs, with its checks and verdicts; `loaded` and `noise` as in `core.report.cells.gather`."""
+    return settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise)))
 
 
 def _verdict(claim: Claim, readings: Readings, reason: str) -> Verdict:

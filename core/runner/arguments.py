@@ -67,9 +67,7 @@ def parser() -> Parser:
         help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one",
     )
     made.add_argument(
-        "--other-rates",
-        action="store_true",
-        help="train at a third and at three times the learning rate, too, so that cards say whether verdicts survive",
+        "--vary", action="append", default=[], metavar="FIELD=a,b,c", help="add an axis with these values of a field; several make a grid"
     )
     made.add_argument(
         "--cell",

@@ -22,7 +22,6 @@ from core.spec import fields
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
-from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -81,7 +80,7 @@ class Command:
         found = inputs.sources(options, scale, studies, self.store)
         scale, studies = inputs.on_data(options, scale, studies, found, self.results)
         edition = Edition(profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=options.seeds or scale.seeds)
-        if options.settings:
+        if options.settings or options.vary:
             studies = [self.varied(study, edition) for study in studies]
         for study in studies:
             edition.check(study)
@@ -99,10 +98,8 @@ class Command:
 
     def train(self, studies: list[Study], edition: Edition, found: Found) -> int:
         """Plan, and as the mode says tell the plan or the status, or train what is missing and render; the exit status."""
-        options, factors = self.options, OTHER_RATES if self.options.other_rates else ()
-        plan = planning.at_rates(
-            studies, edition, factors, self.store, use_published=options.use_published, force=options.force, labels=options.cells
-        )
+        options = self.options
+        plan = planning.plan(studies, edition, self.store, use_published=options.use_published, force=options.force, labels=options.cells)
         for line in [] if options.all else without_runs(studies, edition):
             print(line)
         if options.keep_models:
@@ -143,8 +140,8 @@ class Command:
         return verification.go(studies, edition, found)
 
     def varied(self, study: Study, edition: Edition) -> Study:
-        """The study under the user's --set, with a name of its own; says which rows it leaves as they are."""
-        varied = edition.varied(study, self.options.settings)
+        """The study under the user's --set and --vary; prints which rows stay as they are."""
+        varied = edition.varied(study, self.options.settings, self.options.vary)
         for line in varied.footnotes[len(study.footnotes) :]:
             print(line)
         return varied

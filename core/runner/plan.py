@@ -80,7 +80,7 @@ def plan(
                 continue
             for seed, config in enumerate(configs):
                 identity = run_id(config)
-                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}{edition.scale.said_rate}")
+                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
                 found.setdefault(identity, (config, seed))
                 entries += 1
     runs = tuple(
@@ -90,36 +90,6 @@ def plan(
     absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
     return Plan(runs=runs, missing=tuple(absent), entries=entries)
-
-
-def at_rates(
-    studies: Sequence[Study],
-    edition: Edition,
-    factors: Sequence[float],
-    store: Store,
-    *,
-    use_published: bool = False,
-    force: bool = False,
-    labels: Sequence[str] = (),
-) -> Plan:
-    """What `plan` asks for, and the same at so many times the learning rate, of studies that have claims: others ask nothing there."""
-    plans = [plan(studies, edition, store, use_published=use_published, force=force, labels=labels)]
-    claiming = [study for study in studies if study.claims]
-    known = {name for study in claiming for cell in study.at(edition.scale).cells for name in _names(cell)}
-    there = [label for label in labels if label in known]
-    if claiming and (there or not labels):
-        plans += [plan(claiming, edition.at_rate(one), store, use_published=use_published, force=force, labels=there) for one in factors]
-    return joined(plans)
-
-
-def joined(plans: Sequence[Plan]) -> Plan:
-    """One plan of several; a run that several ask for is counted once."""
-    runs = {run.run_id: run for one in reversed(plans) for run in reversed(one.runs)}
-    missing = {run.run_id: run for one in plans for run in one.missing}
-    return Plan(
-        runs=tuple(runs.values())[::-1], missing=tuple(sorted(missing.values(), key=lambda run: -cost(run.config))),
-        entries=sum(one.entries for one in plans),
-    )  # fmt: skip
 
 
 def batch(runs: Sequence[PlannedRun]) -> Plan:

@@ -12,7 +12,7 @@ from core.spec.printable import counted
 from core.spec.study import Study
 from core.store.store import Store
 
-ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_rates.csv", ".png", ".pdf")  # of the files that `render` draws a study into
+ENDINGS = (".md", ".tex", ".csv", "_runs.csv", ".png", ".pdf")  # of the files that `render` draws a study into
 
 
 class Publishing:

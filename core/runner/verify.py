@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import tempfile
 from collections import Counter
@@ -19,7 +18,6 @@ from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.printable import are, counted
-from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
 from core.store.stored import OtherVersion, StoredRun
@@ -100,16 +98,15 @@ class Verification:
 
 
 def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]) -> list[PlannedRun]:
-    """The published runs that cells of these studies ask for under whatever seed, at the scale's learning rate or another, with one of
-    the cells."""
+    """The published runs that cells of these studies ask for under whatever seed, with one of the cells."""
     edition = replace(edition, seeds=1 + max((run.config.seed.model for run in there.values()), default=-1))
     asked: dict[str, PlannedRun] = {}
-    for at_rate, study in itertools.product([edition, *map(edition.at_rate, OTHER_RATES)], studies):
-        for cell, configs in at_rate.asked(study):
+    for study in studies:
+        for cell, configs in edition.asked(study):
             for seed, config in enumerate(configs):
                 identity = run_id(config)
                 if identity in there:
-                    name = f"{study.name} {'/'.join(cell.labels)}{at_rate.scale.said_rate}"
+                    name = f"{study.name} {'/'.join(cell.labels)}"
                     asked.setdefault(identity, PlannedRun(run_id=identity, config=config, cells=(name,), seed=seed))
     return list(asked.values())
 

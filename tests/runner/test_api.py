@@ -15,7 +15,6 @@ import studies
 from core import api
 from core.api import load
 from core.data.sources import demo_sources
-from core.report.rate_table import RATE_COLUMNS
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
@@ -63,7 +62,8 @@ def test_frames_hold_what_is_stored(home):
 def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
     table = load().table("table6b", seeds=2)
     assert len(table) == len(studies.find("table6b").cells) and set(table["n"]) == {2} and "printed" in table
-    assert load().rates("table6b", seeds=2).empty and list(load().rates("table6b").columns) == ["batch_size", *RATE_COLUMNS]
+    varied = load().table("table6b", seeds=2, vary="train.learning_rate=1e-3,3e-3")
+    assert list(varied["n"]) == [2] * len(table) + [0] * len(table) and set(varied["train.learning_rate"]) == {"1e-3", "3e-3"}
     assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
 
 

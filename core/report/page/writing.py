@@ -26,7 +26,6 @@ from core.report.page import charts, words
 from core.report.page.content import Page, seconds, slug, title
 from core.report.page.lede import answer, lede
 from core.report.quantities import curve
-from core.report.rate_table import HEADING, rate_grid, rate_notes
 from core.report.tables import grid, marks
 from core.spec.printable import shown
 
@@ -93,9 +92,6 @@ def _templates() -> jinja2.Environment:
         "Markup": markupsafe.Markup,
         "title": title,
         "grid": grid,
-        "rate_grid": rate_grid,
-        "rate_notes": rate_notes,
-        "RATES": HEADING,
         "marks": marks,
         "measured": claims.measured,
         "words": words,
