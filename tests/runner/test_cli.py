@@ -129,7 +129,7 @@ def test_a_field_is_varied_and_the_run_at_the_study_s_own_value_is_the_stored_on
     assert done.returncode == 0 and "Trained 4 of 4 runs" in done.stdout, done.stderr
     runs = [desk.store.load(run).config for run in desk.store.runs()]
     assert sorted(run.train.learning_rate for run in runs) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
-    assert "T3.1: undecided at 1e-5, 3e-5, 9e-5." in done.stdout
+    assert "T3.2: undecided at 1e-5, 3e-5, 9e-5." in done.stdout
     name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
     made = {path.name.removeprefix(name) for root in ("results", "figures") for path in (desk.folder / "home" / root).rglob(f"{name}*")}
     assert made == {".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf"}
