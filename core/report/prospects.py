@@ -1,4 +1,4 @@
-"""How likely runs to come are to settle a claim. `--resolve` orders its work by these chances; no verdict and no table uses them."""
+"""How likely later seeds are to settle a claim: the order of `--resolve`'s work. No verdict uses it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ DRAWS = 200  # futures of a claim
 
 
 def chances(claim: Claim, readings: Readings, claims: int) -> dict[int, float]:
-    """The chance that an open claim is settled by each later check, by the check's number of seeds; empty before the first check.
+    """The chance that an open claim is settled by each later check, by seeds; empty before the first check.
 
-    A later seed repeats a stored seed or an earlier drawn one, each with the same chance (Polya's urn, the predictive distribution
-    of the Bayesian bootstrap). Every comparison takes the same seeds, so comparisons move together as they do in the stored runs.
-    `claims` is the number of claims in the study, among which each check's level is divided.
+    A later seed repeats a stored seed or an earlier drawn one, each with the same chance (Polya's urn, the
+    predictive distribution of the Bayesian bootstrap). Every comparison takes the same seeds, so they move
+    together as in the stored runs. `claims` is the number of claims among which a check's level is divided.
     """
     contrasts = tuple(dict.fromkeys(claim.predicate.contrasts()))
     n = min(readings.seeds(contrast) for contrast in contrasts)
@@ -27,7 +27,8 @@ def chances(claim: Claim, readings: Readings, claims: int) -> dict[int, float]:
     ended, found = np.zeros(DRAWS, dtype=bool), dict[int, float]()
     for look, seeds in enumerate(LOOKS):
         if seeds > n:
-            seen = {contrast: one[drawn[:, :seeds]] for contrast, one in values.items() if one is not None}  # each (draws, seeds)
+            places = drawn[:, :seeds]  # (draws, seeds)
+            seen = {one: array[places] for one, array in values.items() if array is not None}
             ended |= settled(claim_p(claim, on_values(seen)), alpha_at(look, claims)) > 0
             found[seeds] = float(ended.mean())
     return found

@@ -1,7 +1,7 @@
 """`--resolve`: train the runs that are likeliest to settle a claim, until the budget is spent.
 
-Verdicts are computed anew from the stored runs, at the fixed numbers of seeds, before each choice. Nothing else is kept, so a killed
-command loses the runs in training alone, and two commands at once share the work. The report is imported when it is needed.
+Verdicts are computed anew from the stored runs, at the fixed numbers of seeds, before each choice. Nothing
+else is kept: a killed command loses the runs in training, and two commands at once share the work.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPEN = ("undecided", "not run")
 
 
 class Judged(NamedTuple):
-    """A study on the stored runs: its result, the readings of its contrasts, its verdicts. `runs` are the runs behind them."""
+    """A study on the stored runs: result, readings of its contrasts, verdicts, and the ids of the runs."""
 
     result: Any
     readings: Any
@@ -52,26 +52,34 @@ class Choice:
 
     def words(self, seconds: float) -> str:
         """The choice in a line."""
-        return f"{self.name} ({self.why}): {counted(len(self.runs), 'run')} to {counted(self.seeds, 'seed')}, about {spoken(seconds)}"
+        runs, seeds = counted(len(self.runs), "run"), counted(self.seeds, "seed")
+        return f"{self.name} ({self.why}): {runs} to {seeds}, about {spoken(seconds)}"
 
 
 class Resolving:
     """One command with --resolve, on these studies under one edition."""
 
     def __init__(
-        self, options: Options, store: Store, training: Training, studies: Sequence[Study], edition: Edition, found: finding.Found
+        self,
+        options: Options,
+        store: Store,
+        training: Training,
+        studies: Sequence[Study],
+        edition: Edition,
+        found: finding.Found,
     ):
         self.options, self.training, self.found = options, training, found
         self.store = store if options.use_published else Store(store.root, None)
         names = ("cells", "comparability", "contrasts", "prospects", "sequential", "verdicts")
         self.report = {name: importlib.import_module(f"core.report.{name}") for name in names}
         self.looks = self.report["sequential"].LOOKS
-        self.edition = replace(edition, seeds=self.looks[0])  # stored seeds beyond the first check are read, too
+        self.edition = replace(edition, seeds=self.looks[0])  # later stored seeds are read, too
         self.studies = [study.at(edition.scale) for study in studies]
         self.failed: set[str] = set()
         self._judged: dict[str, Judged] = {}
         self._loaded: dict[str, Any] = {}
-        here = None if options.cluster else devices.resources(edition.scale.name, options.device, options.jobs)
+        scale = edition.scale.name
+        here = None if options.cluster else devices.resources(scale, options.device, options.jobs)
         self.jobs = (options.jobs or 1) if here is None else here.jobs
         self.device, self.threads = ("cpu", 1) if here is None else (here.device, here.threads)
         self.began = time.monotonic()
@@ -79,7 +87,7 @@ class Resolving:
     def go(self) -> int:
         """Choose and train until no choice fits into the time left; the exit status."""
         for identity in {run for study in self._judge() for run in study.runs}:
-            sound(self.store, identity, self.options.use_published)  # damaged runs are set aside, and trained again
+            sound(self.store, identity, self.options.use_published)  # sets damaged runs aside
         status, before = 0, self._outcomes()
         try:
             while (choice := self._next()) is not None:
@@ -88,15 +96,18 @@ class Resolving:
                 if ended > 128:
                     return ended
                 status = max(status, ended)
-                self.failed |= {run.run_id for run in choice.runs if not self.store.has(run.run_id, use_published=True)}
+                ids = [run.run_id for run in choice.runs]
+                self.failed.update(one for one in ids if not self.store.has(one, use_published=True))
                 after = self._outcomes()
-                for name in sorted(name for name, outcome in after.items() if before[name] in OPEN and outcome not in OPEN):
-                    print(f"{name} is {after[name]}.", flush=True)
+                for name in sorted(after):
+                    if before[name] in OPEN and after[name] not in OPEN:
+                        print(f"{name} is {after[name]}.", flush=True)
                 before = after
         finally:
             self.training.close()
         settled = sum(outcome in self.report["sequential"].SETTLED[1:] for outcome in before.values())
-        print(f"{settled} of {counted(len(before), 'claim')} settled. This command took {spoken(time.monotonic() - self.began)}.")
+        took = spoken(time.monotonic() - self.began)
+        print(f"{settled} of {counted(len(before), 'claim')} settled. This command took {took}.")
         return status
 
     def plan(self) -> int:
@@ -104,7 +115,8 @@ class Resolving:
         choices = self._choices(math.inf)
         for choice in choices[:SHOWN]:
             print(f"{choice.words(self._wall(choice.runs))}.")
-        print(f"{are(sum(outcome in OPEN for outcome in self._outcomes().values()), 'claim')} open; runs may settle {len(choices)}.")
+        count = sum(outcome in OPEN for outcome in self._outcomes().values())
+        print(f"{are(count, 'claim')} open; runs may settle {len(choices)}.")
         return 0
 
     def runs(self) -> list[str]:
@@ -120,41 +132,46 @@ class Resolving:
             if study.name not in self._judged or self._judged[study.name].runs != runs:
                 result = self.report["comparability"].judged(result)
                 readings = self.report["contrasts"].Readings(result)
-                self._judged[study.name] = Judged(result, readings, self.report["verdicts"].verdicts(result), runs)
+                verdicts = self.report["verdicts"].verdicts(result)
+                self._judged[study.name] = Judged(result, readings, verdicts, runs)
         return list(self._judged.values())
 
     def _outcomes(self) -> dict[str, str]:
         """The outcome of each claim, by study and key."""
-        return {f"{one.result.study.name} {verdict.claim.key}": verdict.outcome for one in self._judge() for verdict in one.verdicts}
+        every = [(one.result.study.name, verdict) for one in self._judge() for verdict in one.verdicts]
+        return {f"{name} {verdict.claim.key}": verdict.outcome for name, verdict in every}
 
     def _next(self) -> Choice | None:
-        """The best choice that fits into the time left; None without one, and then a line says what did not fit."""
+        """The best choice that fits into the time left, or None; a line says what did not fit."""
         left = (self.options.budget or 0.0) - (time.monotonic() - self.began)
         choices = self._choices(left)
         fitting = [choice for choice in choices if self._wall(choice.runs) <= left]
         if choices and not fitting:
             shortest = min(self._wall(choice.runs) for choice in choices)
-            print(f"The shortest step left takes {spoken(shortest)}; {spoken(max(0.0, left))} of the budget are left.")
+            rest = spoken(max(0.0, left))
+            print(f"The shortest step left takes {spoken(shortest)}; {rest} of the budget are left.")
         return fitting[0] if fitting else None
 
     def _choices(self, left: float) -> list[Choice]:
-        """What may be trained for each open claim, the best first; claims that need a failed run are left out."""
+        """What may be trained for each open claim, the best first; without claims that need a failed run."""
         self.history = history(self.store, self.device, self.threads)
-        found = [
-            choice
-            for one in self._judge()
-            for verdict in one.verdicts
-            if verdict.outcome in OPEN and not verdict.reason and (choice := self._choice(one, verdict.claim, left)) is not None
-        ]
-        able = [choice for choice in found if not self.failed.intersection(run.run_id for run in choice.runs)]
-        return sorted(able, key=lambda choice: choice.rank)
+        every = [(one, verdict) for one in self._judge() for verdict in one.verdicts]
+        able = [(one, verdict) for one, verdict in every if verdict.outcome in OPEN and not verdict.reason]
+        found = [self._choice(one, verdict.claim, left) for one, verdict in able]
+        ids = {choice: {run.run_id for run in choice.runs} for choice in found if choice is not None}
+        whole = (choice for choice in ids if not ids[choice] & self.failed)
+        return sorted(whole, key=lambda choice: choice.rank)
 
     def _choice(self, one: Judged, claim: Any, left: float) -> Choice | None:
-        """What a claim is given next. Its study's reference comes first, then the first check, the cheapest before others; then runs
-        up to the next check, by the chance per second of the check within the time left that is worth most."""
+        """What a claim is given next: its reference's first run, then the runs up to its next check.
+
+        First checks rank before others, the cheapest first. Later checks rank by the best chance per second
+        of training among the checks that fit into the time left.
+        """
         study, contrasts = one.result.study, claim.predicate.contrasts()
         cells, name = study.cells_of(contrasts), f"{study.name} {claim.key}"
-        reference = [cell for cell in study.cells if cell.labels == study.reference and not self.edition.unavailable(study, cell)]
+        named = [cell for cell in study.cells if cell.labels == study.reference]
+        reference = [cell for cell in named if not self.edition.unavailable(study, cell)]
         if any(self.edition.unavailable(study, cell) for cell in cells):
             return None
         reached = min(one.readings.seeds(contrast) for contrast in contrasts)
@@ -172,7 +189,8 @@ class Resolving:
             if n == seeds or self._wall(lacking) <= left:
                 worth.append((chance / self._seconds(lacking), chance, n))
         rate, chance, n = max(worth, key=lambda each: each[0])
-        return Choice(name, runs, seeds, f"a chance of {chance:.0%} to be settled with {n} seeds".replace("%", " %"), (True, -rate))
+        why = f"a chance of {100 * chance:.0f} % to be settled with {n} seeds"
+        return Choice(name, runs, seeds, why, (True, -rate))
 
     def _missing(self, study: Study, cells: Sequence[Cell], seeds: int) -> tuple[PlannedRun, ...]:
         """The distinct runs that cells lack up to a number of seeds."""
