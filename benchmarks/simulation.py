@@ -177,7 +177,7 @@ def every_look(claim: Claim, runs: np.ndarray) -> np.ndarray:
 def chased(world: World, runs: np.ndarray) -> np.ndarray:
     """Whether a study errs where only the most promising open claim gets more seeds, up to its next look, until all are settled or full.
 
-    What a claim is at some time it stays, as the ledger keeps it.
+    The first verdict of a claim stays.
     """
     cells = [sorted({CELLS.index(term.cell) for one in claim.predicate.contrasts() for term in one.terms}) for claim in CLAIMS]
     looks = np.zeros((len(runs), len(CELLS)), dtype=int)  # the latest look of each cell

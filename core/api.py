@@ -85,28 +85,40 @@ class Results:
         )
 
     def table(
-        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
+        self,
+        study: str,
+        scale: str = "demo",
+        profile: str = PROFILES[0],
+        seeds: int | None = None,
+        settings: Settings = (),
+        vary: Settings = (),
     ) -> pd.DataFrame:
         """A study's table, one row a cell, with the columns of its CSV file. What it takes, `study` says."""
-        return importlib.import_module("core.report.frames").cell_frame(self.study(study, scale, profile, seeds, settings))
-
-    def rates(
-        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
-    ) -> pd.DataFrame:
-        """A study's cells by learning rate, one row each, with the columns of its `_rates.csv`; empty if no other rate than the scale's was run."""
-        return importlib.import_module("core.report.rate_table").rate_frame(self.study(study, scale, profile, seeds, settings))
+        return importlib.import_module("core.report.frames").cell_frame(self.study(study, scale, profile, seeds, settings, vary))
 
     def claims(
-        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
+        self,
+        study: str,
+        scale: str = "demo",
+        profile: str = PROFILES[0],
+        seeds: int | None = None,
+        settings: Settings = (),
+        vary: Settings = (),
     ) -> pd.DataFrame:
-        """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds, chances."""
-        return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds, settings)])
+        """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds."""
+        return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds, settings, vary)])
 
     def study(
-        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None, settings: Settings = ()
+        self,
+        study: str,
+        scale: str = "demo",
+        profile: str = PROFILES[0],
+        seeds: int | None = None,
+        settings: Settings = (),
+        vary: Settings = (),
     ) -> StudyResult:
         """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as `loss.temperature=0.1`,
-        one or several.
+        and `vary` those of `--vary`, such as `loss.temperature=0.05,0.1`; one or several.
 
         Raises UserError for names that are not there, and for settings that the command would refuse.
         """
@@ -123,10 +135,10 @@ class Results:
         find = importlib.import_module("studies").find
         cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
-        noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))  # it steadies the chances, as in claims.csv
-        given = (settings,) if isinstance(settings, str) else tuple(settings)
-        wanted = edition.varied(find(study), given) if given else find(study)
-        return importlib.import_module("core.report.other_rates").found(wanted, edition, self.store, {}, noise)
+        noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))
+        given, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))
+        wanted = edition.varied(find(study), given, fields) if given or fields else find(study)
+        return importlib.import_module("core.report.verdicts").study_result(wanted, edition, self.store, {}, noise)
 
     def _each(self) -> Iterator[StoredRun]:
         """Every run that can be believed; damaged ones, those of another version of the code, and those that went meanwhile, are passed over."""

@@ -1,4 +1,4 @@
-"""A run's development curve as lines of JSON, written while it trains: `<results>/logs/<run id>.jsonl`, for --follow and other tools."""
+"""A run's development curve as lines of JSON, written while it trains: `<results>/logs/<run id>.jsonl`, for `tail -f` and other tools."""
 
 from __future__ import annotations
 

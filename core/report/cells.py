@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,9 @@ from core.report.judgement import Comparability, Verdict
 from core.report.quantities import unit
 from core.report.quantities import value as value_of
 from core.report.rows import Rows
-from core.report.statistics import (
-    NO_COMPARISON,
-    Comparison,
-    Estimate,
-    Subset,
-    bootstrap_over_pairs,
-    clear_best,
-    over_seeds,
-)
+from core.report.statistics import NO_COMPARISON, Comparison, Estimate, Subset, bootstrap_over_pairs, clear_best, over_seeds
 from core.report.worst import counted
+from core.spec.axes import parts
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
@@ -32,9 +25,6 @@ from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell, FigureSpec, Metric
-
-if TYPE_CHECKING:
-    from core.report.by_rate import CellRates
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 IntervalOver = Literal["seeds", "pairs", "none"]
@@ -107,7 +97,7 @@ class StudyResult:
 
     `noise` is the SD of one run in the noise study, None if that has not been run; `not_comparable` says why this scale cannot carry
     the experiment, "" if it can, and `withheld` why it cannot answer single claims, by key. `checks` and `verdicts` are kept once they
-    are found (`core.report.verdicts.settled_once`), since tables, figures and the page all ask; `rates` has cells at other learning rates.
+    are found (`core.report.verdicts.settled_once`), since tables, figures and the page all ask.
     """
 
     study: Study
@@ -119,7 +109,6 @@ class StudyResult:
     withheld: Mapping[str, str] = field(default_factory=dict)
     checks: Comparability | None = None
     verdicts: tuple[Verdict, ...] | None = None
-    rates: tuple[CellRates, ...] = ()
 
     def reason(self, claim: str) -> str:
         """Why a claim, by key, is not comparable; "" if it is."""
@@ -167,6 +156,17 @@ class StudyResult:
         """Runs that come from the project's published results, not from this machine."""
         return sum(run.source == "published" for run in self.runs)
 
+    @property
+    def parts(self) -> tuple[StudyResult, ...]:
+        """The result at each combination of values of `--vary`; itself if the study varies no field so."""
+        if len(each := parts(self.study)) == 1:
+            return (self,)
+        cells = {cell.cell.labels: cell for cell in self.cells}
+        return tuple(
+            replace(self, study=study, cells=tuple(cells[cell.labels] for cell in study.cells), checks=None, verdicts=None)
+            for study in each
+        )
+
     def at(self, **labels: str) -> CellResult | None:
         """The cell with these labels, by axis name; None if the study has none there."""
         wanted = [(place, labels[axis.name]) for place, axis in enumerate(self.study.axes) if axis.name in labels]
@@ -181,6 +181,9 @@ def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult
     `loaded` keeps what was read, by run id, for studies that share runs; `noise` is the SD of one run in the noise study.
     """
     study, edition = study.at(edition.scale), replace(edition, sources=_named_for_readers(edition.sources))
+    if len(each := parts(study)) > 1:
+        found = [gather(part, edition, store, loaded=loaded, noise=noise) for part in each]
+        return replace(found[0], study=study, cells=tuple(cell for part in found for cell in part.cells))
     by_cell: dict[tuple[str, ...], tuple[RunResult, ...]] = {}
     reasons = {cell.labels: edition.unavailable(study, cell) or "" for cell in study.cells}
     aggregates: list[str] = []
@@ -199,7 +202,7 @@ def gather(study: Study, edition: Edition, store, *, loaded: dict[str, RunResult
     values = {labels: {r.seed: r.value for r in runs if r.value is not None} for labels, runs in by_cell.items()}
     same = {cell.labels for cell in study.cells if unit(study.metric_of(cell)) == unit(study.metric)}  # only like is compared with like
     comparable = {labels: found for labels, found in values.items() if labels in same and not reasons[labels]}
-    reference = study.reference
+    reference = next((cell.labels for cell in study.cells if cell.labels == study.reference), None)
     comparisons = compared(comparable, reference, study.claims) if reference is not None and reference in comparable else {}
     all_run = all(run.status not in ("missing", "incomplete") for runs in by_cell.values() for run in runs)
     best = clear_best(comparable) if all_run else None  # a cell still to come may be better
@@ -255,14 +258,8 @@ def _load(store, identity: str, seed: int) -> RunResult:
         stored = store.load(identity)
     except UserError as error:  # a damaged file: the other runs can still be shown
         return RunResult(seed=seed, run_id=identity, status="missing", provenance={}, trouble=str(error))
-    return RunResult(
-        seed=seed,
-        run_id=identity,
-        status=stored.status,
-        source=stored.source,
-        provenance=stored.provenance,
-        rows=Rows(stored.table, stored.provenance),
-    )
+    rows = Rows(stored.table, stored.provenance)
+    return RunResult(seed=seed, run_id=identity, status=stored.status, source=stored.source, provenance=stored.provenance, rows=rows)
 
 
 def _estimate(runs: Sequence[RunResult], metric: Metric, aggregate: str, scale: Scale, store) -> tuple[Estimate, IntervalOver]:

@@ -9,22 +9,21 @@ import numpy as np
 import pandas as pd
 
 from core.report.cells import StudyResult
-from core.report.judgement import AtRate, Outcome, Verdict
+from core.report.judgement import Outcome, Verdict
 from core.report.naming import contrast_here
 from core.report.notes import one_order
 from core.report.verdicts import verdicts
+from core.spec.axes import values
 from core.spec.claim import ROUNDING, Claim
 from core.spec.deviations import explained
-from core.spec.scale import OTHER_RATES
 
 OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
 MARKS = {  # beside the word: never colour alone
     "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "not comparable": "∅",
 }  # fmt: skip
-RATES = dict(zip(OTHER_RATES, ("a third of", "three times"), strict=True))
 COLUMNS = (
     "study", "claim", "text", "quote", "place", "decided_by", "turns_on", "verdict", "reason", "effect", "low", "high", "n", "look", "p_supported",
-    "p_contradicted", "p_equivalent", "alpha", "effect_now", "n_now", "chance", "futile", "at_other_rates", "survives", "printed_effect", "against_printed", "p_best",
+    "p_contradicted", "p_equivalent", "alpha", "effect_now", "n_now", "printed_effect", "against_printed", "p_best",
     "holds_as_printed", "on_the_papers_runs", "margin", "note", "scale", "profile", "seed_of_data",
 )  # fmt: skip
 
@@ -34,8 +33,7 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
 
     `effect`, `low`, `high`, `n` and the p are of look number `look` (from 1; empty: no look is complete yet); a p counts at `alpha`.
     `turns_on` is the comparison that the numbers are of: the weakest that the claim needs. `effect_now` and `n_now` are of all stored
-    seeds; `chance` is that of being settled at each look left. `at_other_rates` has the outcome and the seeds at a third and at three
-    times the learning rate; `survives` says whether the verdict is robust or fragile there. `seed_of_data`: "one for all" where all
+    seeds.  `seed_of_data`: "one for all" where all
     seeds share the order of the text, dropout and repetitions (D35), so that a verdict is of that order.
     """
     rows = []
@@ -46,7 +44,7 @@ def claim_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
             rows.append((
                 result.study.name, claim.key, claim.text, claim.quote, claim.place, claim.decided_by, contrast_here(one.contrast, result), one.outcome, one.reason, one.effect,
                 one.low, one.high, one.n, pd.NA if one.look < 0 else one.look + 1, *one.p, one.alpha, one.effect_now, one.n_now,
-                chances(one), "yes" if one.futile else "no", at_rates(one), one.survives, _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
+                _or_nan(one.printed_effect), one.against_printed, _or_nan(one.p_best),
                 printed(one), one.paper_runs, _or_nan(claim.margin), noted(claim), result.scale.name, result.profile, order,
             ))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS).astype({"look": "Int64"})
@@ -63,7 +61,7 @@ def printed(verdict: Verdict) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """Effect, interval and chances, in a few words; empty without a run."""
+    """Effect and interval in a few words; empty without a run."""
     if not verdict.n_now or np.isnan(verdict.effect):
         return ""
     text = signed(verdict.effect)
@@ -76,37 +74,18 @@ def measured(verdict: Verdict) -> str:
     margin, theirs = verdict.claim.margin, verdict.printed_effect
     if verdict.outcome == "equivalent" and margin is not None and theirs is not None and abs(theirs) < margin - ROUNDING:
         extras.append(f"the printed effect, {signed(theirs)}, is not above the margin of {margin:g} either")
-    if verdict.outcome == "undecided":
-        extras.append(expected(verdict))
-    if verdict.at_rates:
-        extras.append(": ".join(filter(None, (verdict.survives, at_rates(verdict)))))
     return "; ".join([text, *(one for one in extras if one)])
 
 
-def expected(verdict: Verdict) -> str:
-    """What more seeds would bring an open claim, in a few words."""
-    if not verdict.chances:
-        return "open after the last look"
-    if verdict.futile:
-        return "futile: below a chance of 0.1 at every look left"
-    known = chances(verdict)
-    return f"chance to settle by seeds {known}" if known else ""
-
-
-def chances(verdict: Verdict) -> str:
-    """The chance to be settled at each look left, by seeds: "12: 0.41; 18: 0.63"; "" where none is known."""
-    return "; ".join(f"{one.n}: {one.best:.2f}" for one in verdict.chances if one.best is not None)
-
-
-def at_rates(verdict: Verdict) -> str:
-    """The outcomes at other learning rates, with their effects and seeds; "" where nothing was run at any."""
-
-    def said(one: AtRate) -> str:
-        numbers = ["" if np.isnan(one.effect) else signed(one.effect), f"n = {one.n}" if one.n else ""]
-        inside = ", ".join(number for number in numbers if number)
-        return f"{one.outcome}{f' ({inside})' if inside else ''} at {RATES[one.factor]} the learning rate"
-
-    return ", ".join(said(one) for one in verdict.at_rates)
+def by_value(result: StudyResult) -> list[str]:
+    """For each claim of a study under `--vary` its outcomes with the values at which it has them; empty if nothing is varied."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for part in result.parts if result.study.varied else ():
+        value = values(part.study)
+        for one in verdicts(part):
+            found.setdefault(one.claim.key.removesuffix(f" ({value})"), {}).setdefault(one.outcome, []).append(value)
+    said = {key: [f"{outcome} at {', '.join(where)}" for outcome, where in outcomes.items()] for key, outcomes in found.items()}
+    return [f"{key}: {'; '.join(parts)}." for key, parts in said.items()]
 
 
 def signed(value: float) -> str:

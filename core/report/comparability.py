@@ -52,8 +52,14 @@ def comparability(result: StudyResult) -> Comparability:
 def judged(result: StudyResult) -> StudyResult:
     """The result with its checks, and with the reasons why its scale cannot carry the experiment, or answer single claims; reasons
     withhold verdicts."""
-    found = comparability(result)
-    return replace(result, not_comparable="; ".join(found.reasons), withheld=withheld(result), checks=found)
+    if len(parts := result.parts) > 1:
+        found = [judged(part) for part in parts]
+        whys = {claim.key: part.reason(claim.key) for part in found for claim in part.study.claims}
+        unlike = "" if whys else "; ".join(dict.fromkeys(part.not_comparable for part in found if part.not_comparable))
+        held = {key: why for key, why in whys.items() if why}
+        return replace(result, not_comparable=unlike, withheld=held, checks=Comparability((), float("nan")))
+    checks = comparability(result)
+    return replace(result, not_comparable="; ".join(checks.reasons), withheld=withheld(result), checks=checks)
 
 
 def withheld(result: StudyResult) -> dict[str, str]:

@@ -80,7 +80,7 @@ class Readings:
         """By contrast: the SD that it should have over seeds if every run scatters like those of the noise study.
 
         `noise` is the SD of one run; cells that do not share their scatter give noise * sqrt(sum of squared weights). Seeds that
-        cells share make it less, so this errs towards more seeds. Known for scores alone.
+        cells share make it less. Known for scores alone.
         """
 
         def of(contrast: Contrast) -> float | None:

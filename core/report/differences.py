@@ -89,9 +89,11 @@ def differences(result: StudyResult) -> Differences | None:
         return None
     cells = {cell.cell.labels: cell for cell in _shown(result)}
     rows: dict[Labels, Row] = {}
-    for base in dict.fromkeys(base_of(labels, pattern) for labels in cells):
-        if base in cells:
-            rows |= _against(cells[base], [cell for cell in cells.values() if base_of(cell.cell.labels, pattern) == base], result)
+    for part in result.parts:
+        mine = {cell.cell.labels: cell for cell in _shown(part)}
+        for base in dict.fromkeys(base_of(labels, pattern) for labels in mine):
+            if base in mine:
+                rows |= _against(mine[base], [cell for cell in mine.values() if base_of(cell.cell.labels, pattern) == base], part)
     if not any(row.n for row in rows.values()):
         return None
     bases = [cells[labels] for labels in cells if base_of(labels, pattern) == labels]

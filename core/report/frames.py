@@ -30,6 +30,8 @@ def cell_frame(result: StudyResult) -> pd.DataFrame:
     `difference_n` seeds, or assumes equal scatter (`difference_basis`), by which nothing is `told`. Numbers have the decimals of the
     table and two more.
     """
+    if len(parts := result.parts) > 1:
+        return pd.concat(map(cell_frame, parts), ignore_index=True)
     reference = next(("/".join(cell.cell.labels) for cell in result.cells if cell.is_reference), "")
     rows = []
     for cell in result.cells:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from core.report.outlook import Chance
 from core.report.sequential import SETTLED, PValues
 from core.spec.claim import Claim, Contrast
 
@@ -46,29 +45,15 @@ class Comparability:
         return f"{verdict}: {said}; new layers can travel {self.travel:.3g} times their initial spread."
 
 
-@dataclass(frozen=True, slots=True)
-class AtRate:
-    """The outcome for a claim, with n seeds, at `factor` times the scale's learning rate, and the effect (see Verdict) with these seeds, NaN
-    where nothing is said of it; `small` as in Verdict."""
-
-    factor: float
-    outcome: Outcome
-    n: int
-    effect: float
-    small: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The outcome for a claim. The numbers are those of the contrast on which it turns, the weakest that it needs.
 
     `effect`, `low`, `high`, `n` and `p` are of look `look` (from 0; -1: none is complete, and there are no bounds): the one that settled
     the claim, or the latest that all its cells have reached. Effects lie above the claim's threshold, or below it if negative; below
-    `low` and above `high` the tests at level `alpha` exclude the truth. `effect_now` is over all `n_now` seeds. `chances` are those of an open claim at each look
-    left. `printed`: whether it holds on the paper's printed numbers (None: not printed), `printed_effect` the same contrast there,
+    `low` and above `high` the tests at level `alpha` exclude the truth. `effect_now` is over all `n_now` seeds. `printed`: whether it holds on the paper's printed numbers (None: not printed), `printed_effect` the same contrast there,
     `against_printed` how ours compares with it if our interval leaves it out; `paper_runs`: the outcome on the paper's own single
-    runs. `p_best`: of a claim that one cell is best, how often it is if the seeds are drawn anew. `at_rates`: the outcomes at other
-    learning rates, each with an error of 5 % a study of its own; empty where nothing was run at any.
+    runs. `p_best`: of a claim that one cell is best, how often it is if the seeds are drawn anew.
     """
 
     claim: Claim
@@ -84,29 +69,8 @@ class Verdict:
     alpha: float
     effect_now: float
     n_now: int
-    chances: tuple[Chance, ...]
-    futile: bool
     printed: bool | None
     printed_effect: float | None
     against_printed: Against
     paper_runs: Outcome
     p_best: float | None
-    at_rates: tuple[AtRate, ...] = ()
-
-    @property
-    def survives(self) -> Literal["robust", "fragile", ""]:
-        """Whether a verdict survives other learning rates: robust if it is the same at each, fragile if it is another at one; neither
-        while it is open, or open or not comparable at one of them and nowhere else. An effect that is told from zero and smaller than the margin
-        is supported or contradicted, and agrees with one that is equivalent."""
-        if self.outcome not in GIVEN or not self.at_rates:
-            return ""
-        given = [one for one in self.at_rates if one.outcome in GIVEN]
-        others = [one for one in given if one.outcome != self.outcome]
-        if any("equivalent" not in (self.outcome, one.outcome) or not (self.small and one.small) for one in others):
-            return "fragile"
-        return "robust" if len(given) == len(self.at_rates) and not others else ""
-
-    @property
-    def small(self) -> bool:
-        """Whether the look that gave the verdict also has the effect below the claim's margin: so of every equivalent one, and of some others."""
-        return bool(self.p.eq <= self.alpha)

@@ -10,6 +10,7 @@ from core.report.comparability import comparability
 from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
+from core.spec.axes import values
 from core.spec.deviations import explained
 from core.spec.printable import counted, shown
 from core.spec.result import device_kind
@@ -117,7 +118,8 @@ def meanings(result: StudyResult) -> tuple[str, ...]:
 def _about_scale(result: StudyResult) -> Iterator[str]:
     """Whether these runs can carry the paper's experiment, with the numbers; nothing for a study without claims."""
     if result.study.claims and any(cell.runs for cell in result.cells):
-        yield comparability(result).sentence
+        for part in result.parts:
+            yield f"{values(part.study)}: {comparability(part).sentence}" if result.study.varied else comparability(part).sentence
 
 
 def one_order(result: StudyResult) -> bool:

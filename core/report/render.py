@@ -21,12 +21,11 @@ from core.report.comparability import not_begun
 from core.report.figures import drawable, figure, finding
 from core.report.frames import cell_frame, comparability_frame, csv_text, run_frame
 from core.report.notes import title
-from core.report.other_rates import found
 from core.report.page import Section, gathered_page, page_files
-from core.report.rate_table import rate_frame
 from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
+from core.report.verdicts import study_result
 from core.spec.deviations import explanations
 from core.spec.edition import Edition
 from core.spec.printable import counted
@@ -70,7 +69,7 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
     noise = _noise(studies, edition, store, loaded)
     with _abandoned_on_error(elsewhere):
         for study in studies:
-            result = found(study, edition, store, loaded, noise)
+            result = study_result(study, edition, store, loaded, noise)
             missing |= {run.run_id for run in result.runs if run.status in ("missing", "incomplete")}
             published |= {run.run_id for run in result.runs if run.source == "published"}
             head = f"{study.name}: {len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}"
@@ -132,7 +131,7 @@ def gathered(studies: Sequence[Study], edition: Edition, store, figures_dir: Pat
     pictures = Path(figures_dir) / edition.scale.name / edition.profile
 
     return [
-        Section(result=found(study, edition, store, loaded, noise), picture=None, kept=(pictures / f"{study.name}.png").is_file())
+        Section(result=study_result(study, edition, store, loaded, noise), picture=None, kept=(pictures / f"{study.name}.png").is_file())
         for study in studies
     ]
 
@@ -181,8 +180,6 @@ def _table_files(result: StudyResult) -> dict[str, bytes]:
         f"{name}.md": markdown(result),
         f"{name}.tex": latex(result),
     }
-    if result.rates:
-        texts[f"{name}_rates.csv"] = csv_text(rate_frame(result))
     return {path: text.encode() for path, text in texts.items()}
 
 

@@ -8,11 +8,9 @@ than half of runs do is tested by the binomial distribution, where a run that te
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betaincinv, betaln, gammaln
+from scipy.special import bdtr, bdtrc, betaincinv
 
 from core.spec.claim import HALF, ROUNDING
-
-JEFFREYS = 0.5  # of each kind of run, before any was seen
 
 
 def told(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -33,14 +31,3 @@ def bounds(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
     least = float(betaincinv(more, n - more + 1, low)) if more else 0.0
     most = float(betaincinv(n - less + 1, less, 1 - high)) if less else 1.0
     return least - HALF, most - HALF
-
-
-def chance(values: np.ndarray, n: int, level: float) -> float:
-    """The chance that more than half are above zero at a level with n seeds, given these first ones: beta-binomial, from Jeffreys' prior."""
-    there, more = len(values), int(told(values)[0])
-    to_come, total = n - there, np.arange(n + 1)
-    needed = int(np.argmax(np.append(bdtrc(total - 1.0, n, HALF), 0.0) <= level))  # n + 1 where no share would do
-    a, b, more_to_come = more + JEFFREYS, there - more + JEFFREYS, np.arange(to_come + 1)
-    ways = gammaln(to_come + 1) - gammaln(more_to_come + 1) - gammaln(to_come - more_to_come + 1)
-    likely = np.exp(ways + betaln(more_to_come + a, to_come - more_to_come + b) - betaln(a, b))
-    return float(likely[more_to_come >= needed - more].sum())

@@ -11,9 +11,8 @@ from core.report.cells import CellResult, StudyResult
 from core.report.dialects import md, tex
 from core.report.grids import Entry, Grid, latex_table, markdown_table, number
 from core.report.naming import label_here, text_here
-from core.report.notes import meanings, of_paper, of_runs, reading, setting, title, what
+from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
 from core.report.quantities import decimals
-from core.report.rate_table import HEADING, rate_grid, rate_notes
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim
 
@@ -33,9 +32,28 @@ PLAIN_MARKS = {"†": "the reference: the others are compared with it, and no di
 
 
 def grid(result: StudyResult) -> Grid:
-    """The study's cells laid out as in the paper. Lines without a paper's number are left out."""
+    """The study's cells laid out as in the paper, once for each combination of varied values. Lines without a paper's number are left out."""
+    lines = _printed(result)
+    if not (count := len(result.study.varied)):
+        return _grid(result, lines)
+    body: list[tuple[Entry, ...]] = []
+    breaks: list[int] = []
+    for part in result.parts:
+        table, axes = _grid(part, lines if part.study.columns is None else _printed(part)), part.study.axes[-count:]
+        breaks += [len(body), *(len(body) + place for place in table.breaks)] if body else table.breaks
+        leads = [tuple(Entry(axis.labels[0] if place == 0 else "") for axis in axes) for place in range(len(table.rows))]
+        body += [(*lead, *row) for lead, row in zip(leads, table.rows, strict=True)]
+    return Grid((*(axis.title for axis in axes), *table.headers), tuple(body), count + table.lead, tuple(breaks))
+
+
+def _printed(result: StudyResult) -> tuple[str, ...]:
+    """The lines of a table: ours alone if the paper prints no number."""
+    return LINES if any(cell.cell.published is not None for cell in result.cells) else LINES[:1]
+
+
+def _grid(result: StudyResult, lines: tuple[str, ...]) -> Grid:
+    """The table of a study, or of one part of a study whose fields are varied."""
     study = result.study
-    lines = LINES if any(cell.cell.published is not None for cell in result.cells) else LINES[:1]
     if study.columns is None:
         rows = study.axes[0] if study.rows is None else study.axis(study.rows)
         body = [
@@ -74,15 +92,8 @@ def markdown(result: StudyResult) -> str:
     if of_paper(result):
         notes += ["", f"{OF_PAPER}:", "", *(f"- {md(note)}" for note in (*of_paper(result), *meanings(result)))]
     head = [f"# {md(title(result))}", "", md(setting(result)), "", *watermark, md(reading(result)), ""]
-    text = [*head, markdown_table(table), "", *notes, *_rates(result), *_claims(result)]
+    text = [*head, markdown_table(table), "", *notes, *_claims(result)]
     return "\n".join(text).rstrip() + "\n"
-
-
-def _rates(result: StudyResult) -> list[str]:
-    """The table by learning rate in Markdown, under its heading; nothing for a study without runs at another rate."""
-    if not result.rates:
-        return []
-    return ["", f"## {HEADING}", "", markdown_table(rate_grid(result)), "", *(f"- {md(note)}" for note in rate_notes(result))]
 
 
 def _claims(result: StudyResult) -> list[str]:
@@ -101,8 +112,10 @@ def _claims(result: StudyResult) -> list[str]:
         for one in found
     ]
     body = tabulate(rows, ["claim", "it says", "verdict", "effect", "as printed"], tablefmt="pipe", disable_numparse=True)
-    notes = [f"- {one.claim.key}: {md(text)}" for one in found for text in (text_here(_quoted(one.claim), result), one.claim.note) if text]
-    return ["", "## Claims", "", body, "", md(claims.READING), "", md(claims.of_scale(result)), "", *notes]
+    asked = verdicts(result.parts[0])  # at other values the claims are the same
+    notes = [f"- {one.claim.key}: {md(text)}" for one in asked for text in (text_here(_quoted(one.claim), result), one.claim.note) if text]
+    held = [line for said in claims.by_value(result) for line in (f"- {md(said)}",)]
+    return ["", "## Claims", "", *held, *([""] if held else []), body, "", md(claims.READING), "", md(claims.of_scale(result)), "", *notes]
 
 
 def _why(reason: str) -> str:
@@ -117,31 +130,25 @@ def _quoted(claim: Claim) -> str:
 
 
 def latex(result: StudyResult) -> str:
-    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs, amssymb and adjustbox, and one by learning rate.
+    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs, amssymb and adjustbox.
 
     A table that is too wide or too tall is scaled to fit; the notes stand behind the float, since they may be longer than a page.
     """
     table = grid(result)
     notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result), *meanings(result))
-    lines = [r"% needs \usepackage{booktabs,amssymb,adjustbox}", *_float(result, table, title(result), "", reading(result)), *_small(notes)]
-    if result.rates:
-        heading = f"{title(result)}. {HEADING}"
-        lines += [
-            *_float(result, rate_grid(result), heading, "-rates", f"{what(result, result.study.metric)}."),
-            *_small(rate_notes(result)),
-        ]
+    lines = [r"% needs \usepackage{booktabs,amssymb,adjustbox}", *_float(result, table), *_small(notes)]
     return "\n".join(lines) + "\n"
 
 
-def _float(result: StudyResult, table: Grid, heading: str, part: str, read: str) -> list[str]:
-    """A table as a float with its caption, of which `read` says what the numbers are, and its label, to which `part` adds."""
+def _float(result: StudyResult, table: Grid) -> list[str]:
+    """A table as a float with its caption and its label."""
     label = "".join(c if c.isalnum() else "-" for c in result.study.name)
     watermark = [rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip"] if result.scale.watermark else []
     return [
         r"\begin{table}[tp]",
         r"\centering\small",
-        rf"\caption{{{tex(heading)}. {tex(setting(result))}. {tex(read)}}}",
-        rf"\label{{tab:{label}-{result.scale.name}-{result.profile}{part}}}",
+        rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
+        rf"\label{{tab:{label}-{result.scale.name}-{result.profile}}}",
         *watermark,
         *latex_table(table),
         r"\end{table}",

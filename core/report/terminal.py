@@ -6,20 +6,17 @@ from core.report import claims
 from core.report.cells import StudyResult
 from core.report.grids import plain_table
 from core.report.notes import setting, title
-from core.report.rate_table import HEADING as RATES
-from core.report.rate_table import rate_grid, rate_notes
 from core.report.tables import grid, marks
 from core.report.verdicts import verdicts
 
 
 def terminal(result: StudyResult) -> str:
-    """Title, table, the marks' meaning, the table by learning rate and one line a claim; the files beside it hold the rest."""
+    """Title, table, the marks' meaning, one line a claim; the files beside it hold the rest."""
     table = grid(result)
     lines = ["", title(result), setting(result), "", *plain_table(table).splitlines(), *(f"  {note}" for note in marks(result, table)), ""]
-    if result.rates:
-        lines += [RATES, "", *plain_table(rate_grid(result)).splitlines(), *(f"  {note}" for note in rate_notes(result)), ""]
     for one in verdicts(result):
         why = f" ({one.reason})" if one.reason else ""
         lines.append(f"  {one.claim.key} {claims.MARKS[one.outcome]} {one.outcome}{why}: {one.claim.text}")
         lines += [f"     measured {effect}"] if (effect := claims.measured(one)) else []
+    lines += [f"  {line}" for line in claims.by_value(result)]
     return "\n".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines)

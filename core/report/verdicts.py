@@ -14,12 +14,14 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from core.report import shares
-from core.report.cells import StudyResult
+from core.report.cells import RunResult, StudyResult, gather
+from core.report.comparability import judged
 from core.report.contrasts import Readings, printed_value, weights
 from core.report.judgement import Against, Outcome, Verdict
-from core.report.outlook import chances, futile
 from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, claim_p, decide, settled, tails
 from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
+from core.spec.edition import Edition
+from core.spec.study import Study
 
 RESAMPLES = 10_000
 LEAST_RESAMPLED = 3  # seeds; fewer cannot be drawn anew
@@ -42,15 +44,14 @@ class Interval(NamedTuple):
     n: int
 
 
-def verdicts(result: StudyResult, *, noise: float | None = None, not_comparable: str = "") -> tuple[Verdict, ...]:
-    """The verdict on every claim of a study, in its order.
-
-    `noise` is the SD of one run in the noise study, for the chances. With `not_comparable` (why) no claim has another outcome.
-    """
-    if result.verdicts is not None and noise is None and not not_comparable:
+def verdicts(result: StudyResult) -> tuple[Verdict, ...]:
+    """The verdict on every claim of a study, in its order."""
+    if result.verdicts is not None:
         return result.verdicts
-    readings, noise = Readings(result), result.noise if noise is None else noise
-    return tuple(_verdict(claim, readings, noise, not_comparable or result.reason(claim.key)) for claim in result.study.claims)
+    if len(parts := result.parts) > 1:
+        return tuple(one for part in parts for one in verdicts(part))
+    readings = Readings(result)
+    return tuple(_verdict(claim, readings, result.reason(claim.key)) for claim in result.study.claims)
 
 
 def settled_once(result: StudyResult) -> StudyResult:
@@ -58,7 +59,12 @@ def settled_once(result: StudyResult) -> StudyResult:
     return replace(result, verdicts=verdicts(result))
 
 
-def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str) -> Verdict:
+def study_result(study: Study, edition: Edition, store, loaded: dict[str, RunResult], noise: float | None) -> StudyResult:
+    """A study on its stored runs, with its checks and verdicts; `loaded` and `noise` as in `core.report.cells.gather`."""
+    return settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise)))
+
+
+def _verdict(claim: Claim, readings: Readings, reason: str) -> Verdict:
     result, number = readings.result, len(readings.result.study.claims)
     decision = decide(claim, readings.samples, number)
     seeds = {contrast: readings.seeds(contrast) for contrast in claim.predicate.contrasts()}
@@ -68,13 +74,12 @@ def _verdict(claim: Claim, readings: Readings, noise: float | None, reason: str)
     turn = turning(claim.predicate, _strengths(seeds, decision.n, readings), decision.outcome == "contradicted")
     shown = interval(turn, decision.n, decision.look, number, readings)
     now = readings.samples(turn.contrast, seeds[turn.contrast])
-    later = chances(claim, readings.samples, number, readings.seeds, readings.prior(noise)) if outcome == "undecided" else ()
     numbers: dict[Labels, float | None] = {cell.cell.labels: cell.cell.published for cell in result.cells}
     return Verdict(
         claim=claim, outcome=outcome, reason=reason, contrast=turn.contrast, effect=shown.effect, low=shown.low, high=shown.high,
         n=shown.n, look=decision.look, p=decision.p, alpha=alpha_at(decision.look, number) if decision.look >= 0 else np.nan,
-        effect_now=np.nan if now is None else float(now.mean()), n_now=seeds[turn.contrast], chances=later,
-        futile=outcome == "undecided" and futile(later), printed=holds_as_printed(claim.predicate, numbers),
+        effect_now=np.nan if now is None else float(now.mean()), n_now=seeds[turn.contrast],
+        printed=holds_as_printed(claim.predicate, numbers),
         printed_effect=printed_value(turn.contrast, result), against_printed=against_printed(turn.contrast, shown, result),
         paper_runs=on_paper_runs(claim, result), p_best=p_best(claim.predicate, readings),
     )  # fmt: skip

@@ -30,6 +30,8 @@ def instead_of_finding(result: StudyResult) -> str:
 
 def silent(result: StudyResult) -> set[Labels]:
     """The cells whose differences are not announced: all where the study has no verdict here, else those that have not learnt."""
+    if len(parts := result.parts) > 1:
+        return set().union(*map(silent, parts))
     if instead_of_finding(result):
         return {cell.cell.labels for cell in result.cells}
     failed = unlearnt(result) if result.withheld else {}

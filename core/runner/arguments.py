@@ -67,9 +67,7 @@ def parser() -> Parser:
         help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one",
     )
     made.add_argument(
-        "--other-rates",
-        action="store_true",
-        help="train at a third and at three times the learning rate, too, so that cards say whether verdicts survive",
+        "--vary", action="append", default=[], metavar="FIELD=a,b,c", help="add an axis with these values of a field; several make a grid"
     )
     made.add_argument(
         "--cell",
@@ -125,7 +123,6 @@ def parser() -> Parser:
         help="how long running trainings may go on after Ctrl-C or SIGTERM, to finish or, with checkpoints, to write one "
         "(default: 0, or 60 with checkpoints)",
     )
-    made.add_argument("--follow", action="store_true", help="print the development score and the loss at every check while runs train")
     made.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     made.add_argument(
         "--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)"

@@ -29,7 +29,7 @@ class Options:
     device: str
     settings: tuple[str, ...]
     last: bool  # read runs at their last checkpoint
-    other_rates: bool  # train at a third and at three times the learning rate, too
+    vary: tuple[str, ...]  # fields that are axes of their own, each with its values
     cells: tuple[str, ...]  # labels of the cells that are meant; none: all
     mode: str  # train, plan, list, fields, status, render or verify
     fields: str | None  # of which section --fields lists the fields; empty: of all
@@ -49,7 +49,6 @@ class Options:
     time_limit: float | None
     checkpoint_minutes: float | None  # 0: no checkpoints
     grace: float | None
-    follow: bool  # print every check of the running trainings
     cluster: str | None  # address of a dask scheduler
 
 
@@ -67,8 +66,8 @@ def parse(argv: list[str]) -> Options:
         raise UserError("--set changes one study's runs; name that study instead of --all.")
     if given.all and given.last:
         raise UserError("--checkpoint last reads studies that show scores; name them instead of --all.")
-    if given.other_rates:
-        _check_other_rates(given)
+    if given.all and given.vary:
+        raise UserError("--vary adds an axis to a study; name that study instead of --all.")
     if given.resolve:
         _check_resolve(given)
     elif given.budget is not None:
@@ -96,13 +95,13 @@ def parse(argv: list[str]) -> Options:
     return Options(
         studies=tuple(given.study), all=given.all, scale=given.scale, profile=given.profile, seeds=given.seeds,
         jobs=given.jobs, gpus=given.gpus, device=given.device, settings=tuple(given.set),
-        last=given.last, other_rates=given.other_rates, cells=tuple(given.cell), mode=mode, fields=given.fields,
+        last=given.last, vary=tuple(given.vary), cells=tuple(given.cell), mode=mode, fields=given.fields,
         resolve=given.resolve, budget=given.budget, verify=given.verify_published,
         use_published=given.use_published, publish=given.publish, force=given.force, keep_models=given.keep_models,
         data_dir=_place("--data-dir", given.data_dir), encoder=encoders.pop("bert-base", None),
         pairs=_pairs(given), text=given.text, other_encoders=tuple(encoders.items()), results_dir=_place("--results-dir", given.results_dir),
         time_limit=given.time_limit, checkpoint_minutes=given.checkpoint_minutes, grace=given.grace,
-        follow=given.follow, cluster=given.cluster,
+        cluster=given.cluster,
     )  # fmt: skip
 
 
@@ -113,29 +112,11 @@ def _fields_mode(given: argparse.Namespace) -> str:
     return "fields"
 
 
-def _check_other_rates(given: argparse.Namespace) -> None:
-    """Raise UserError for what does not go with --other-rates, which asks whether verdicts survive."""
-    for wrong, name, why in (
-        (given.set, "--set", "asks of verdicts, which a variant has not"),
-        (given.last, "--checkpoint last", "asks of verdicts, which are on the selected checkpoint"),
-        (given.pairs, "--pairs", "asks of verdicts, which data of one's own has not"),
-        (given.text is not None, "--text", "asks of verdicts, which data of one's own has not"),
-        (given.resolve, "--resolve", "trains the seeds that are named"),
-        (given.verify_published, "--verify-published", "trains what is missing"),
-        (
-            given.mode not in ("train", "plan", "status"),
-            f"--{MODE_NAMES.get(given.mode, given.mode)}",
-            "concerns training; drawing shows what is stored",
-        ),
-    ):
-        if wrong:
-            raise UserError(f"{name} does not go with --other-rates, which {why}; leave one out.")
-
-
 def _check_resolve(given: argparse.Namespace) -> None:
     """Raise UserError for what does not go with --resolve, which chooses runs and their number by itself."""
     for wrong, name, why in (
         (given.set, "--set", "decides claims, which a variant has not"),
+        (given.vary, "--vary", "decides the paper's claims, at the study's own values"),
         (given.last, "--checkpoint last", "decides claims, which are on the selected checkpoint"),
         (given.force, "--force", "adds the runs that are missing; train anew without it first"),
         (given.cell, "--cell", "chooses the cells by itself"),
@@ -152,7 +133,7 @@ def _check_resolve(given: argparse.Namespace) -> None:
 def _check_verify(given: argparse.Namespace) -> None:
     """Raise UserError for what does not go with --verify-published, which keeps nothing and chooses its runs by itself."""
     for wrong, name in (
-        (given.set, "--set"), (given.last, "--checkpoint last"), (given.force, "--force"), (given.cell, "--cell"),
+        (given.set, "--set"), (given.vary, "--vary"), (given.last, "--checkpoint last"), (given.force, "--force"), (given.cell, "--cell"),
         (given.seeds, "--seeds"), (given.publish, "--publish"), (given.use_published, "--use-published"), (given.keep_models, "--keep-models"), (given.cluster, "--cluster"),
         (given.mode != "train", f"--{MODE_NAMES.get(given.mode, given.mode)}"),
     ):  # fmt: skip

@@ -13,7 +13,6 @@ from core.runner import plan as planning
 from core.runner.choose import Known
 from core.runner.cli import Options
 from core.runner.draw import Drawing
-from core.runner.early import Early
 from core.runner.keeping import with_models
 from core.runner.overview import tell_plan, tell_status, without_runs
 from core.runner.passed_over import passed_over
@@ -23,7 +22,6 @@ from core.spec import fields
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
-from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -81,7 +79,7 @@ class Command:
         found = inputs.sources(options, scale, studies, self.store)
         scale, studies = inputs.on_data(options, scale, studies, found, self.results)
         edition = Edition(profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=options.seeds or scale.seeds)
-        if options.settings:
+        if options.settings or options.vary:
             studies = [self.varied(study, edition) for study in studies]
         for study in studies:
             edition.check(study)
@@ -99,10 +97,8 @@ class Command:
 
     def train(self, studies: list[Study], edition: Edition, found: Found) -> int:
         """Plan, and as the mode says tell the plan or the status, or train what is missing and render; the exit status."""
-        options, factors = self.options, OTHER_RATES if self.options.other_rates else ()
-        plan = planning.at_rates(
-            studies, edition, factors, self.store, use_published=options.use_published, force=options.force, labels=options.cells
-        )
+        options = self.options
+        plan = planning.plan(studies, edition, self.store, use_published=options.use_published, force=options.force, labels=options.cells)
         for line in [] if options.all else without_runs(studies, edition):
             print(line)
         if options.keep_models:
@@ -114,15 +110,13 @@ class Command:
                 return tell_plan(options, plan, edition.scale, found, self.store)
             case "status":
                 return tell_status(plan, self.store)
-        early = Early(studies, plan, lambda study: self.drawing.early(study, edition))
-        status = self.training.train(plan, edition.scale, found, early)
+        status = self.training.train(plan, edition.scale, found)
         return self.finish(status, lambda: [run.run_id for run in plan.runs], studies, edition)
 
     def resolve(self, studies: list[Study], edition: Edition, found: Found) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
-        noise = next((study for study in self.around.studies if study.name == "noise"), None)
-        resolving = importlib.import_module("core.runner.resolve.command").Resolving(
-            self.options, self.store, self.training, studies, edition, found, noise
+        resolving = importlib.import_module("core.runner.resolve").Resolving(
+            self.options, self.store, self.training, studies, edition, found
         )
         if self.options.mode == "plan":
             return resolving.plan()
@@ -133,7 +127,7 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publishing().publish(runs(), studies, edition)
+            self.publishing().publish(runs(), edition.scale.name)
         self.drawing.draw(studies, edition)
         return status
 
@@ -145,8 +139,8 @@ class Command:
         return verification.go(studies, edition, found)
 
     def varied(self, study: Study, edition: Edition) -> Study:
-        """The study under the user's --set, with a name of its own; says which rows it leaves as they are."""
-        varied = edition.varied(study, self.options.settings)
+        """The study under the user's --set and --vary; prints which rows stay as they are."""
+        varied = edition.varied(study, self.options.settings, self.options.vary)
         for line in varied.footnotes[len(study.footnotes) :]:
             print(line)
         return varied

@@ -47,7 +47,6 @@ class Drawing:
         self.options, self.store = options, store
         self.results = self.tables = results
         self.figures = figures
-        self.printed: set[str] = set()  # the studies whose tables are on the screen
         self.redrawn: dict[tuple[str, str], list[str]] = {}  # the studies that were redrawn, by scale and profile
 
     @uncollected()
@@ -57,16 +56,10 @@ class Drawing:
         if self.options.all:
             self.page(studies, {(edition.scale.name, edition.profile): sections})
             return 0
+        terminal = importlib.import_module("core.report.terminal").terminal
         for section in sections:
-            if section.result.study.name not in self.printed:
-                say(*_table(section))
+            say(*terminal(section.result).split("\n"))
         return 0
-
-    def early(self, study: Study, edition: Edition) -> list[str]:
-        """Draw a study while others train. Returns the lines to print: the places of its files, and its table."""
-        summary = self._drawn([study], edition)
-        self.printed.add(study.name)
-        return [*summary.lines, *(line for section in summary.sections for line in _table(section)), ""]
 
     def gathered(
         self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found]
@@ -225,11 +218,6 @@ class Drawing:
                 return drawn()
             except OSError as again:
                 raise self.trouble(again) from again
-
-
-def _table(section: Any) -> list[str]:
-    """The table of a section, line by line, as it stands in a terminal."""
-    return importlib.import_module("core.report.terminal").terminal(section.result).split("\n")
 
 
 def _asked(study: Study, edition: Edition) -> list[list[str]]:

@@ -77,7 +77,7 @@ def on_data(options: Options, scale: Scale, studies: list[Study], found: finding
     if other and (options.all or options.resolve):
         raise UserError(
             f"{results} has runs of scale {scale.name} with another encoder or other data than {other}; "
-            "give another --results-dir, since a page and a ledger are for one."
+            "give another --results-dir, since a page is for one."
         )
     if other:
         console.say(

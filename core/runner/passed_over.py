@@ -17,8 +17,6 @@ def passed_over(options: Options, studies: Sequence[Study]) -> list[str]:
             f"{study.name} takes at least {study.least_seeds} seeds, so --seeds {options.seeds} is passed over for it."
             for study in studies if study.least_seeds > options.seeds
         ]  # fmt: skip
-    if options.other_rates:
-        found += [f"{study.name} has no claims, so --other-rates is passed over for it." for study in studies if not study.claims]
     if options.mode in ("status", "render") and (idle := _training_options(options)):
         mode = MODE_NAMES.get(options.mode, options.mode)
         found.append(f"--{mode} trains nothing, so {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed over.")
@@ -42,6 +40,5 @@ def _training_options(options: Options) -> list[str]:
     concern = (
         ("--jobs", options.jobs is not None), ("--time-limit", options.time_limit is not None), ("--grace", options.grace is not None),
         ("--checkpoint-minutes", options.checkpoint_minutes is not None), ("--keep-models", options.keep_models),
-        ("--follow", options.follow),
     )  # fmt: skip
     return [name for name, given in concern if given]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from core.spec.edition import Edition
 from core.spec.errors import UserError
@@ -42,13 +42,11 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds; `by_study` has
-    the ids of the runs that each study asks for."""
+    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds."""
 
     runs: tuple[PlannedRun, ...]
     missing: tuple[PlannedRun, ...]
     entries: int
-    by_study: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def tokens(config: RunConfig) -> int:
@@ -94,7 +92,6 @@ def plan(
     _check_labels(labels, [study.at(edition.scale) for study in studies])
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}
-    by_study: dict[str, set[str]] = {study.name: set() for study in studies}
     entries = 0
     for study in studies:
         for cell, configs in edition.asked(study):
@@ -102,9 +99,8 @@ def plan(
                 continue
             for seed, config in enumerate(configs):
                 identity = run_id(config)
-                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}{edition.scale.said_rate}")
+                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
                 found.setdefault(identity, (config, seed))
-                by_study[study.name].add(identity)
                 entries += 1
     runs = tuple(
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
@@ -112,40 +108,12 @@ def plan(
     )
     absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
-    asked = {name: frozenset(ids) for name, ids in by_study.items()}
-    return Plan(runs=runs, missing=tuple(absent), entries=entries, by_study=asked)
+    return Plan(runs=runs, missing=tuple(absent), entries=entries)
 
 
-def at_rates(
-    studies: Sequence[Study],
-    edition: Edition,
-    factors: Sequence[float],
-    store: Store,
-    *,
-    use_published: bool = False,
-    force: bool = False,
-    labels: Sequence[str] = (),
-) -> Plan:
-    """What `plan` asks for, and the same at so many times the learning rate, of studies that have claims: others ask nothing there."""
-    plans = [plan(studies, edition, store, use_published=use_published, force=force, labels=labels)]
-    claiming = [study for study in studies if study.claims]
-    known = {name for study in claiming for cell in study.at(edition.scale).cells for name in _names(cell)}
-    there = [label for label in labels if label in known]
-    if claiming and (there or not labels):
-        plans += [plan(claiming, edition.at_rate(one), store, use_published=use_published, force=force, labels=there) for one in factors]
-    return joined(plans)
-
-
-def joined(plans: Sequence[Plan]) -> Plan:
-    """One plan of several; a run that several ask for is counted once."""
-    runs = {run.run_id: run for one in reversed(plans) for run in reversed(one.runs)}
-    missing = {run.run_id: run for one in plans for run in one.missing}
-    names = dict.fromkeys(name for one in plans for name in one.by_study)
-    return Plan(
-        runs=tuple(runs.values())[::-1], missing=tuple(sorted(missing.values(), key=lambda run: -cost(run.config))),
-        entries=sum(one.entries for one in plans),
-        by_study={name: frozenset().union(*(one.by_study.get(name, ()) for one in plans)) for name in names},
-    )  # fmt: skip
+def batch(runs: Sequence[PlannedRun]) -> Plan:
+    """These runs as a plan, the longest first."""
+    return Plan(runs=tuple(runs), missing=tuple(sorted(runs, key=lambda run: -cost(run.config))), entries=len(runs))
 
 
 def _names(cell: Cell) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
-from core.runner.follow import Follower
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
 from core.spec.printable import counted, printable
@@ -21,9 +20,8 @@ HEARTBEAT = 30.0  # seconds of silence after which the plain display says that i
 class Display:
     """Plain lines: one for each run that ends, and a heartbeat while long ones go. Called from every launching thread."""
 
-    def __init__(self, pace: Pace, out: TextIO | None = None, heartbeat: float = HEARTBEAT, follower: Follower | None = None):
+    def __init__(self, pace: Pace, out: TextIO | None = None, heartbeat: float = HEARTBEAT):
         self.pace = pace
-        self._follower = follower
         self._out = out or sys.stdout
         self._heartbeat = heartbeat
         self._spoke = time.monotonic()
@@ -40,8 +38,6 @@ class Display:
         """A run has its slot."""
         with self._lock:
             self.pace.start(run)
-            if self._follower is not None:
-                self._follower.begin(run.run_id)
 
     def progress(self, run: PlannedRun, message: dict) -> None:
         """A run said where it is."""
@@ -58,8 +54,6 @@ class Display:
     def tick(self) -> None:
         """Called a few times a second by every launching thread."""
         with self._lock:
-            for going in list(self.pace.going.values()):
-                self._follow(going.run)
             if self.pace.going and time.monotonic() - self._spoke > self._heartbeat:
                 parts = [f"{going.run.label}: {where(going)}" for going in self.pace.going.values()]
                 self.note(f"{self._count()} running: {'; '.join(parts)}; about {spoken(self.pace.left())} left")
@@ -67,7 +61,6 @@ class Display:
     def finished(self, run: PlannedRun, seconds: float, score: str) -> None:
         """A run ended and is stored."""
         with self._lock:
-            self._follow(run, at_once=True)
             self.pace.end(run, seconds)
             self.note(f"{self._count()} {run.run_id} {run.label}: {score}, {seconds:.1f} s{self._left()}")
 
@@ -101,10 +94,6 @@ class Display:
             self._spoke = time.monotonic()
             say(*lines, out=self._out)
 
-    def _follow(self, run: PlannedRun, at_once: bool = False) -> None:
-        for line in self._follower.lines(run.run_id, at_once) if self._follower is not None else ():
-            self.note(f"{run.label}: {line}")
-
     def _count(self) -> str:
         width = len(str(self.pace.total))
         return f"[{self.pace.ended:{width}}/{self.pace.total}]"
@@ -116,8 +105,8 @@ class Display:
 class LiveDisplay(Display):
     """On a terminal: finished runs scroll by above one line for each running run and one for the table."""
 
-    def __init__(self, pace: Pace, follower: Follower | None = None):
-        super().__init__(pace, heartbeat=float("inf"), follower=follower)
+    def __init__(self, pace: Pace):
+        super().__init__(pace, heartbeat=float("inf"))
         from rich.live import Live
 
         self._live = Live(get_renderable=self._picture, refresh_per_second=4, transient=True)
@@ -160,6 +149,6 @@ def where(going: Going) -> str:
     return ", ".join(parts)
 
 
-def display(pace: Pace, follower: Follower | None = None) -> Display:
+def display(pace: Pace) -> Display:
     """The display that fits the standard output."""
-    return LiveDisplay(pace, follower) if sys.stdout.isatty() else Display(pace, follower=follower)
+    return LiveDisplay(pace) if sys.stdout.isatty() else Display(pace)

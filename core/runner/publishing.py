@@ -1,5 +1,4 @@
-"""What --publish does, and nothing else: runs are packed under results/published, ledgers follow them, and all that is published is
-drawn anew from the packs alone, into results/published and figures/published."""
+"""`--publish`: runs are packed under results/published, and everything published is drawn anew from the packs."""
 
 from __future__ import annotations
 
@@ -9,14 +8,11 @@ from pathlib import Path
 
 from core.runner.cli import Options
 from core.runner.draw import Drawing
-from core.runner.resolve.judging import Judge
-from core.runner.resolve.ledger import Ledgers
-from core.spec.edition import Edition
 from core.spec.printable import counted
 from core.spec.study import Study
 from core.store.store import Store
 
-ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_rates.csv", ".png", ".pdf")  # of the files that `render` draws a study into
+ENDINGS = (".md", ".tex", ".csv", "_runs.csv", ".png", ".pdf")  # of the files that `render` draws a study into
 
 
 class Publishing:
@@ -27,17 +23,11 @@ class Publishing:
         self.options = replace(options, profile=None, seeds=None, all=True)
         self.figures = home / "figures" / "published"
 
-    def publish(self, runs: Sequence[str], studies: Sequence[Study], edition: Edition) -> None:
-        """Pack the user's own among these runs, publish the ledgers of these studies with all runs that they rest on, which may be more
-        seeds than were asked for, and draw what the scale has."""
-        ledgers = Ledgers(self.store.root, edition.scale.name, edition.profile)
-        rested = [run for study in studies if ledgers.path(study.name).is_file() for run in Judge(study, edition, self.store).runs()]
-        own = [run for run in dict.fromkeys([*runs, *rested]) if self.store.has(run)]
+    def publish(self, runs: Sequence[str], scale: str) -> None:
+        """Pack the user's own runs of a scale among these, and draw everything that is published."""
+        own = [run for run in runs if self.store.has(run)]
         self.store.publish(own, self.published)
-        kept = [study.name for study in studies if ledgers.publish(study.name, self.published)]
-        print(f"Published {counted(len(own), 'run')} in {self.published / edition.scale.name / 'runs.parquet'}.")
-        if kept:
-            print(f"Published the ledgers of {', '.join(kept)}.")
+        print(f"Published {counted(len(own), 'run')} in {self.published / scale / 'runs.parquet'}.")
         self.draw()
 
     def draw(self) -> None:

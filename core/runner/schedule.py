@@ -82,25 +82,19 @@ def train(
     jobs: int,
     schedule: Schedule,
     grace: float = 0.0,
-    told: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Summary:
     """Train these runs, `jobs` at once; those that another command holds are waited for at the end.
 
-    A stopped command leaves its children `grace` seconds to end by themselves. `told` hears of each outcome at once.
+    A stopped command leaves its children `grace` seconds to end by themselves.
     """
-
-    def launch(run: PlannedRun, wait: bool = False) -> Outcome:
-        outcome = launcher.launch(run, wait)
-        told(outcome)
-        return outcome
 
     with stopping(launcher.stop, grace):
         launcher.wait_ready()
-        outcomes = list(schedule(launch, missing, jobs))
+        outcomes = list(schedule(launcher.launch, missing, jobs))
         held = [outcome.run for outcome in outcomes if outcome.state == "elsewhere"]
         if held and not launcher.stop.asked and not launcher.lost:
             display.note(f"{are(len(held), 'run')} being trained by another command; waiting for it.")
-        again = schedule(lambda run: launch(run, wait=True), held, max(jobs, min(len(held), 64)))
+        again = schedule(lambda run: launcher.launch(run, wait=True), held, max(jobs, min(len(held), 64)))
         settled = {outcome.run.run_id: outcome for outcome in (*outcomes, *again)}
     begun = sum(launcher.store.checkpoint(run.run_id).exists() for run in missing if settled[run.run_id].state in ("stopped", "failed"))
     return Summary(

@@ -13,9 +13,7 @@ from core.data import encoders, fetch
 from core.data import sources as finding
 from core.runner import devices, pace, schedule
 from core.runner.cli import Options
-from core.runner.early import Early
 from core.runner.estimate import expectation
-from core.runner.follow import Follower
 from core.runner.launch import Launcher
 from core.runner.plan import Plan
 from core.runner.progress import Display, display
@@ -41,10 +39,8 @@ class Training:
         self.job, self.warm = job, tuple(warm)
         self._kept: Launcher | None = None
 
-    def train(self, plan: Plan, scale: Scale, found: finding.Found, early: Early | None = None, keep: bool = False) -> int:
-        """Train what is missing; the exit status. `early` draws studies meanwhile. With `keep` this machine's warm process stays for the
-        next batch, until `close`."""
-        early = early or Early((), plan, lambda study: ())
+    def train(self, plan: Plan, scale: Scale, found: finding.Found, keep: bool = False) -> int:
+        """Train what is missing; the exit status. With `keep` this machine's warm process stays for the next batch, until `close`."""
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
         print(f"{counted(len(plan.runs), 'run')}{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
@@ -58,15 +54,13 @@ class Training:
             weights = (found.places.encoder or finding.DEMO_ENCODER) / "model.safetensors"
             print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
-        follower = Follower(self.results / "logs") if self.options.follow else None
         expected = expectation(self.options, scale, found, self.store, cache_folder()).seconds
         total = sum(expected(planned.config) for planned in plan.missing)
-        with display(pace.Pace(len(plan.missing), total, 1, expected), follower) as shown:
+        with display(pace.Pace(len(plan.missing), total, 1, expected)) as shown:
             launcher: Launcher | schedule.Cluster
             launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
             try:
-                with early.beside(shown.note):
-                    summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale), early.settled)
+                summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale))
             finally:
                 self._kept = launcher if keep and isinstance(launcher, Launcher) else None
                 if self._kept is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import shutil
 import statistics
@@ -15,15 +14,13 @@ from pathlib import Path
 from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.compare import SAME, across, difference, scores
-from core.runner.plan import PlannedRun
-from core.runner.resolve.choosing import batch
+from core.runner.plan import PlannedRun, batch
 from core.runner.train import Training
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.printable import are, counted
 from core.spec.result import device_kind
-from core.spec.scale import OTHER_RATES
 from core.spec.study import Study
 from core.store.store import Store
 from core.store.stored import OtherVersion, StoredRun
@@ -126,18 +123,18 @@ def beside_spread(published: StoredRun, anew: StoredRun, seeds: Sequence[StoredR
 
 
 def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]) -> tuple[list[PlannedRun], dict[str, list[str]]]:
-    """The published runs that cells of these studies ask for under whatever seed, at the scale's learning rate or another, with one of
-    the cells; and by run id the ids of all published seeds of that cell."""
+    """The published runs that cells of these studies ask for under whatever seed, with one of the cells; and by run id the ids of
+    all published seeds of that cell."""
     edition = replace(edition, seeds=1 + max((run.config.seed.model for run in there.values()), default=-1))
     asked: dict[str, PlannedRun] = {}
     seeds: dict[str, list[str]] = {}
-    for at_rate, study in itertools.product([edition, *map(edition.at_rate, OTHER_RATES)], studies):
-        for cell, configs in at_rate.asked(study):
+    for study in studies:
+        for cell, configs in edition.asked(study):
             identities = [run_id(config) for config in configs]
             for seed, (identity, config) in enumerate(zip(identities, configs, strict=True)):
                 if identity in there:
                     seeds.setdefault(identity, [other for other in dict.fromkeys(identities) if other in there])
-                    name = f"{study.name} {'/'.join(cell.labels)}{at_rate.scale.said_rate}"
+                    name = f"{study.name} {'/'.join(cell.labels)}"
                     asked.setdefault(identity, PlannedRun(run_id=identity, config=config, cells=(name,), seed=seed))
     return list(asked.values()), seeds
 

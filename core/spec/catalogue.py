@@ -133,8 +133,10 @@ def _read(file: Path, paper: Paper) -> Found:
         study = _stated(file, "STUDY", Study, f"studies.{folder}.{file.stem}")
         if study.paper != paper.key:
             raise StudyError(f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.", study.paper, "paper")
-        if study.settings:
-            raise StudyError("A file's study has no settings, which are what --set gives; name these fields in base_changes.", "settings")
+        if study.settings or study.varied:
+            raise StudyError(
+                "A file's study has no settings, which are what --set and --vary give; name these fields in base_changes.", "settings"
+            )
         check_names(study, SETS)
         return Found(file=file, folder=folder, study=replace(study, source=paper))
     except Exception as error:  # whatever a file does when it is run, other studies go on

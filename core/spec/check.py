@@ -162,7 +162,7 @@ def _check_claims(study: Study) -> None:
 def check_names(study: Study, sets: frozenset[str]) -> None:
     """Whether everything that a study names is known: methods, the figure's kind, tasks, checkpoints and quantities. `sets` are the
     test sets and transfer tasks of all scales. Raises StudyError."""
-    if not NAME.fullmatch(study.name) or study.name in TAKEN or study.name.endswith(("_runs", "_rates")):
+    if not NAME.fullmatch(study.name) or study.name in TAKEN or study.name.endswith("_runs"):
         raise StudyError(
             f"A study cannot be called {study.name[:80]!r}, since files and links are named after it; give it a name of letters, digits "
             "and hyphens that no file of an edition has.", study.name, "name",

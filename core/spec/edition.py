@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from core.spec.axes import with_axes
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
@@ -22,10 +23,6 @@ class Edition:
     scale: Scale
     sources: Sources
     seeds: int
-
-    def at_rate(self, factor: float) -> Edition:
-        """The same at so many times the learning rate, of encoder and new layers alike."""
-        return replace(self, scale=replace(self.scale, rate_factor=factor))
 
     def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
         """The run of a cell under one seed."""
@@ -50,12 +47,15 @@ class Edition:
             if self.unavailable(study, cell) is None:
                 yield cell, self.configs(study, cell, self.seeds_of(study))
 
-    def varied(self, study: Study, settings: tuple[str, ...]) -> Study:
-        """The study under `--set`'s settings, with a name of its own. Raises UserError for one that it cannot have."""
+    def varied(self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()) -> Study:
+        """The study under `--set`'s settings and with `--vary`'s fields as axes. Raises UserError for what the study cannot have."""
         runs = {cell.labels: self.config(study, cell, 0) for cell in study.cells if self.unavailable(study, cell) is None}
         if not runs:
             raise UserError(f"No cell of {study.name} can be run at scale {self.scale.name}, so there is nothing to vary.")
-        return study.with_settings(settings, runs)
+        if settings:
+            study = study.with_settings(settings, runs)
+            runs = {cell.labels: self.config(study, cell, 0) for cell in study.cells if cell.labels in runs}
+        return with_axes(study, fields, runs) if fields else study
 
     def check(self, study: Study) -> None:
         """Whether cells that a study tells apart are apart at this scale, which rounds widths and counts. Raises UserError."""

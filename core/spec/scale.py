@@ -17,7 +17,6 @@ from core.spec.vary import vary
 PAPER_BATCH = 64
 PAPER_RATE = 3e-5
 UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")  # the scale's own, but where a study or a cell names them
-OTHER_RATES = (1 / 3, 3.0)  # times the scale's own: does a verdict survive there?
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +69,7 @@ class Scale:
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
     text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
     (others keep their ratio), and `method_rates` it again, by method; `new_layer_rate` is the rate of layers that start at random,
-    whatever the method, where a cell names none (None: the encoder's); `rate_factor` multiplies the rates of encoder and new layers alike.
+    whatever the method, where a cell names none (None: the encoder's).
     `hub_models`: whether models that rewrite text are fetched from the hub; `generated`: text, encoder and pairs are the made-up
     language's, which the project brings. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table
     order.
@@ -92,12 +91,6 @@ class Scale:
     generated: bool = False
     new_layer_rate: float | None = None
     method_rates: tuple[tuple[str, float], ...] = ()
-    rate_factor: float = 1.0
-
-    @property
-    def said_rate(self) -> str:
-        """How labels of runs name another rate than the scale's own."""
-        return "" if self.rate_factor == 1.0 else f" at {self.rate_factor:.3g} x the rate"
 
     def rate(self, method: str) -> float | None:
         """What replaces the papers' 3e-5 in a run of this method; None keeps it."""
@@ -202,8 +195,7 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
     if run.train.new_layer_factor == 1.0:
         changes["train.new_layer_factor"] = scale.new_layer_factor(run.method)
     rate = scale.rate(run.method)
-    own = run.train.learning_rate if rate is None else run.train.learning_rate * (rate / PAPER_RATE)
-    changes["train.learning_rate"] = own if scale.rate_factor == 1.0 else float(f"{own * scale.rate_factor:.9g}")  # one that can be written
+    changes["train.learning_rate"] = run.train.learning_rate * (1.0 if rate is None else rate / PAPER_RATE)
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
     stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # a period is fixed, whatever the batch (D2)

@@ -51,7 +51,7 @@ class Study:
     cells: tuple[Cell, ...]
     metric: Metric
     figure: FigureSpec | None
-    reference: tuple[str, ...] | None  # labels of the cell that the others are compared with (the paper's best)
+    reference: Labels | None  # labels of the cell that the others are compared with (the paper's best)
     must_learn: tuple[Labels, ...] = ()
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
@@ -61,6 +61,7 @@ class Study:
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
+    varied: tuple[str, ...] = ()  # fields of `--vary`; the last axes are their values (`core.spec.axes`)
     made: dict[tuple, tuple[Cell, RunConfig]] = field(default_factory=dict, init=False, repr=False, compare=False)  # configurations so far
     matched: dict[Labels, tuple[Cell, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)  # cells found so far
 
@@ -137,11 +138,9 @@ class Study:
             return "the evaluation data has no transfer tasks"
         if (why := unmeasured(self.metric_of(cell), run.eval.transfer, scale)) is not None:
             return why
-        return (
-            None
-            if run.rewriting is None
-            else unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
-        )
+        if run.rewriting is None:
+            return None
+        return unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
@@ -195,7 +194,8 @@ class Study:
     def _seeded(self, run: RunConfig, cell: Cell, profile: str, sources: Sources, seed: int) -> RunConfig:
         held = "seed.data" in self.named(cell, profile) or "seed.data" in profile_changes(run, profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
-        settings = dict(parse_setting(run, text) for text in self.settings if has(run, setting_path(text)))
+        values = (f"{path}={label}" for path, label in zip(self.varied, cell.labels[len(cell.labels) - len(self.varied) :], strict=True))
+        settings = dict(parse_setting(run, text) for text in (*self.settings, *values) if has(run, setting_path(text)))
         if not settings:
             return run
         run = vary(run, settings)
@@ -207,27 +207,31 @@ class Study:
         `runs` has a run of each cell, against which paths and values are checked. A setting changes the runs that have its field; the
         others stay as they are, and a footnote names their rows. Raises UserError for a field that no run has, or that the study itself varies.
         """
-        changes = [one for cell in self.cells for some in (cell.changes, *cell.by_profile.values()) for one in some.items()]
-        varied = {path for path, _ in changes}
-        replaced = {path for path, value in changes if value is not None}  # a section that is left out has no fields to set
         parsed: dict[str, object] = {}
         for text in settings:
-            path, value = parse_setting(_nearest(list(runs.values()), setting_path(text)), text)
+            path, value = self.setting(text, runs)
             if path in parsed:
                 raise UserError(f"--set gives {path} twice; give it once.")
-            if path in varied or path.partition(".")[0] in replaced or any(v.startswith(path + ".") for v in varied):
-                raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
-            if (option := settled_by(path)) is not None:
-                raise UserError(f"{path} cannot be set: {option} settles it; change that.")
             parsed[path] = value
         for run in runs.values():
             vary(run, {path: value for path, value in parsed.items() if has(run, path)})  # raises for a contradiction between fields
-        suffix = ",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items()))
-        suffix = _short(suffix)
+        suffix = short(",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items())))
         own = replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
-        return replace(own, footnotes=(*self.footnotes, *(note for path in parsed if (note := self._unchanged(path, runs)))))
+        return replace(own, footnotes=(*self.footnotes, *(note for path in parsed if (note := self.unchanged(path, runs)))))
 
-    def _unchanged(self, path: str, runs: Mapping[tuple[str, ...], RunConfig]) -> str:
+    def setting(self, text: str, runs: Mapping[tuple[str, ...], RunConfig]) -> tuple[str, object]:
+        """Path and value of `FIELD=VALUE`, against a run of each cell. Raises UserError for a field that no run has or the study varies."""
+        changes = [one for cell in self.cells for some in (cell.changes, *cell.by_profile.values()) for one in some.items()]
+        varied = {path for path, _ in changes}
+        replaced = {path for path, value in changes if value is not None}  # a section that is left out has no fields to set
+        path, value = parse_setting(_nearest(list(runs.values()), setting_path(text)), text)
+        if path in varied or path.partition(".")[0] in replaced or any(v.startswith(path + ".") for v in varied):
+            raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
+        if (option := settled_by(path)) is not None:
+            raise UserError(f"{path} cannot be set: {option} settles it; change that.")
+        return path, value
+
+    def unchanged(self, path: str, runs: Mapping[tuple[str, ...], RunConfig]) -> str:
         """A footnote on what has no such field: labels of the first axis that tells these cells from the others, or cells; "" if all have it."""
         lacking = [labels for labels, run in runs.items() if not has(run, path)]
         if not lacking:
@@ -257,14 +261,14 @@ class Study:
     def on(self, data: str, own: bool) -> Study:
         """The same cells with another encoder or on other data, which `data` names, under a name of its own. On a text or pairs of the
         user's `own` it has no numbers and no claims of the paper's."""
-        return replace(self._own(self.cells) if own else self, name=f"{self.name}@{_short(data)}", title=f"{self.title} on {data}")
+        return replace(self._own(self.cells) if own else self, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
     def _own(self, cells: tuple[Cell, ...]) -> Study:
         """The study of these of its cells without what is the paper's: printed numbers, rows copied from elsewhere, claims."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
         used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
         axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used, strict=True))
-        reference = self.reference if self.reference in [cell.labels for cell in cells] else None
+        reference = self.reference if self.reference and any(matches(self.reference, cell.labels) for cell in cells) else None
         figure = self.figure
         if figure is not None and figure.base is not None and not any(matches(figure.base, cell.labels) for cell in cells):
             figure = replace(figure, base=None)
@@ -278,7 +282,7 @@ def _nearest(runs: Sequence[RunConfig], path: str) -> RunConfig:
     return next((run for run in runs if has(run, path)), [*beside, *runs][0])
 
 
-def _short(suffix: str) -> str:
+def short(suffix: str) -> str:
     """A suffix of a study's name, which becomes a file's name."""
     return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
 
@@ -292,8 +296,5 @@ def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
 def _spelled(value) -> str:
     if isinstance(value, tuple):
         return ",".join(f"{start}-{stop}" for start, stop in value)
-    return (
-        str(value).replace(" ", "").replace("/", "-").lower()
-        if isinstance(value, bool) or value is None
-        else str(value).replace(" ", "").replace("/", "-")
-    )
+    text = str(value).replace(" ", "").replace("/", "-")
+    return text.lower() if isinstance(value, bool) or value is None else text

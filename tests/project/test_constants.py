@@ -35,7 +35,6 @@ HELD = {
     "core.report.sequential.LOOKS": (3, 5, 8, 12, 18, 27, 40, 60),
     "core.report.sequential.ALPHA": 0.05,
     "core.report.sequential.SHARES": (0.02, 0.08, 0.15, 0.20, 0.20, 0.15, 0.10, 0.10),
-    "core.report.outlook.PRIOR_SEEDS": 4,
     "core.report.statistics.LEVEL": 0.95,
     "core.report.statistics.HOLDS_95": 1.96,
     "core.report.statistics.LEAST_SEEDS": 5,

@@ -10,9 +10,7 @@ from fake_store import SOURCES, FakeStore, edition
 from core.data.sources import demo_sources
 from core.report.cells import gather
 from core.report.comparability import _named, by_configuration, comparability, initial_share, judged, not_begun, travel, turnover
-from core.report.contrasts import Readings
 from core.report.frames import comparability_frame
-from core.report.next_runs import next_runs
 from core.report.verdicts import verdicts
 from core.spec import identity
 from core.spec.claim import Claim, greater, of_metric
@@ -257,7 +255,6 @@ def test_a_failed_run_that_counts_for_nothing_ends_the_looks_and_the_claim_says_
     assert (first.outcome, second.outcome) == (outcome, "undecided")
     words = f"seed {seed} of a diverged, and Spearman × 100 has no worst value to count that run by"
     assert first.reason == (words if outcome == "not comparable" else "")
-    assert (next_runs(first, Readings(found)) is None) == (outcome == "not comparable")
 
 
 def test_a_cell_that_must_learn_has_to_be_there():

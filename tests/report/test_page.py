@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import FakeStore, edition, filled
+from fake_store import FakeStore, edition
 from pages import TABLE, Reader, made, result
 
-from core.report.claims import COLUMNS, chances, claim_frame, measured, signed
-from core.report.contrasts import Readings
+from core.report.claims import COLUMNS, claim_frame, measured, signed
 from core.report.frames import cell_frame, comparability_frame
-from core.report.next_runs import Next, next_runs
-from core.report.page import Section, following, gathered_page, lede, page_files
+from core.report.page import Section, gathered_page, lede, page_files
 from core.report.render import render_index
 from core.report.tables import markdown
 from core.report.verdicts import verdicts
@@ -78,13 +76,12 @@ def test_bars_count_what_the_verdicts_say(page):
     assert table["claims"].tolist()[0] == sum(demo.counts.values()) and table["runs"].tolist() == [len(demo.runs), 18, 0, 0, 0]
 
 
-def test_a_card_has_quotation_place_decision_points_and_what_to_run_next(page):
+def test_a_card_has_quotation_place_decision_and_points(page):
     text = page[1]["index.html"]
     card = text[text.index('id="X.1"') : text.index('id="X.2-all"')]
     assert "First | second." in card and "Section 4" in card and "0.5 against 0.8" in card and "In-batch negatives. paper: eq. 3" in card
     assert "It turns on whether “0.5” is above “0.8”." in card
     assert card.count('class="seed"') == 6  # three seeds under two profiles
-    assert "python run_study.py mocose-table3 --scale demo --profile paper --seeds 5 --cell 0.5 --cell 0.8" in card
     seeds = pd.read_csv(io.StringIO(page[1]["seeds.csv"]))
     one = result()
     first = verdicts(one)[0]
@@ -92,32 +89,8 @@ def test_a_card_has_quotation_place_decision_points_and_what_to_run_next(page):
     assert mine.mean() == pytest.approx(first.effect, abs=1e-4) and len(mine) == 3
 
 
-def test_the_next_look_counts_the_runs_that_are_missing():
-    one = result(store=filled(TABLE, skip={(("0.5",), 2)}))
-    first = verdicts(one)[0]
-    found = next_runs(first, Readings(one))
-    assert (found.seeds, found.runs) == (3, 1) and np.isnan(found.minutes) and found.command.endswith("--seeds 3 --cell 0.5 --cell 0.8")
-    assert next_runs(replace(first, outcome="supported"), Readings(one)) is None
-
-
-def test_the_next_command_counts_published_runs_as_the_page_did():
-    store = filled(TABLE)
-    next(iter(store.runs.values())).source = "published"
-    one = result(store=store)
-    found = next_runs(verdicts(one)[0], Readings(one))
-    assert found.runs == 4 and found.command.endswith("--seeds 5 --use-published --cell 0.5 --cell 0.8")
-
-
 def test_every_scale_has_its_weight_in_the_answer():
     assert set(lede.TELLING) == set(SCALES)
-
-
-def test_the_next_command_asks_for_the_data_where_it_is_the_readers_own():
-    one = result(store=filled(TABLE))
-    verdict = verdicts(one)[0]
-    on = {scale.name: next_runs(verdict, Readings(replace(one, edition=replace(one.edition, scale=scale)))) for scale in SCALES.values()}
-    asking = {name: "--data-dir DATA" in found.command for name, found in on.items()}
-    assert asking == {"demo": False, "long": False, "mini": True, "paper": False}
 
 
 def test_the_band_of_a_card_is_what_the_noise_study_gives_the_claims_contrast():
@@ -143,7 +116,7 @@ def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
     assert list(frame["claim"]) == ["X.1", "X.2 (all)"] and list(frame["holds_as_printed"]) == ["holds", "holds"]
     for verdict, row in zip(verdicts(one), frame.itertuples(), strict=False):
         assert (row.verdict, row.n, row.look) == (verdict.outcome, 3, 1) and row.effect == pytest.approx(verdict.effect)
-        assert (row.p_supported, row.p_contradicted, row.p_equivalent) == pytest.approx(tuple(verdict.p)) and row.chance == chances(verdict)
+        assert (row.p_supported, row.p_contradicted, row.p_equivalent) == pytest.approx(tuple(verdict.p))
         assert measured(verdict) in markdown(one).replace("\\", "") and len(row) - 1 == len(COLUMNS)
     assert "## Claims" not in markdown(result(replace(TABLE, claims=())))
 
@@ -158,7 +131,7 @@ def test_what_cannot_be_compared_says_why_and_the_paper_is_quoted():
     seen = Reader(page_files(page, Path("r"), Path("f"), {})["index.html"])
     assert "The queue never turns over." in seen.text and "∅ not comparable" in seen.text
     row = claim_frame([one]).iloc[0]
-    assert (row["verdict"], row["reason"], row["chance"]) == ("not comparable", one.not_comparable, "")
+    assert (row["verdict"], row["reason"]) == ("not comparable", one.not_comparable)
 
 
 def test_comparability_is_told_of_studies_without_claims_too():
@@ -193,26 +166,6 @@ def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_pa
         "demo/paper/comparability.csv",
         *(f"demo/paper/mocose-table3{end}" for end in (".csv", "_runs.csv", ".md", ".tex")),  # the page links to them
     }
-
-
-def test_the_claim_to_run_next_is_one_with_a_chance_that_is_worth_a_run(page, monkeypatch):
-    shown, _ = page
-    edition = shown.begun[0]
-    first, second = shown.cards["mocose-table3"]
-
-    def asked(*looks):
-        given = [
-            (card, card.standings[edition.name], Next(seeds=5, runs=1, minutes=minutes, chance=chance, futile=False, command="x"))
-            for card, (chance, minutes) in zip((first, second), looks, strict=False)
-        ]
-        monkeypatch.setattr(following, "open_claims", lambda _, there: given if there is edition else [])
-        return following.next_of_all(shown)
-
-    assert asked() is None and asked((None, 5.0), (0.0, 5.0)) is None
-    assert asked((0.04, 1.0)).card is first  # nothing better
-    chosen = asked((0.09, 1.0), (0.5, 60.0))
-    assert chosen.card is second and (chosen.minutes, chosen.undecided + chosen.not_run) == (61.0, 2)
-    assert asked((0.4, 1.0), (0.5, 60.0)).card is first
 
 
 def test_a_card_says_what_the_papers_own_runs_say(page):

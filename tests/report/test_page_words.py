@@ -1,4 +1,4 @@
-"""What the page says in words: its first sentence, the comparison of a card, when it is equivalent, what a look showed, and the next one."""
+"""What the page says in words: its first sentence, the comparison of a card, when it is equivalent, and what a look showed."""
 
 import re
 from dataclasses import replace
@@ -9,11 +9,8 @@ import pytest
 from fake_store import filled
 from pages import TABLE, TABLE7, made, result, under
 
-from core.report.judgement import AtRate
 from core.report.naming import text_named
-from core.report.outlook import Chance
 from core.report.page import Section, charts, gathered_page, page_files
-from core.report.page.following import hopeful, next_of
 from core.report.page.lede import answer, lede, most_telling
 from core.report.page.words import chance, equivalence, in_words, level, look_says, turns_on, unit_of
 from core.report.sequential import PValues
@@ -53,12 +50,10 @@ def test_the_first_words_name_settled_claims_with_their_effects_and_no_counts():
     assert answer(unprinted).endswith(": The first is above the second (measured 0.26, asked: above 1.2).")
 
 
-def test_the_first_words_put_large_printed_effects_first_and_what_another_rate_overturns_last():
-    rates = (AtRate(1 / 3, "supported", 5, 1.0), AtRate(3.0, "supported", 5, 1.0))
+def test_the_first_words_put_large_printed_effects_first():
     settled = {"outcome": "contradicted", "printed_effect": 1.0}
     order = [part.anchor for part in lede(page_with(X1=settled, X2={**settled, "printed_effect": 3.0})) if part.anchor]
-    fragile = [part.anchor for part in lede(page_with(X1=settled, X2={**settled, "printed_effect": 3.0, "at_rates": rates})) if part.anchor]
-    assert (order, fragile) == (["X.2-all", "X.1"], ["X.1", "X.2-all"])
+    assert order == ["X.2-all", "X.1"]
 
 
 def test_the_first_words_are_of_the_edition_nearest_to_the_papers_and_say_where_nothing_is_settled():
@@ -152,28 +147,6 @@ def test_an_effect_in_no_points_is_written_with_its_unit_and_one_in_points_is_dr
     assert charts.beside_the_axis(card) == [] and charts.effects(card, [name])
     assert charts.beside_the_axis(other) == [other.standings[name]] and not charts.effects(other, [name])
     assert in_words(replace(one.verdict, effect=0.0159, low=0.009, high=0.0298), "cosine") == "+0.016 [+0.009, +0.030] cosine"
-
-
-def test_the_next_look_is_the_first_with_a_chance_where_the_scale_is_largest():
-    card = page_with(X1={"outcome": "undecided"}).cards["mocose-table3"][0]
-    ((name, one),) = card.standings.items()
-    then = replace(one.next, chance=0.0, minutes=8.0)
-    chances = (Chance(5, 0.0, 0.0, 0.0), Chance(8, 0.52, 0.1, 0.2), Chance(12, 0.7, 0.1, 0.2))
-    cells = [
-        replace(cell, runs=tuple(replace(run, provenance={"seconds": {"train": 120.0}}) for run in cell.runs)) for cell in one.result.cells
-    ]
-    one = replace(one, verdict=replace(one.verdict, chances=chances), next=then, result=replace(one.result, cells=tuple(cells)))
-    found = hopeful(one)
-    assert (then.seeds, then.runs) == (5, 4) and (found.seeds, found.runs, found.minutes, found.chance) == (8, 10, 20.0, 0.52)
-    assert "--seeds 8 " in found.command and found.command.replace("--seeds 8 ", "--seeds 5 ") == then.command
-    assert hopeful(replace(one, next=replace(then, chance=0.3))).seeds == 5 and hopeful(replace(one, next=None)) is None
-    hopeless = replace(one, verdict=replace(one.verdict, chances=chances[:1]))
-    assert hopeful(hopeless).seeds == 5
-    mini = replace(one.result.edition, scale=replace(one.result.scale, name="mini"))
-    larger = replace(one, result=replace(one.result, edition=mini))
-    assert next_of(replace(card, standings={"mini · paper": larger, name: one}))[0] is larger
-    futile = replace(larger, next=replace(then, futile=True), verdict=replace(one.verdict, chances=()))
-    assert next_of(replace(card, standings={"mini · paper": futile, name: one}))[0] is one
 
 
 def test_a_verdict_on_another_editions_runs_says_so():

@@ -7,11 +7,11 @@ from places import ROOT
 
 from core.engine.evaluation import length_bias, metrics, probes
 from core.methods import heads
-from core.report import comparability, outlook, sequential, signflip, statistics
+from core.report import comparability, sequential, signflip, statistics
 from core.spec import run, scale
 from core.spec.claim import Claim, greater
 
-WORDS = {"a tenth": 0.1, "five": 5, "six": 6, "one": 1}
+WORDS = {"five": 5, "six": 6, "one": 1}
 SAID = " ".join((ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8").split())
 RULES = {  # what the page says, with the number in brackets, and the constant
     r"for the first time \(at most (\d+) %\)": 100 * comparability.MOST_TURNOVER,
@@ -20,7 +20,6 @@ RULES = {  # what the page says, with the number in brackets, and the constant
     r"Below (\w+) seeds a difference may have an interval that assumes equal scatter": statistics.LEAST_SEEDS,
     r"with a (\d+) % t-interval": 100 * statistics.LEVEL,
     r"From (\w+) seeds on a sign-flip test": signflip.LEAST_SEEDS,
-    r"whose chance is below (a tenth) at every look left": outlook.FUTILE,
     r"an error of (\d+) %, divided by the study's claims": 100 * sequential.ALPHA,
     r"less: (\w+) point, unless the claim has its own": Claim.__dataclass_fields__["margin"].default,
 }

@@ -1,4 +1,4 @@
-"""Looks, p of claims and chances against scipy, hand-computed cases and draws from known truths."""
+"""Looks and p of claims against scipy, hand-computed cases and draws from known truths."""
 
 import math
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.report.outlook import Chance, chances, futile, shrunk
 from core.report.sequential import (
     ALPHA,
     LOOKS,
@@ -131,100 +130,3 @@ def test_no_effect_within_its_own_margin_is_supported_by_many_tight_runs():
     cells = {name: 50 + rng.normal(0, 0.2, 12) for name in "abc"}
     assert decide(claim(within((A, B, C), 1.0), margin=None), made(**cells), 3).outcome == "supported"
     assert decide(claim(greater(A, B)), made(**cells), 3).outcome == "equivalent"
-
-
-def chance_of(predicate, cells, claims=1, margin=None, prior=None):
-    return chances(claim(predicate, margin), made(**cells), claims, count(**cells), lambda contrast: prior)
-
-
-def expected_chance(values, n, level, freedom, variance, sign=1):
-    """The formula in a loop over 64 equally likely SDs."""
-    k, parts = len(values), []
-    for place in range(64):
-        sigma = math.sqrt(variance * freedom / stats.chi2.isf((place + 0.5) / 64, freedom))
-        then = math.sqrt(((k - 1) * np.var(values, ddof=1) + (n - k) * sigma**2) / (n - 1))
-        reached = sign * np.mean(values) * math.sqrt(n) - stats.t.isf(level, n - 1) * then
-        parts.append(stats.norm.cdf(reached / (sigma * math.sqrt(n / k - 1))))
-    return np.mean(parts)
-
-
-def test_the_chance_is_that_of_the_formula():
-    a = [1.0, 0.2, 0.9, 0.4, 0.5]
-    found = {one.n: one for one in chance_of(above(A, 0.0), {"a": a}, claims=3, prior=0.8)}
-    assert list(found) == [8, 12, 18, 27, 40, 60]
-    variance = (4 * 0.64 + 4 * np.var(a, ddof=1)) / 8
-    expected = expected_chance(a, 12, alpha_at(3, 3), 8, variance)
-    assert found[12].support == pytest.approx(expected) and found[12].equivalence is None
-    against = expected_chance(a, 12, alpha_at(3, 3), 8, variance, sign=-1)
-    assert found[12].contradiction == pytest.approx(against) and found[12].best == pytest.approx(expected)
-    bare = {one.n: one for one in chance_of(above(A, 0.0), {"a": a}, claims=3)}
-    assert bare[12].support == pytest.approx(expected_chance(a, 12, alpha_at(3, 3), 4, np.var(a, ddof=1)))
-
-
-def test_without_a_noise_study_the_chance_knows_that_three_seeds_do_not_tell_the_scatter():
-    values, level, rng = np.array([0.2, 0.9, 1.2]), alpha_at(3, 1), np.random.default_rng(3)
-    said = {one.n: one for one in chance_of(above(A, 0.0), {"a": list(values)})}[12].support
-    sigma = np.sqrt(2 * values.var(ddof=1) / rng.chisquare(2, 100_000))
-    effect = rng.normal(values.mean(), sigma / np.sqrt(3))
-    new = rng.normal(effect[:, None], sigma[:, None], (100_000, 9))
-    seeds = np.concatenate([np.repeat(values[None], 100_000, 0), new], 1)
-    t = seeds.mean(1) * np.sqrt(12) / seeds.std(1, ddof=1)
-    assert said == pytest.approx((stats.t.sf(t, 11) <= level).mean(), abs=0.03) and said < 0.9
-
-
-def test_the_chance_comes_true_as_often_as_it_says():
-    rng, said, came = np.random.default_rng(4), [], []
-    for _ in range(4000):
-        values = rng.normal(rng.uniform(-3, 3), 1.0, 12)  # a flat prior over effects, as the formula has
-        one = {c.n: c for c in chance_of(above(A, 0.0), {"a": values[:5]}, prior=1.0)}[12]
-        if 0.3 < one.support < 0.7:
-            said.append(one.support)
-            came.append(tails(values).up <= alpha_at(3, 1))
-    assert len(said) > 200 and np.mean(came) == pytest.approx(np.mean(said), abs=0.08)
-
-
-def test_chances_of_joined_claims_turn_on_one_part_at_its_own_level():
-    """Of two parts; the seeds to come of more are drawn (test_forecast.py)."""
-    cells = {"a": [1.0, 0.2, 0.9], "b": [0.4, 0.1, 0.3]}
-    parts = [above(name, 0.0) for name in (A, B)]
-    single = [chance_of(part, cells, prior=0.5)[0] for part in parts]
-    both, either = (chance_of(joined, cells, prior=0.5)[0] for joined in (all_of(*parts), any_of(*parts)))
-    assert both.support == pytest.approx(min(one.support for one in single))
-    assert either.contradiction == pytest.approx(min(one.contradiction for one in single))
-    halves = [chance_of(part, cells, claims=2, prior=0.5)[0] for part in parts]  # half of the level each
-    assert both.contradiction == pytest.approx(max(one.contradiction for one in halves))
-    assert either.support == pytest.approx(max(one.support for one in halves))
-
-
-def test_equivalence_has_a_chance_where_both_sides_have():
-    tight = chance_of(above(A, 0.0), {"a": [0.02, -0.03, 0.01]}, margin=1.0, prior=0.3)
-    assert tight[-1].equivalence > 0.99 and tight[-1].support < 0.5
-    wide = chance_of(above(A, 0.0), {"a": [0.9, 1.4, 1.0]}, margin=1.0, prior=0.3)
-    assert wide[-1].equivalence < 0.2 and wide[-1].support > 0.99
-
-
-def test_a_part_that_has_reached_the_look_is_known_and_one_without_a_run_is_not():
-    cells = {"a": [5.0, 5.1, 5.2, 5.0, 5.1], "b": [0.1, 0.2, 0.3], "c": []}
-    both = chance_of(all_of(above(A, 0.0), above(B, 0.0)), cells, prior=0.1)
-    assert [one.n for one in both] == [5, 8, 12, 18, 27, 40, 60]
-    assert both[0].support == pytest.approx(chance_of(above(B, 0.0), cells, prior=0.1)[0].support)
-    unknown = chance_of(all_of(above(A, 0.0), above(C, 0.0)), cells, prior=0.1)
-    assert unknown[0] == Chance(3, None, None, None) and unknown[0].best is None and not futile(unknown)
-
-
-def test_futile_is_below_a_tenth_at_every_look_left():
-    far = chance_of(greater(A, B), {"a": list(np.tile([50.0, 54.0, 46.0], 9)), "b": list(np.tile([50.2, 53.6, 46.3], 9))}, prior=4.0)
-    assert all(one.best < 0.1 for one in far) and futile(far)
-    near = chance_of(above(A, 0.0), {"a": [1.0, 1.2, 0.9]}, prior=0.3)
-    assert (
-        not futile(near)
-        and futile(())
-        and not futile((Chance(8, 0.01, 0.02, None), Chance(12, 0.01, 0.02, None)))
-        and futile((Chance(12, 0.01, 0.02, None),))
-    )
-
-
-def test_scatter_is_drawn_towards_the_noise_study():
-    assert shrunk(np.array([1.0, 3.0]), 1.0) == pytest.approx(math.sqrt((4 + 2) / 5))
-    assert shrunk(np.array([1.0, 3.0]), None) == pytest.approx(math.sqrt(2)) and shrunk(np.array([1.0]), None) is None
-    assert shrunk(np.array([1.0]), 0.7) == pytest.approx(0.7)

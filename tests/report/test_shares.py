@@ -1,11 +1,10 @@
-"""Claims on a share of runs: exact tails, bounds and chances, and how often a wrong verdict is given of cells whose runs are of two kinds."""
+"""Claims on a share of runs: exact tails and bounds, and how often a wrong verdict is given of cells whose runs are of two kinds."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from core.report import shares
-from core.report.outlook import chances
 from core.report.sequential import ALPHA, LOOKS, alpha_at, claim_p, decide, on_values
 from core.spec.claim import Claim, collapsed, sound
 
@@ -64,17 +63,3 @@ def test_wrong_verdicts_of_runs_of_two_kinds_are_within_their_share():
         p = claim_p(claim(collapsed(CELL)), on_values({collapsed(CELL): values(collapsed(CELL), runs[:, :n])}))
         wrong |= np.minimum(p.sup, p.con) <= alpha_at(look, CLAIMS)
     assert 0 < wrong.mean() <= ALPHA / CLAIMS * 2  # both sides
-
-
-@pytest.mark.parametrize("there, fallen", [(5, 5), (5, 3), (8, 1)])
-def test_the_chance_is_how_often_runs_to_come_do_settle(there, fallen):
-    first = np.array([1.0] * fallen + [0.0] * (there - fallen))
-    found = chances(claim(collapsed(CELL)), of(list(first)), CLAIMS, lambda contrast: there, lambda contrast: None)
-    generator = np.random.default_rng(there * 10 + fallen)
-    share = generator.beta(fallen + 0.5, there - fallen + 0.5, 40_000)
-    for one in found:
-        level = alpha_at(LOOKS.index(one.n), CLAIMS)
-        more = fallen + generator.binomial(one.n - there, share)
-        assert one.support == pytest.approx(np.mean(stats.binom.sf(more - 1, one.n, 0.5) <= level), abs=0.01)
-        assert one.contradiction == pytest.approx(np.mean(stats.binom.cdf(more, one.n, 0.5) <= level), abs=0.01)
-        assert one.equivalence is None

@@ -15,7 +15,6 @@ import studies
 from core import api
 from core.api import load
 from core.data.sources import demo_sources
-from core.report.rate_table import RATE_COLUMNS
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
@@ -63,7 +62,8 @@ def test_frames_hold_what_is_stored(home):
 def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
     table = load().table("table6b", seeds=2)
     assert len(table) == len(studies.find("table6b").cells) and set(table["n"]) == {2} and "printed" in table
-    assert load().rates("table6b", seeds=2).empty and list(load().rates("table6b").columns) == ["batch_size", *RATE_COLUMNS]
+    varied = load().table("table6b", seeds=2, vary="train.learning_rate=1e-3,3e-3")
+    assert list(varied["n"]) == [2] * len(table) + [0] * len(table) and set(varied["train.learning_rate"]) == {"1e-3", "3e-3"}
     assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
 
 
@@ -82,24 +82,15 @@ def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
         load().table("table6b", settings=["train.batch_size=8"])
 
 
-def test_claims_are_those_of_claims_csv_chances_too(home):
-    """The page and its files know what seeds alone do from the study of one configuration."""
+def test_claims_are_those_of_claims_csv(home):
     from core.report.claims import claim_frame
     from core.report.frames import csv_text
     from core.report.render import gathered
 
-    noise, sources, store = studies.find("noise"), demo_sources(), Store(home / "results", home / "results" / "published")
-    for seed in range(noise.least_seeds):
-        for cell in noise.cells:
-            config = noise.config(cell, profile="paper", scale=DEMO, sources=sources.sources, seed=seed)
-            store.save(config, made_result(config))
-    found = gathered(
-        [studies.find("table6b"), noise], Edition(profile="paper", scale=DEMO, sources=sources.sources, seeds=2), store, home / "figures"
-    )
-    expected = claim_frame([one.result for one in found if one.result.study.name.endswith("table6b")])
-    mine, alone = load().claims("table6b", seeds=2), claim_frame([replace(found[0].result, noise=None, verdicts=None)])
-    assert csv_text(mine) == csv_text(expected)
-    assert not alone["chance"].equals(mine["chance"]), "the study of noise changes nothing here, so this test shows nothing"
+    store = Store(home / "results", home / "results" / "published")
+    edition = Edition(profile="paper", scale=DEMO, sources=demo_sources().sources, seeds=2)
+    (found,) = gathered([studies.find("table6b")], edition, store, home / "figures")
+    assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found.result]))
 
 
 def test_a_damaged_run_is_passed_over(home):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,12 +54,10 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         (("table3", "--plan", "--force"), "--force goes with training"),
         (("table3", "--regenerate-figures", "--publish"), "draws everything that is published; add --all"),
         (("table3", "--regenerate-figures", "--cell", "0.9"), "tables are drawn whole"),
-        (("table3", "--other-rates", "--set", "loss.temperature=0.1"), "asks of verdicts, which a variant has not"),
-        (("table3", "--other-rates", "--checkpoint", "last"), "asks of verdicts, which are on the selected checkpoint"),
-        (("table3", "--other-rates", "--text", "x"), "asks of verdicts, which data of one's own has not"),
-        (("table3", "--other-rates", "--resolve", "--budget", "1h"), "--resolve does not go with --other-rates"),
-        (("table3", "--other-rates", "--verify-published", "1"), "--verify-published does not go with --other-rates"),
-        (("table3", "--other-rates", "--regenerate-figures"), "drawing shows what is stored"),
+        (("--all", "--vary", "loss.temperature=0.1,0.2"), "name that study instead of --all"),
+        (("table3", "--vary", "loss.temperature=0.1,0.2", "--resolve", "--budget", "1h"), "--vary does not go with --resolve"),
+        (("table3", "--vary", "loss.temperature=0.1,0.2", "--verify-published", "1"), "--vary does not go with --verify-published"),
+        (("table3", *MINI_HERE, "--vary", "loss.temperature=0.1"), "gives one value; add another, or use --set for one"),
         (("table3", *MINI_HERE, "--cell", "0.96"), "No cell is called '0.96'; did you mean 0.9"),
         (("table3", "--scale", "demo", "--data-dir", "{data}"), "Scale demo has its own text"),
         (("table3", *MINI_HERE, "--set", "ema.start=0.5"), "is what mocose-table3 varies"),
@@ -123,23 +120,19 @@ def test_cells_are_chosen_by_one_label_or_by_all_and_the_table_stays_whole(desk)
     assert len(rows) == 1 + 6 and "4 runs are missing" in done.stdout
 
 
-def test_other_rates_are_trained_beside_the_usual_one_and_shown_with_the_verdicts(desk):
-    three = ("table3", "--seeds", "1", "--cell", "0.85", "--cell", "0.99", "--other-rates")
-    done = desk.do(*three, "--jobs", "2", REAL_REPORT="1")
-    assert done.returncode == 0 and "Trained 6 of 6 runs" in done.stdout and "0.99 at 3 x the rate seed 0" in done.stdout, done.stderr
+def test_a_field_is_varied_and_the_run_at_the_study_s_own_value_is_the_stored_one(desk):
+    cells = ("table3", "--seeds", "1", "--cell", "0.85", "--cell", "0.99")
+    assert desk.do(*cells, REAL_REPORT="1").returncode == 0
+    vary = (*cells, "--vary", "train.learning_rate=1e-5,3e-5,9e-5")
+    done = desk.do(*vary, "--jobs", "2", REAL_REPORT="1")
+    assert done.returncode == 0 and "Trained 4 of 4 runs" in done.stdout, done.stderr
     runs = [desk.store.load(run).config for run in desk.store.runs()]
     assert sorted(run.train.learning_rate for run in runs) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
-    assert len({run.train.new_layer_factor for run in runs}) == 1
-    said = (
-        r"undecided \([+−][\d.]+, n = 1\) at a third of the learning rate, undecided \([+−][\d.]+, n = 1\) at three times the learning rate"
-    )
-    assert all(re.search(said, text) for text in (done.stdout, (desk.results / "mini/paper/mocose-table3.md").read_text()))
-    assert "6 runs: 6 done" in desk.do(*three, "--status").stdout
-    assert "2 runs: 2 done" in desk.do(*three[:-1], "--status").stdout
-    both = desk.do("table3", "noise", "--seeds", "1", "--cell", "0.85", "--cell", "standard", "--other-rates", "--plan").stdout
-    assert (
-        "noise has no claims, so --other-rates is passed over for it." in both and "26 distinct runs, 1 shared" in both
-    )  # 3, and 24 of noise
+    assert "T3.2: undecided at 1e-5, 3e-5, 9e-5." in done.stdout
+    name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
+    made = {path.name.removeprefix(name) for root in ("results", "figures") for path in (desk.folder / "home" / root).rglob(f"{name}*")}
+    assert made == {".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf"}
+    assert "6 runs: 6 done" in desk.do(*vary, "--status").stdout
 
 
 def test_runs_are_read_at_their_last_checkpoint_without_being_trained_again(desk):

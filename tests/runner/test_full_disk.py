@@ -60,12 +60,10 @@ def test_a_disk_that_fills_while_tables_figures_and_page_are_drawn(desk):
 
 WRITERS = {
     "a pack": ("Store(place, None).publish([RUN], place / 'published')", "runs.parquet"),
-    "a ledger": ("Ledgers(place, 'mini', 'paper').write(Ledger(study='x', registered={'a': 'b' * 4000}, cells={}))", "x.json"),
 }
 CODE = """
 import resource, sys; sys.path[:0] = sys.argv[2:]
 from pathlib import Path
-from core.runner.resolve.ledger import Ledger, Ledgers
 from core.store.store import Store
 from core.spec.errors import UserError
 from test_hostile_places import RUN
@@ -77,16 +75,14 @@ except UserError as error: print(error); sys.exit(7)
 
 
 @pytest.mark.parametrize("what", WRITERS)
-def test_a_disk_that_fills_under_a_ledger_or_a_pack_leaves_the_old_one(tmp_path, what):
+def test_a_disk_that_fills_under_a_pack_leaves_the_old_one(tmp_path, what):
     from test_hostile_places import CONFIG, RUN
 
-    from core.runner.resolve.ledger import Ledger, Ledgers
     from core.store.store import Store
 
     store = Store(tmp_path, tmp_path / "published")
     store.save(CONFIG, made_result(CONFIG))
     store.publish([RUN], tmp_path / "published")
-    Ledgers(tmp_path, "mini", "paper").write(Ledger(study="x", registered={}, cells={}))
     call, name = WRITERS[what]
     (before,) = tmp_path.rglob(name)
     if what == "a pack":

@@ -9,7 +9,6 @@ from core.report.render import render
 from core.runner.cli import parse
 from core.runner.publishing import ENDINGS, Publishing
 from core.spec.claim import Claim, greater
-from core.spec.scale import OTHER_RATES
 
 STUDY = small(claims=(Claim(key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)), decided_by="b against a"),))
 
@@ -51,8 +50,7 @@ def test_where_nothing_published_is_begun_everything_stays(desk: Desk):
 def test_the_files_of_a_study_are_those_that_are_drawn(tmp_path):
     """A kind of file that is drawn and not named among the endings would stay behind."""
     store = FakeStore()
-    for factor in (1.0, *OTHER_RATES):
-        for cell in STUDY.cells:
-            store.add(edition(3).at_rate(factor).config(STUDY, cell, 0), 50.0)
+    for cell in STUDY.cells:
+        store.add(edition(3).config(STUDY, cell, 0), 50.0)
     render([STUDY], edition(3), store, tmp_path, tmp_path)
     assert {path.name.removeprefix(STUDY.name) for path in (tmp_path / "demo" / "paper").iterdir()} == set(ENDINGS)

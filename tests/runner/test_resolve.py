@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import os
+import random
 import re
 import shutil
 import signal
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import known_jobs
+import pandas as pd
 import pytest
 from desk import Desk, until
+from fake_store import FakeStore, config_of, edition
+from known_jobs import ONE, TWO
 
+from core.report import comparability
+from core.report.cells import gather, read_runs
+from core.report.comparability import judged
+from core.report.verdicts import verdicts
+from core.runner import resolve as resolving
+from core.runner.estimate import History
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
 from core.spec.scale import MINI
 from core.store.store import Store
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
-RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
 BOTH = ("mocose-one", "mocose-two")
-TRUTH = {"K1": "supported", "K2": "contradicted", "K3": "equivalent", "L1": "supported"}  # K4 says nothing that runs can tell
+ALL = ("K1", "K2", "K3", "K4", "L1")
+TRUTH = {"K1": "supported", "K2": "contradicted", "K3": "equivalent", "K4": "undecided", "L1": "supported"}  # no run can tell K4
+RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
 
 
 def resolve(desk: Desk, *words: str, **environment: str):
@@ -30,20 +42,11 @@ def resolve(desk: Desk, *words: str, **environment: str):
     return done
 
 
-def ledgers(desk: Desk) -> dict[str, bytes]:
-    folder = desk.results / "mini" / PROFILES[0] / "ledger"
-    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
-
-
-def entries(desk: Desk) -> dict[str, dict]:
-    return {key: one for content in ledgers(desk).values() for key, one in json.loads(content)["ledger"]["claims"].items()}
-
-
-def seeds(desk: Desk) -> Counter:
-    """Stored seeds of each cell."""
-    found = Counter()
-    for identity in desk.store.runs():
-        found[{size: label for label, size in known_jobs.NAMES.items()}[desk.store.load(identity).config.queue.size]] += 1
+def outcomes(desk: Desk) -> dict[str, str]:
+    """The verdicts on the runs that are stored."""
+    found = {}
+    for study in (ONE, TWO):
+        found |= {one.claim.key: one.outcome for one in verdicts(judged(gather(study, desk.edition(3), desk.store)))}
     return found
 
 
@@ -54,56 +57,29 @@ def alone(tmp_path_factory):
     return desk, resolve(desk)
 
 
-def test_what_is_true_is_found_and_no_run_is_wasted(alone):
+def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
     desk, done = alone
     assert done.returncode == 0, done.stdout + done.stderr
-    found = entries(desk)
-    assert {key: found[key]["outcome"] for key in TRUTH} == TRUTH
-    assert all(found[key]["n"] in (3, 5, 8, 12, 18, 27, 40, 60) for key in TRUTH)
-    assert found["K1"]["n"] <= 8 and found["K1"]["p"][0] <= 0.05 * 0.15 / 4
+    assert outcomes(desk) == TRUTH
     assert max(Counter(desk.started()).values()) == 1 and len(desk.started()) == len(desk.store.runs())
-    counts = seeds(desk)
-    assert counts["a"] <= max(found["K1"]["n"], found["K2"]["n"])  # a speaks in K1 and K2 alone, and in no open claim
-    assert counts["c"] >= found["K3"]["n"] and counts["d"] == counts["c"]
-    for text in ("whose first look is due", "whose chance to be", "K1 is supported with", "4 of 5 claims are settled"):
+    seeds = Counter(desk.store.load(identity).config.queue.size for identity in desk.store.runs())
+    assert seeds[128] <= 8 and seeds[256] <= 8 and seeds[384] == seeds[512] == 60  # K4 compares the last two
+    for text in ("(first check)", "a chance of", "mocose-one K1 is supported.", "4 of 5 claims settled."):
         assert text in done.stdout
-    futile = re.search(r"mocose-one K4 +undecided +n = (\d+) +futile: a chance of [\d.]+% at best at every look left", done.stdout)
-    assert futile, done.stdout[-1500:]
-    assert counts["d"] == int(futile[1]) < 60  # passed over from there on, with seeds left to the last look
     assert "drew nothing" in done.stdout  # then it renders as ever
+    again = resolve(desk)
+    assert again.returncode == 0 and "Next:" not in again.stdout and len(desk.started()) == len(desk.store.runs())
 
 
-def test_first_looks_come_first_the_cheapest_before_the_others(alone):
-    _, done = alone
-    begun = re.findall(r"Next: (\S+ \S+), (whose first look is due|which)", done.stdout)
-    dues = [why == "whose first look is due" for _, why in begun]
-    assert dues == sorted(dues, reverse=True) and any(dues)
+def test_first_checks_come_first_the_cheapest_before_the_others(alone):
+    begun = re.findall(r"Next: (\S+ \S+) \((first check|a chance)", alone[1].stdout)
+    firsts = [why == "first check" for _, why in begun]
+    assert firsts == sorted(firsts, reverse=True) and any(firsts)
     assert begun[0][0] in ("mocose-one K1", "mocose-one K3", "mocose-two L1")  # of two cells; K2 speaks of three
 
 
-def test_a_second_command_finds_nothing_to_do_and_writes_nothing(alone):
-    desk, _ = alone
-    before, started = ledgers(desk), len(desk.started())
-    again = resolve(desk)
-    assert again.returncode == 0 and "Next:" not in again.stdout and "is supported with" not in again.stdout
-    assert ledgers(desk) == before and len(desk.started()) == started
-
-
-def test_deleted_runs_are_said_and_the_ledger_stands(alone, tmp_path):
-    desk, _ = alone
-    copy = Desk(tmp_path)
-    shutil.copytree(desk.results, copy.results, dirs_exist_ok=True)
-    before = entries(copy)
-    for identity in copy.store.runs():
-        if copy.store.load(identity).config.seed.model >= 2:
-            (copy.results / "runs" / f"{identity}.parquet").unlink()
-    done = resolve(copy, *BOTH, "--resolve", "--budget", "1s")
-    assert done.returncode == 0 and "mocose-one K1: the ledger says supported with" in done.stdout, done.stdout
-    assert entries(copy) == before and not copy.started()
-
-
 @pytest.mark.long
-def test_kills_cost_no_run_and_end_with_the_same_ledger(alone, tmp_path):
+def test_kills_cost_no_stored_run_and_end_with_the_same_runs(alone, tmp_path):
     desk = Desk(tmp_path)
     desk.behave_all("sleep 0.3")
     for kill in range(3):
@@ -113,16 +89,14 @@ def test_kills_cost_no_run_and_end_with_the_same_ledger(alone, tmp_path):
         if driver.poll() is None:
             os.kill(driver.pid, signal.SIGKILL)
         driver.communicate(timeout=60)
-        for content in ledgers(desk).values():
-            assert json.loads(content)["checksum"]
     desk.behave()
     done = resolve(desk)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert ledgers(desk) == ledgers(alone[0]) and desk.store.runs() == alone[0].store.runs()
+    assert outcomes(desk) == TRUTH and set(alone[0].store.runs()) <= set(desk.store.runs())
     assert all(desk.store.verified(run) for run in desk.store.runs())
 
 
-def test_two_commands_at_once_share_the_work_and_leave_the_ledger_of_one(alone, tmp_path):
+def test_two_commands_at_once_share_the_work(tmp_path):
     desk = Desk(tmp_path)
     desk.behave_all("sleep 0.1")
     drivers = [desk.start(*BOTH, *RESOLVE, **KNOWN) for _ in range(2)]
@@ -131,63 +105,123 @@ def test_two_commands_at_once_share_the_work_and_leave_the_ledger_of_one(alone, 
     assert max(Counter(desk.started()).values()) == 1
     trained = [sum(map(int, re.findall(r"Trained (\d+) of", out))) for out, _ in ends]
     assert sum(trained) == len(desk.store.runs()) and min(trained) > 0, trained
-    assert ledgers(desk) == ledgers(alone[0]) and desk.store.runs() == alone[0].store.runs()
+    assert outcomes(desk) == TRUTH
 
 
 def test_a_run_that_fails_is_told_and_the_other_claims_are_settled(tmp_path):
     desk = Desk(tmp_path)
-    config = known_jobs.ONE.config(known_jobs.ONE.cells[0], profile=PROFILES[0], scale=MINI, sources=desk.found().sources, seed=1)
+    config = ONE.config(ONE.cells[0], profile=PROFILES[0], scale=MINI, sources=desk.found().sources, seed=1)
     desk.behave(**{run_id(config): "raise"})
     done = resolve(desk)
     assert done.returncode == 1 and "the job broke on purpose" in done.stdout
-    found = entries(desk)
-    assert (found["K1"]["outcome"], found["K3"]["outcome"], found["L1"]["outcome"]) == ("undecided", "equivalent", "supported")
+    found = outcomes(desk)
+    assert (found["K1"], found["K3"], found["L1"]) == ("undecided", "equivalent", "supported")
     assert desk.started().count(run_id(config)) <= 2
 
 
-def test_nothing_is_begun_that_does_not_fit_the_budget_but_it_is_registered(tmp_path):
+def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     desk = Desk(tmp_path)
     done = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
-    assert done.returncode == 0 and "The shortest of what is left takes" in done.stdout and not desk.started()
-    assert set(ledgers(desk)) == {"mocose-one.json", "mocose-two.json"} and entries(desk)["K1"]["n"] == 0
+    assert done.returncode == 0 and "The shortest step left takes" in done.stdout and not desk.started()
     plan = resolve(desk, *BOTH, "--resolve", "--plan")
-    assert plan.returncode == 0 and "mocose-one K1, whose study's reference has not run: 1 run to 1 seed" in plan.stdout
-    assert "5 claims are open; 5 of these" in plan.stdout and not desk.started()
+    assert plan.returncode == 0 and "mocose-one K1 (first run of the reference): 1 run to 1 seed, about" in plan.stdout
+    assert "5 claims are open; runs may settle 5." in plan.stdout and not desk.started()
 
 
-def test_published_runs_count_only_if_told_so(alone, tmp_path):
-    desk = Desk(tmp_path)
-    alone[0].store.publish(alone[0].store.runs(), desk.results / "published")
-    done = resolve(desk, *BOTH, "--resolve", "--budget", "30s", "--use-published")
-    assert done.returncode == 0 and {key: entries(desk)[key]["outcome"] for key in TRUTH} == TRUTH and not desk.started()
-    other = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
-    assert "the ledger says supported" in other.stdout and "count published ones with --use-published" in other.stdout
-
-
-def test_publish_takes_every_seed_that_was_added(alone, tmp_path):
-    """By this command or before it: the last seeds of two cells are trained anew."""
+def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(alone, tmp_path):
     desk = Desk(tmp_path)
     shutil.copytree(alone[0].results, desk.results, dirs_exist_ok=True)
-    gone = [run for run in desk.store.runs() if desk.store.load(run).config.seed.model >= 10]
+    gone = [run for run in desk.store.runs() if desk.store.load(run).config.seed.model >= 58]
     for identity in gone:
         (desk.results / "runs" / f"{identity}.parquet").unlink()
-    shutil.rmtree(desk.results / "mini")  # the ledgers, which would have nothing left to do
     done = resolve(desk, "mocose-one", *RESOLVE, "--publish")
     assert done.returncode == 0 and sorted(desk.started()) == sorted(gone) and len(gone) == 4
-    assert desk.store.runs() == alone[0].store.runs()
-    published = Store(tmp_path / "none", desk.results / "published").runs()
-    assert published == desk.store.runs() and len(published) > 4 * MINI.seeds
-    ledger = "mini/paper/ledger/mocose-one.json"
-    assert (desk.results / "published" / ledger).read_bytes() == (desk.results / ledger).read_bytes()
+    assert Store(tmp_path / "none", desk.results / "published").runs() == desk.store.runs() == alone[0].store.runs()
+    shutil.rmtree(desk.results / "runs")
+    counted = resolve(desk, *BOTH, "--resolve", "--budget", "30s", "--use-published")
+    assert counted.returncode == 0 and "4 of 5 claims settled" in counted.stdout
+    assert "0 of 5 claims settled" in resolve(desk, *BOTH, "--resolve", "--budget", "30s").stdout
+    assert len(desk.started()) == len(gone)
 
 
-def test_a_ledger_is_published_with_the_runs_that_it_rests_on(alone, tmp_path):
-    """Though fewer seeds are asked for, or a verdict would be published that no published run bears out."""
-    desk = Desk(tmp_path)
-    shutil.copytree(alone[0].results, desk.results, dirs_exist_ok=True)
-    done = resolve(desk, "mocose-one", "--seeds", "1", "--jobs", "1", "--publish")
-    assert done.returncode == 0 and not desk.started()
-    published = Store(tmp_path / "none", desk.results / "published").runs()
-    assert published == desk.store.runs() and len(published) > 4 * MINI.seeds
-    ledger = "mini/paper/ledger/mocose-one.json"
-    assert (desk.results / "published" / ledger).read_bytes() == (desk.results / ledger).read_bytes()
+# On a store in memory: what each claim is given next.
+
+LEVELS = {"a": 56.0, "b": 50.0, "c": 53.0, "d": 52.5}
+
+
+def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gaps: tuple = ()) -> FakeStore:
+    store = FakeStore()
+    for label, count in seeds.items():
+        for seed in range(count):
+            if (label, seed) not in gaps:
+                store.add(config_of(ONE, (label,), seed), levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd))
+    return store
+
+
+@pytest.fixture
+def choices(monkeypatch):
+    """What may be trained, the best first."""
+    monkeypatch.setattr(resolving, "history", lambda *_: History())
+    options = SimpleNamespace(use_published=True, cluster=None, device="cpu", jobs=2)
+
+    def found(store, *studies, left=1e9, failed=()):
+        one = resolving.Resolving(options, store, None, studies or (ONE,), edition(), None)
+        one.failed = set(failed)
+        return one._choices(left)
+
+    return found
+
+
+def test_each_claim_is_given_its_missing_runs_up_to_the_next_check(choices):
+    found = {choice.name.split()[1]: choice for choice in choices(filled({"a": 2, "b": 3}, LEVELS))}
+    assert [run.seed for run in found["K1"].runs] == [2] and found["K1"].seeds == 3  # the other five are stored
+    assert len(found["K3"].runs) == 6 and {choice.why for choice in found.values()} == {"first check"}
+    found = {choice.name.split()[1]: choice for choice in choices(filled(dict.fromkeys("abcd", 8), LEVELS, gaps=(("b", 4),)))}
+    assert found["K4"].seeds == 12 and [run.seed for run in found["K4"].runs] == [8, 8, 9, 9, 10, 10, 11, 11]
+
+
+def test_first_checks_come_before_chances_and_a_failed_run_takes_its_claims_out(choices):
+    store = filled(dict.fromkeys("bcd", 3), LEVELS, sd=0.8)
+    found = choices(store)
+    assert [choice.rank for choice in found] == sorted(choice.rank for choice in found)
+    assert found[0].why == "first run of the reference" and found[-1].why.startswith("a chance of")
+    failed = {run.run_id for run in found[0].runs}
+    assert "a" not in {run.cells[0][-1] for choice in choices(store, failed=failed) for run in choice.runs}
+
+
+def test_a_check_beyond_the_budget_is_no_reason_to_train(choices):
+    """The chance that is named is that of a check within the time left, or of the next one."""
+    store = filled(dict.fromkeys("abcd", 5), dict(LEVELS, d=52.9))
+    (long,) = (choice for choice in choices(store) if choice.name == "mocose-one K4")
+    (short,) = (choice for choice in choices(store, left=0.0) if choice.name == "mocose-one K4")
+    assert short.why.endswith("with 8 seeds") and long.runs == short.runs
+
+
+def test_a_reference_runs_once_before_any_check_and_rules_its_study_out_if_it_does_not_learn(choices):
+    named = replace(ONE, reference=("d",))
+    store = filled({"a": 2, "b": 3}, LEVELS)
+    found = choices(store, named)
+    assert {choice.why for choice in found} == {"first run of the reference"} and len({choice.runs for choice in found}) == 1
+    (run,) = found[0].runs
+    made = store.add(run.config, 53.0)
+    untrained = pd.DataFrame([("untrained", "avg", "spearman_all", 0, 50.0)], columns=made.rows.columns)
+    made.rows = pd.concat([made.rows, untrained], ignore_index=True)
+    assert not choices(store, named)
+    made.rows.loc[made.rows["checkpoint"] == "untrained", "value"] = 40.0
+    assert {choice.why for choice in choices(store, named)} == {"first check"}
+
+
+def test_a_claim_without_a_verdict_is_given_nothing(choices, monkeypatch):
+    monkeypatch.setattr(comparability, "judged", lambda result: replace(result, withheld={"K4": "two checks"}))
+    assert "mocose-one K4" not in [choice.name for choice in choices(filled(dict.fromkeys("abcd", 5), LEVELS))]
+    monkeypatch.setattr(comparability, "judged", lambda result: replace(result, not_comparable="the queue turns over once"))
+    assert not choices(filled({}, LEVELS))
+
+
+def test_tables_read_every_seed_that_is_stored_without_a_gap():
+    store = filled({"a": 7, "b": 7, "c": 2}, LEVELS, gaps=(("b", 5),))
+    result = gather(ONE, edition(), store)
+    assert [len(cell.runs) for cell in result.cells] == [7, 5, 3, 3] and [cell.estimate.n for cell in result.cells] == [7, 5, 2, 0]
+    assert [run.seed for run in result.cells[0].runs] == list(range(7))
+    assert [len(read_runs(ONE, cell, edition(6), store)) for cell in ONE.cells] == [7, 6, 6, 6]
+    assert known_jobs.STUDIES == (ONE, TWO)

@@ -34,12 +34,12 @@ def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, 
     """A command that was suspended holds what it holds, and whoever waits for it should know."""
     for patience, said in (
         (30.0, ""),
-        (0.1, "Waiting for another command to end with the ledgers of x; if it was suspended, let it go on or end it.\n"),
+        (0.1, "Waiting for another command to end with the files of x; if it was suspended, let it go on or end it.\n"),
     ):
         monkeypatch.setattr(locks, "PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
         threading.Timer(0.4, locks.release, [held]).start()
-        with locks.waiting(tmp_path / "a.lock", "the ledgers of x"):
+        with locks.waiting(tmp_path / "a.lock", "the files of x"):
             assert locks.held(tmp_path / "a.lock")
         assert capsys.readouterr().out == said and not locks.held(tmp_path / "a.lock")
 

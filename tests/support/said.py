@@ -50,13 +50,19 @@ def agrees(entry: str, mean: float, low: float, n: int) -> bool:
 
 @cache
 def scores(study: str, factor: float, task: str, profile: str = "paper") -> dict[str, pd.Series]:
-    """Scores by seed of each row of a study, by its labels but the task's, at so many times the learning rate, from the published runs alone."""
+    """Scores by seed of each row of a study, by its labels but the task's, at so many times the rate of 3e-4, from the published runs alone."""
     store = Store(ROOT / "none", PUBLISHED)
     edition = Edition(profile=profile, scale=MINI, sources=sources.recorded_sources(MINI, store).sources, seeds=3)
-    result = gather(find(study), edition.at_rate(factor) if factor != 1.0 else edition, store)
+    rates = {1 / 3: 0, 3.0: 1}
+    wanted = find(study) if factor == 1.0 else edition.varied(find(study), (), ("train.learning_rate=1e-4,9e-4",))
+    result = gather(wanted, edition, store).parts[rates.get(factor, 0)]
     metric = Metric(task=task, title="")
     return {
-        "/".join(label for axis, label in zip(result.study.axes, cell.cell.labels, strict=True) if axis.name != "task"): pd.Series(
+        "/".join(
+            label
+            for axis, label in zip(result.study.axes, cell.cell.labels, strict=True)
+            if axis.name not in ("task", "train.learning_rate")
+        ): pd.Series(
             {run.seed: quantities.value(run.rows, metric, result.aggregate, MINI) for run in cell.runs if run.rows is not None}, dtype=float
         )
         for cell in result.cells

@@ -11,7 +11,6 @@ from core.report.comparability import by_configuration, reasons
 from core.report.contrasts import Readings, weights
 from core.report.judgement import Verdict
 from core.report.naming import text_here, text_named
-from core.report.next_runs import Next, next_runs
 from core.report.notes import one_order
 from core.report.page.words import POINTS, unit_of
 from core.report.signflip import sentences
@@ -46,7 +45,6 @@ class Standing:
     values: tuple[float, ...]
     band: float | None
     unit: str
-    next: Next | None
     same_as: str = ""
 
     @property
@@ -255,7 +253,7 @@ def _card(
 
 def _waiting(result: StudyResult) -> dict[str, Standing]:
     """How each claim stands in a study without a run."""
-    return {one.claim.key: Standing(verdict=one, result=result, values=(), band=None, unit="", next=None) for one in verdicts(result)}
+    return {one.claim.key: Standing(verdict=one, result=result, values=(), band=None, unit="") for one in verdicts(result)}
 
 
 def _standings(result: StudyResult) -> dict[str, Standing]:
@@ -273,7 +271,6 @@ def _standings(result: StudyResult) -> dict[str, Standing]:
             values=() if values is None else tuple(float(value) for value in values),
             band=None if spread is None or not verdict.n else HOLDS_95 * spread / verdict.n**0.5,
             unit=unit_of(verdict.contrast, result.study),
-            next=next_runs(verdict, readings),
         )
     return found
 

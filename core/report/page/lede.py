@@ -61,16 +61,15 @@ def _where(edition: Shown) -> str:
 
 
 def _chosen(page: Page, edition: Shown, outcome: str) -> list[tuple[Card, Standing]]:
-    """The claims of an outcome of which the paper prints the largest effects; what another learning rate overturns, and what is in no
-    points, comes last."""
+    """The claims of an outcome of which the paper prints the largest effects; claims in no points come last."""
     found = [(card, card.standings[edition.name]) for cards in page.cards.values() for card in cards if edition.name in card.standings]
     of_it = [(card, one) for card, one in found if one.verdict.outcome == outcome]
     return sorted(of_it, key=lambda each: _order(each[1]))[: MOST[outcome]]
 
 
-def _order(one: Standing) -> tuple[bool, bool, float]:
+def _order(one: Standing) -> tuple[bool, float]:
     printed = one.verdict.printed_effect
-    return one.verdict.survives == "fragile", not one.in_points or printed is None, -abs(printed or 0.0)
+    return not one.in_points or printed is None, -abs(printed or 0.0)
 
 
 def _effect(one: Standing) -> str:

@@ -24,10 +24,8 @@ from core.report.naming import contrast_here, label_here, text_here
 from core.report.notes import ENVIRONMENT, flattened, of_paper, of_runs, reading
 from core.report.page import charts, words
 from core.report.page.content import Page, seconds, slug, title
-from core.report.page.following import hopeful, next_of, next_of_all, open_claims
 from core.report.page.lede import answer, lede
 from core.report.quantities import curve
-from core.report.rate_table import HEADING, rate_grid, rate_notes
 from core.report.tables import grid, marks
 from core.spec.printable import shown
 
@@ -49,7 +47,6 @@ def page_files(page: Page, folder: Path, figures: Path, deviations: Mapping[str,
         "outcomes": claims.OUTCOMES,
         "csv_files": CSV_FILES,
         "distinct": distinct(page),
-        "next_of_all": next_of_all(page),
         "figures": linked(figures, folder),
         "deviations": deviations,
         "not_tested": not_tested(page),
@@ -95,14 +92,9 @@ def _templates() -> jinja2.Environment:
         "Markup": markupsafe.Markup,
         "title": title,
         "grid": grid,
-        "rate_grid": rate_grid,
-        "rate_notes": rate_notes,
-        "RATES": HEADING,
         "marks": marks,
         "measured": claims.measured,
         "words": words,
-        "next_of": next_of,
-        "hopeful": hopeful,
         "signed": claims.signed,
         "number": number,
         "reading": reading,
@@ -146,10 +138,10 @@ def profiles_of(sections) -> list[tuple[str, list[str]]]:
 
 
 def claim_table(page: Page) -> pd.DataFrame:
-    """One row a claim and edition, run or not: all of claims.csv of that edition, what seeds alone give its mean, and what to run next.
+    """One row a claim and edition, run or not: all of claims.csv of that edition, and what seeds alone give its mean.
 
-    `measured` is the deciding comparison itself, in `unit`: the effect plus what the claim asks. `hopeful_…` are of the first look with a
-    real chance, and `same_runs_as` is the edition whose runs these are."""
+    `measured` is the deciding comparison itself, in `unit`: the effect plus what the claim asks. `same_runs_as` is
+    the edition whose runs these are."""
     parts = []
     for edition in page.editions:
         frame = claims.claim_frame(edition.results)
@@ -160,19 +152,11 @@ def claim_table(page: Page) -> pd.DataFrame:
             if edition.name in card.standings
         }
         standing = [found[key] for key in frame["claim"]]
-        following, real = [one.next for one in standing], [hopeful(one) for one in standing]
         parts.append(frame.assign(
             paper=[one.result.study.paper for one in standing],
-            band=[one.band for one in standing], next_seeds=pd.array([None if one is None else one.seeds for one in following], dtype="Int64"),
-            next_runs=pd.array([None if one is None else one.runs for one in following], dtype="Int64"),
-            next_minutes=[None if one is None else one.minutes for one in following],
-            next_chance=[None if one is None else one.chance for one in following],
-            command=["" if one is None else one.command for one in following],
+            band=[one.band for one in standing],
             measured=[one.verdict.effect + one.verdict.contrast.above for one in standing], unit=[one.unit for one in standing],
-            hopeful_seeds=pd.array([None if one is None else one.seeds for one in real], dtype="Int64"),
-            hopeful_runs=pd.array([None if one is None else one.runs for one in real], dtype="Int64"),
-            hopeful_minutes=[None if one is None else one.minutes for one in real],
-            hopeful_chance=[None if one is None else one.chance for one in real], same_runs_as=[one.same_as for one in standing],
+            same_runs_as=[one.same_as for one in standing],
             run_ids=[" ".join(run.run_id for cell in charts.cells_of(one) for run in cell.runs if run.rows is not None) for one in standing],
         ))  # fmt: skip
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=claims.COLUMNS)
@@ -190,8 +174,6 @@ def edition_table(page: Page) -> pd.DataFrame:
         }
         row |= {"claims": sum(edition.counts.values()), **{name.replace(" ", "_"): edition.counts.get(name, 0) for name in claims.OUTCOMES}}
         row["out_of_reach"] = edition.out_of_reach
-        open_ = [then for _, _, then in open_claims(page, edition)]
-        row |= {"open_with_a_chance": len(open_), "minutes_to_their_next_look": round(sum(then.minutes for then in open_), 1)}
         rows.append(row)
     return pd.DataFrame(rows)
 

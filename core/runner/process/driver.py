@@ -149,7 +149,7 @@ def environment(threads: int) -> dict[str, str]:
     """The nursery's environment: thread counts before any library reads them, and nothing that reaches for the network."""
     return {
         **os.environ,
-        **{name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")},
+        **{name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")},
         "OMP_WAIT_POLICY": "passive",  # threads that spin for one another stand still where another process wants their core
         "OPENBLAS_NUM_THREADS": "1",  # numpy's library starts its threads on import, and a fork copies none
         "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does the allocator that pyarrow brings
@@ -157,7 +157,7 @@ def environment(threads: int) -> dict[str, str]:
         "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
         "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
         "MALLOC_TOP_PAD_": str(1 << 28),
-        "TOKENIZERS_PARALLELISM": "false",
+        "TOKENIZERS_PARALLELISM": str(threads > 1).lower(),  # a million sentences take 75 s of one thread
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not start CUDA before the fork

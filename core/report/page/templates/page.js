@@ -22,8 +22,7 @@
     if (cell.classList.contains("c") && place > 1) return order.length;
     const mark = cell.querySelector("svg circle[cx], svg path");
     if (cell.classList.contains("effect-cell")) return mark ? -parseFloat(mark.getAttribute("cx") || 0) : 999;
-    const number = parseFloat((cell.textContent.match(/(\d+) %/) || [])[1]);
-    return cell.classList.contains("todo") ? (isNaN(number) ? 999 : -number) : cell.classList.contains("c") ? cell.textContent : place ? 99 : row.dataset.place;
+    return cell.classList.contains("c") ? cell.textContent : place ? 99 : row.dataset.place;
   };
   rows.forEach((row, n) => { row.dataset.place = String(n).padStart(4, "0"); });
   document.querySelectorAll("#matrix thead th").forEach((head, place) => {

@@ -1,0 +1,97 @@
+"""A study under --vary: its verdicts at each value, its table, its CSV file and its figure."""
+
+import numpy as np
+import pytest
+from fake_store import FakeStore, edition
+from small_study import small
+
+from core.report.claims import by_value, claim_frame
+from core.report.contrasts import Readings
+from core.report.differences import differences
+from core.report.figures import drawable, figure
+from core.report.frames import cell_frame
+from core.report.grids import plain_table
+from core.report.style import drawing
+from core.report.tables import grid, latex, markdown
+from core.report.terminal import terminal
+from core.report.verdicts import study_result
+from core.spec.claim import Claim, greater
+from core.spec.identity import run_id
+from studies import STUDIES, find
+
+A, B = ("a",), ("b",)
+STUDY = small(claims=(Claim(key="K1", text="b is better than a.", predicate=greater(B, A), decided_by="b against a"),))
+RATES = ("3e-4", "1e-3", "3e-3")  # the second is the scale's
+
+
+def result(**by_rate):
+    """K1's study at three rates, after five seeds with these means of a and b; a rate without means has no run."""
+    store, own = FakeStore(), edition(5).varied(STUDY, (), (f"train.learning_rate={','.join(RATES)}",))
+    for rate, means in zip(RATES, (by_rate.get(name) for name in ("slow", "own", "fast")), strict=True):
+        for place, mean in enumerate(means or ()):
+            cell = next(one for one in own.cells if one.labels == (STUDY.cells[place].labels[0], rate))
+            for seed in range(5):
+                store.add(edition(5).config(own, cell, seed), mean + 0.1 * (seed * (2 + place) % 5))
+    return study_result(own, edition(5), store, {}, None), store
+
+
+def test_each_value_is_judged_like_a_study_of_its_own():
+    found, store = result(slow=(60.0, 50.0), own=(50.0, 60.0))
+    assert [one.outcome for one in found.verdicts] == ["contradicted", "supported", "not run"]
+    assert by_value(found) == ["K1: contradicted at 3e-4; supported at 1e-3; not run at 3e-3."]
+    (alone,) = study_result(STUDY, edition(5), store, {}, None).verdicts
+    same = found.verdicts[1]
+    assert (same.outcome, same.effect, same.low, same.n, same.p) == (alone.outcome, alone.effect, alone.low, alone.n, alone.p)
+    assert by_value(study_result(STUDY, edition(5), store, {}, None)) == []
+    assert list(claim_frame([found])["claim"]) == ["K1 (3e-4)", "K1 (1e-3)", "K1 (3e-3)"]
+
+
+def test_cells_are_compared_with_the_reference_at_the_same_value_seed_by_seed():
+    found, _ = result(slow=(60.0, 50.0), own=(50.0, 60.0))
+    frame = cell_frame(found).set_index(["size", "train.learning_rate"])
+    assert list(frame["mean"].dropna()) == pytest.approx([60.2, 50.2, 50.2, 60.2])
+    reference = STUDY.reference[0]
+    other = "b" if reference == "a" else "a"
+    assert {row.reference for (_, rate), row in frame.iterrows() if rate == "3e-4" and row.n} == {f"{reference}/3e-4"}
+    slow, own = (frame.loc[other, rate]["difference"] for rate in ("3e-4", "1e-3"))
+    assert slow == -own != 0
+    part = found.parts[0]
+    values = Readings(part).samples(part.study.claims[0].predicate, 5)
+    assert values == pytest.approx(-10 + 0.1 * (np.arange(5) * 3 % 5 - np.arange(5) * 2 % 5))
+
+
+def test_the_table_stands_once_for_each_value_and_says_where_claims_hold():
+    found, _ = result(slow=(60.0, 50.0), own=(50.0, 60.0))
+    table = grid(found)
+    assert table.headers[0] == "train.learning_rate" and [row[0].text for row in table.rows if row[0].text] == list(RATES)
+    assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in plain_table(table)
+    for text in (markdown(found), terminal(found)):
+        assert "K1: contradicted at 3e-4; supported at 1e-3; not run at 3e-3." in text
+    assert markdown(found).count("Decided by: b against a.") == 1 and latex(found).count(r"\begin{table}") == 1
+
+
+def test_the_figure_has_a_panel_for_each_value():
+    found, _ = result(slow=(60.0, 50.0), own=(50.0, 60.0))
+    panels = differences(found).panels
+    assert [panel.title.removeprefix("train.learning_rate: ") for panel in panels] == ["3e-4", "1e-3"]  # nothing has run at 3e-3
+    means = [row.mean for panel in panels for row in panel.rows if row.mean is not None]
+    assert len(means) == 2 and means[0] == pytest.approx(-means[1])
+    with drawing():
+        assert len(figure(found).axes) == 2
+
+
+@pytest.mark.parametrize("name", ["mocose-table4", "mocose-figure5", "noise", "esimcse-table7"])  # of every sort of figure
+def test_every_sort_of_study_is_laid_out_and_drawn(name):
+    store, own = FakeStore(), edition(2).varied(find(name), (), ("train.learning_rate=3e-4,1e-3", "loss.temperature=0.05,0.1"))
+    edition(2).check(own)
+    for place, cell in enumerate(own.at(edition(2).scale).cells):
+        for seed in range(2) if edition(2).unavailable(own, cell) is None else ():
+            config = edition(2).config(own.at(edition(2).scale), cell, seed)
+            if run_id(config) not in store.runs:
+                store.add(config, 50.0 + place % 7 + seed)
+    found = study_result(own, edition(2), store, {}, None)
+    assert len(found.parts) == 4 and sum(len(part.cells) for part in found.parts) == len(found.cells)
+    assert markdown(found) and drawable(found)
+    with drawing():
+        assert figure(found).axes
+    assert any(study.name == name for study in STUDIES)
