@@ -26,9 +26,7 @@ BF16_CAPABILITY = (8, 0)  # of the first GPUs that multiply bf16
 class Step:
     """The steps of one training. `copied` is the type of the copies that products read, or None; `captures` makes graphs."""
 
-    def __init__(
-        self, train: Train, model: Contrastive, optimiser: torch.optim.Optimizer, copied: torch.dtype | None, captures: bool
-    ):
+    def __init__(self, train: Train, model: Contrastive, optimiser: torch.optim.Optimizer, copied: torch.dtype | None, captures: bool):
         self.train, self.model, self.optimiser, self.captures = train, model, optimiser, captures
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.device = self.trained[0].device

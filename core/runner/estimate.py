@@ -50,7 +50,7 @@ class History:
 
 
 def expectation(options: Options, scale: Scale, found: Found, store: Store, cache_dir: Path) -> History:
-    """What a command's runs are expected to take. With --cluster and --gpus no history counts."""
+    """What a command's runs are expected to take. With --cluster and --gpus no history counts. Runs that share a GPU take turns."""
     encoders = shapes(found, scale.generated)
     elsewhere = options.gpus or options.cluster and options.device != "cpu"
     resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
@@ -58,9 +58,10 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store, cach
     def seconds(config: RunConfig) -> float:
         encoder = encoders.get(config.encoder.digest, BERT_BASE)
         if gpu:
-            return gpu_seconds(config, encoder)
+            return gpu_seconds(config, encoder) * turns
         return cpu_seconds(config, encoder, resources.threads, cache_dir)
 
+    turns = 1.0 if elsewhere else resources.jobs / max(1, len(set(resources.gpus)))
     gpu = GPU if elsewhere else _gpu() if resources.device == "cuda" else ""
     basis = f"from rates of one {GPU}" if gpu else "from a timing of this CPU"
     if gpu and not any(name in gpu for name in LIKE_IT):

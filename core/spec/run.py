@@ -96,7 +96,9 @@ class Train(Section):
     epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient"] = 1e-8
     adamw: Annotated[Literal["torch", "transformers"], "AdamW as torch has it, or as transformers 4 had it (D84)"] = "torch"
     new_layer_factor: Annotated[float, "rate of layers that start at random, as a multiple of learning_rate"] = 1.0
-    precision: Annotated[Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic of the forward pass; fp16 can be stored but not trained (D34, D71)"] = "fp32"
+    precision: Annotated[
+        Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic of the forward pass; fp16 can be stored but not trained (D34, D71)"
+    ] = "fp32"
 
     def check(self):
         if self.steps < 1:

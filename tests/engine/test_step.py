@@ -4,7 +4,6 @@
 (`test_gpu.py`); here a stand-in replays a step's operations over the memory in which they were recorded, as a CUDA graph does.
 """
 
-
 import pytest
 import tiny
 import torch

@@ -68,9 +68,7 @@ def test_runs_of_two_kinds_of_device_are_told():
             store.add(config_of(study, (cell,), seed), 50.0 + seed, provenance={"device": device})
     differ = "Dropout masks can differ between the two kinds of device"
     told = [note for note in footnotes(result(study, store)) if differ in note]
-    assert told == [
-        f"CPUs trained 1 of these runs and GPUs 4. {differ}, so runs of one seed may share fewer of them."
-    ]
+    assert told == [f"CPUs trained 1 of these runs and GPUs 4. {differ}, so runs of one seed may share fewer of them."]
     for run in store.runs.values():
         run.provenance["device"] = "cuda: One"
     assert not any(differ in note for note in footnotes(result(study, store)))

@@ -120,7 +120,6 @@ class MoCoSE(Contrastive):
 
     @property
     def draws_when_scored(self) -> bool:
-        """Whether `sentence_vectors` draws, so that the order of batches matters (D21)."""
         return self.config.eval.apply_augmentation and self.config.aug.active()
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
@@ -140,7 +139,6 @@ class MoCoSE(Contrastive):
         return pooled if self.config.eval.vector == "pooler" else self.projection(pooled)
 
     def scored_parts(self) -> nn.ModuleDict:
-        """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
 
     def layers_behind(self) -> list[tuple[nn.Linear, str]]:

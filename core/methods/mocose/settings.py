@@ -83,7 +83,8 @@ class MoCoSERun(RunConfig):
 
     @property
     def passes(self) -> float:
-        return 6.0 if self.fgsm.gradient == "current" else 4.0  # D18: the gradient takes a forward pass and a backward one
+        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0  # a forward pass, and a backward one to the input (D18)
+        return 4.0 + ahead + (0.0 if self.target.stop_gradient else 2.0)  # D6
 
     @property
     def kept(self) -> int:
