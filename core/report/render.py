@@ -54,10 +54,10 @@ class Picture(NamedTuple):
     svg: str
 
 
-def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path, figures_dir: Path) -> RenderSummary:
+def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path, figures_dir: Path, small: bool = False) -> RenderSummary:
     """Draw studies from the store, as an edition has them, into results_dir and figures_dir / <scale> / <profile>.
 
-    The same runs give the same bytes. A study without any number is left out, and its line says so.
+    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. The same runs give the same bytes. A study without any number is left out, and its line says so.
     """
     lines: list[str] = []
     missing: set[str] = set()
@@ -80,7 +80,7 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
                 lines.append(f"{head}; nothing to draw yet{why}")
                 continue
             if drawable(result):
-                begun.append((result, _drawn(result, elsewhere)))
+                begun.append((result, _drawn(result, elsewhere, small)))
                 lines.append(f"{head}; {tables / study.name}.md, {pictures / study.name}.png")
             else:
                 begun.append((result, None))
@@ -88,7 +88,7 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
                 why = "no two rows to draw beside each other" if any(cell.estimate.n for cell in result.cells) else "no score to draw"
                 why = "it has no figure" if study.figure is None else why
                 lines.append(f"{head}; {tables / study.name}.md ({why})")
-            _write_all(tables, _table_files(result))
+            _write_all(tables, _table_files(result, small))
         sections = []
         for result, drawn in begun:
             picture = drawn() if drawn is not None else None
@@ -98,10 +98,10 @@ def render(studies: Sequence[Study], edition: Edition, store, results_dir: Path,
     return RenderSummary(lines=lines, missing=len(missing), published=len(published), sections=sections)
 
 
-def _drawn(result: StudyResult, elsewhere: bool) -> Callable[[], Picture]:
+def _drawn(result: StudyResult, elsewhere: bool, small: bool) -> Callable[[], Picture]:
     """A function that returns the figure. Another process begins to draw it at once, or this process draws it when the function is
     called."""
-    return _processes().submit(_picture, result).result if elsewhere else functools.partial(_picture, result)
+    return _processes().submit(_picture, result, small).result if elsewhere else functools.partial(_picture, result, small)
 
 
 @contextlib.contextmanager
@@ -151,6 +151,7 @@ def render_index(
     store,
     results_dir: Path,
     figures_dir: Path,
+    small: bool = False,
 ) -> list[str]:
     """Write the one page over all scales and profiles into results_dir, its README.md and CSV files, and each edition's claims.csv and
     comparability.csv.
@@ -161,34 +162,31 @@ def render_index(
     page = gathered_page(studies, sections, editions, functools.partial(not_begun, store=store))
     if not page.begun:
         return []
-    texts = page_files(page, Path(results_dir), Path(figures_dir), explanations())
+    texts = page_files(page, Path(results_dir), Path(figures_dir), explanations(), small)
     for edition in page.begun:
         frames = {"claims.csv": claim_frame(edition.results), "comparability.csv": comparability_frame(edition.results)}
         texts |= {f"{edition.scale}/{edition.profile}/{name}": csv_text(frame, digits=6) for name, frame in frames.items()}
         for one in edition.sections:
             if one.picture is None:  # of another edition than was drawn just now: the page links to its tables, and shows their numbers
-                _write_all(Path(results_dir) / edition.scale / edition.profile, _table_files(one.result))
+                _write_all(Path(results_dir) / edition.scale / edition.profile, _table_files(one.result, small))
     _write_all(Path(results_dir), {name: text.encode() for name, text in texts.items()})
     return [f"{Path(results_dir) / name}" for name in ("index.html", "README.md", "claims.csv")]
 
 
-def _table_files(result: StudyResult) -> dict[str, bytes]:
+def _table_files(result: StudyResult, small: bool) -> dict[str, bytes]:
     name = result.study.name
-    texts = {
-        f"{name}.csv": csv_text(cell_frame(result)),
-        f"{name}_runs.csv": csv_text(run_frame(result)),
-        f"{name}.md": markdown(result),
-        f"{name}.tex": latex(result),
-    }
+    texts = {f"{name}.csv": csv_text(cell_frame(result)), f"{name}.md": markdown(result)}
+    if not small:
+        texts |= {f"{name}_runs.csv": csv_text(run_frame(result)), f"{name}.tex": latex(result)}
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _picture(result: StudyResult) -> Picture:
+def _picture(result: StudyResult, small: bool) -> Picture:
     name = result.study.name
     with drawing(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a name may have letters that no font of ours has
         drawn = figure(result)
-        files = {f"{name}.png": png_bytes(pixels(drawn)), f"{name}.pdf": pdf_bytes(drawn)}
+        files = {f"{name}.png": png_bytes(pixels(drawn))} | ({} if small else {f"{name}.pdf": pdf_bytes(drawn)})
         words = f"{title(result)}. {finding(drawn)}. The numbers are in the table below."
         return Picture(files, svg_text(drawn, f"{name}-{result.scale.name}-{result.profile}", words))
 

@@ -41,10 +41,11 @@ def uncollected() -> Iterator[None]:
 
 
 class Drawing:
-    """What one command draws, and where: tables under `results`, pictures under `figures`."""
+    """What one command draws, and where: tables under `results`, pictures under `figures`. With `small` each study has a Markdown table, a
+    CSV file of its cells and a PNG, and no LaTeX, PDF or CSV file of its runs."""
 
-    def __init__(self, options: Options, store: Store, results: Path, figures: Path):
-        self.options, self.store = options, store
+    def __init__(self, options: Options, store: Store, results: Path, figures: Path, small: bool = False):
+        self.options, self.store, self.small = options, store, small
         self.results = self.tables = results
         self.figures = figures
         self.redrawn: dict[tuple[str, str], list[str]] = {}  # the studies that were redrawn, by scale and profile
@@ -118,7 +119,7 @@ class Drawing:
             editions += self.editions(scale, sources, PROFILES)
         with self.writing(*((self.tables / scale / profile) for scale, profile in sections)):
             try:
-                lines = report.render_index(studies, sections, editions, self.store, self.tables, self.figures)
+                lines = report.render_index(studies, sections, editions, self.store, self.tables, self.figures, self.small)
             except OSError as error:
                 raise self.trouble(error) from error
         say(*lines, *self.left_out(known))
@@ -205,7 +206,7 @@ class Drawing:
 
         def drawn() -> Any:
             with self.writing(*(root / edition.scale.name / edition.profile for root in (self.tables, self.figures))):
-                return report.render(studies, edition, self.store, self.tables, self.figures)
+                return report.render(studies, edition, self.store, self.tables, self.figures, self.small)
 
         try:
             return drawn()

@@ -33,7 +33,7 @@ class Publishing:
     def draw(self) -> None:
         """Draw everything that is published, and remove the files of studies that nothing published begins any more. Where nothing is begun
         at all the pack may be damaged, and its tables stay."""
-        drawing = Drawing(self.options, Store(self.published / "none", self.published), self.published, self.figures)
+        drawing = Drawing(self.options, Store(self.published / "none", self.published), self.published, self.figures, small=True)
         drawing.redraw(self.studies)
         for (scale, profile), begun in drawing.redrawn.items():
             left = [study.name for study in self.studies if begun and study.name not in begun]

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 from places import ROOT
-from said import FINDINGS, PUBLISHED, rows
+from published_runs import published_runs
+from said import FINDINGS, rows
 from torch import nn
 
 from benchmarks import authors
@@ -72,7 +73,7 @@ def test_a_file_of_another_kind_or_with_the_seed_already_is_refused_and_stays(tm
 
 def test_what_is_said_of_the_authors_code_is_what_was_measured():
     theirs = pd.read_csv(ROOT / "benchmarks" / "measured" / "authors.csv").set_index("step")
-    runs = pd.read_csv(PUBLISHED / "mini" / "released" / "mocose-figure5_runs.csv")
+    runs = published_runs("mini", "released", "mocose-figure5")
     ours = runs[(runs["setting"] == "standard") & (runs["checkpoint"] == "last") & (runs["metric"] == "spearman_all")]
     table = rows((ROOT / "benchmarks" / "README.md").read_text(), "at step 1,280")
     for name, task in (("development", "dev"), ("tests", "avg")):

@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 from places import ROOT
+from published_runs import published_runs
 from said import FINDINGS, PUBLISHED, README, agrees, rows, says, scores
 from scipy import stats
 
@@ -95,7 +96,7 @@ def test_the_loss_by_dropout_at_other_rates_is_what_the_published_runs_say():
 
 def test_the_curves_by_lengthening_are_those_of_the_published_runs():
     store = Store(ROOT / "none", PUBLISHED)
-    stored = pd.read_csv(PUBLISHED / "mini" / "paper" / "esimcse-table10_runs.csv")
+    stored = published_runs("mini", "paper", "esimcse-table10")
     names = ("none", "stop-words", "[MASK]", "word repetition", "sub-word repetition")
     for step, entries in rows(FINDINGS, "step").items():
         for entry, name in zip(entries, names, strict=True):
@@ -155,7 +156,7 @@ def test_verdicts_in_the_text_on_english_are_the_published_ones():
 
 def test_the_paired_differences_by_lengthening_are_those_of_the_published_runs():
     def of_row(study, row, task):
-        runs = pd.read_csv(PUBLISHED / "mini" / "paper" / f"{study}_runs.csv")
+        runs = published_runs("mini", "paper", study)
         chosen = runs[
             (runs.iloc[:, 0] == row) & (runs["checkpoint"] == "selected") & (runs["task"] == task) & (runs["metric"] == "spearman_all")
         ]
@@ -196,7 +197,7 @@ def test_what_shuffled_positions_gain_at_demo_is_published():
         row = labelled(PUBLISHED / "demo" / profile / "mocose-table5.csv", "Position shuffle")
         assert row["reference"] == "Dropout only"
         entry = f"{said[2 * place + 1]} ({said[2 * place + 2]})"
-        found = pd.read_csv(PUBLISHED / "demo" / profile / "mocose-table5_runs.csv", dtype={0: str})
+        found = published_runs("demo", profile, "mocose-table5", dtype={0: str})
         found = found[(found["checkpoint"] == "selected") & (found["task"] == "avg") & (found["metric"] == "spearman_all")]
         by = found.pivot(index="seed", columns=found.columns[0], values="value")
         assert says(entry, (by["Position shuffle"] - by["Dropout only"]).dropna()), profile

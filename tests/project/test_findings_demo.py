@@ -3,6 +3,7 @@
 import re
 
 import pandas as pd
+from published_runs import published_runs
 from said import FINDINGS, PUBLISHED, README, agrees, rows, says
 
 from studies.mocose.figure5 import BARE, HEALTHY, KEPT
@@ -38,7 +39,7 @@ def test_the_shares_of_runs_that_collapse_are_the_published_ones():
 
 def vectors(folder):
     """Mean cosine and effective rank at the last checkpoint of the runs of `collapse`."""
-    runs = pd.read_csv(folder / "collapse_runs.csv")
+    runs = published_runs(*folder.parts[-2:], "collapse")
     last = runs[(runs["checkpoint"] == "last") & runs["metric"].isin(["mean_cosine", "effective_rank"])]
     return last.pivot_table(index=["setting", "negatives", "seed"], columns="metric", values="value")
 
@@ -77,7 +78,7 @@ def test_the_spread_of_seeds_is_the_published_one():
 
 def test_the_queue_of_table_7_in_longer_runs_is_the_published_one():
     folder = PUBLISHED / "long" / "paper"
-    runs = pd.read_csv(folder / "mocose-table7_runs.csv", dtype={"queue_size": str})
+    runs = published_runs(*folder.parts[-2:], "mocose-table7", dtype={"queue_size": str})
     runs = runs[(runs["checkpoint"] == "selected") & (runs["task"] == "avg") & (runs["metric"] == "spearman_all")]
     printed = pd.read_csv(folder / "mocose-table7.csv", dtype={"queue_size": str}).groupby("queue_size")["printed"].mean()
     table = rows(FINDINGS, "queue")
@@ -125,7 +126,7 @@ def test_what_is_said_of_collapse_in_longer_runs_is_published():
     late = re.search(r"over the last third it moves by (\S+) points, and without the predictor by (\S+) \(12 seeds\)", FINDINGS).groups()
     assert late == tuple(f"{figure[setting, 'late range']:.1f}" for setting in (KEPT, BARE))
     assert f"contradicted, it ends at {figure[BARE, 'last']:.1f}, above the five points that we allow (18 seeds)" in FINDINGS
-    runs = pd.read_csv(folder / "mocose-figure5_runs.csv", dtype=str)
+    runs = published_runs(*folder.parts[-2:], "mocose-figure5", dtype=str)
     curves = pd.read_csv(PUBLISHED / "curves.csv").set_index("run_id")["development_score"]
     ends = [curves.loc[name].iloc[-1] for name in runs.loc[runs["setting"] == KEPT, "run_id"].unique()]
     assert len(ends) == 12 and max(ends) < 42.35
@@ -133,7 +134,7 @@ def test_what_is_said_of_collapse_in_longer_runs_is_published():
 
 
 def test_how_many_runs_come_back_from_their_lowest_in_longer_runs_is_what_the_curves_say():
-    runs = pd.read_csv(PUBLISHED / "long" / "paper" / "mocose-figure5_runs.csv", dtype=str)
+    runs = published_runs("long", "paper", "mocose-figure5", dtype=str)
     names = runs.loc[runs["setting"] == "no predictor, η = 0", "run_id"].unique()
     curves = pd.read_csv(PUBLISHED / "curves.csv").set_index("run_id")
     trained = [curves.loc[name].query("step > 0")["development_score"] for name in names]

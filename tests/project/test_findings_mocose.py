@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 from places import ROOT
+from published_runs import published_runs
 from said import FINDINGS, PUBLISHED, README, rows, says, scores
 from scipy import stats
 
@@ -24,7 +25,7 @@ COMPARABILITY = {
 
 def gain(profile: str, study: str, row: str) -> pd.Series:
     """Points above the untrained [CLS] by seed."""
-    runs = pd.read_csv(PUBLISHED / "mini" / profile / f"{study}_runs.csv", dtype=str)
+    runs = published_runs("mini", profile, study, dtype=str)
     stored = Store(ROOT / "none", PUBLISHED).load_published(runs.dropna(subset="value")["run_id"].iloc[0]).rows
     untrained = stored[(stored["checkpoint"] == "untrained") & (stored["metric"] == "spearman_all") & (stored["task"] == "avg")]
     assert len(untrained) == 1
@@ -148,7 +149,7 @@ def test_what_is_said_of_table_2_under_paper_is_published():
 
 
 def test_what_is_said_of_table_5_under_released_is_published():
-    found = pd.read_csv(PUBLISHED / "mini" / "released" / "mocose-table5_runs.csv")
+    found = published_runs("mini", "released", "mocose-table5")
     found = found[(found["task"] == "avg") & (found["metric"] == "spearman_all")]
     by = {names: some.set_index("seed")["value"] for names, some in found.groupby(["augmentation", "checkpoint"])}
     said = rows(FINDINGS, "added to dropout, as the code has it")
@@ -170,7 +171,7 @@ def test_what_is_said_of_table_5_under_released_is_published():
 
 
 def test_what_is_said_of_collapse_is_published():
-    found = pd.read_csv(PUBLISHED / "mini" / "paper" / "collapse_runs.csv").query("checkpoint == 'last'")
+    found = published_runs("mini", "paper", "collapse").query("checkpoint == 'last'")
     by = found.pivot_table(index="seed", columns=["setting", "negatives", "metric"], values="value")
     table = rows(FINDINGS, "at the end, on English")
     alone, above = table["development score, queue alone (eq. 3)"], table["queue and batch (as in the code), above that"]

@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 from places import ROOT
+from published_runs import published_runs
 from said import FINDINGS, PUBLISHED, README, rows, says, scores
 from scipy import stats
 
@@ -210,7 +211,7 @@ def test_what_the_other_tables_say_under_released_is_what_the_published_runs_say
     assert set(verdicts[["E11.1", "E11.2"]]) == {"equivalent"} and set(verdicts[[f"E10.{n}" for n in range(1, 6)]]) == {"undecided"}
     runs, store = set(), Store(PUBLISHED / "none", PUBLISHED)
     for number in (8, 9, 10, 11):
-        table = pd.read_csv(PUBLISHED / "mini" / "released" / f"esimcse-table{number}_runs.csv", dtype=str)
+        table = published_runs("mini", "released", f"esimcse-table{number}", dtype=str)
         runs |= set(table.dropna(subset="value")["run_id"])
     on_gpus = sum(store.load_published(run).provenance["device"].startswith("cuda") for run in runs)
     assert f"Of the {len(runs)} runs of these three tables and Table 9, {on_gpus} were made on a GPU" in text

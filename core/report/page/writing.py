@@ -34,10 +34,10 @@ DEVIATION = re.compile(r"\bD\d+\b")
 CSV_FILES = ("claims.csv", "editions.csv", "seeds.csv", "curves.csv", "noise.csv", "not_tested.csv", "environment.csv")
 
 
-def page_files(page: Page, folder: Path, figures: Path, deviations: Mapping[str, str]) -> dict[str, str]:
+def page_files(page: Page, folder: Path, figures: Path, deviations: Mapping[str, str], small: bool = False) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `figures` is where the figures' files lie, `deviations` what each D-number stands for. Every link is to a file beside the page: whoever
+    `figures` is where the figures' files lie, `deviations` what each D-number stands for; with `small` studies have the files of a small drawing. Every link is to a file beside the page: whoever
     is given a folder of results has no other.
     """
     given = {
@@ -48,6 +48,7 @@ def page_files(page: Page, folder: Path, figures: Path, deviations: Mapping[str,
         "csv_files": CSV_FILES,
         "distinct": distinct(page),
         "figures": linked(figures, folder),
+        "small": small,
         "deviations": deviations,
         "not_tested": not_tested(page),
         "environment": environment(page),
