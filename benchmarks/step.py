@@ -65,7 +65,8 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
         yield Row("step", setting.name, f"plain / {name}", seconds["plain"] / seconds[name], "x", target)
     kind = seconds["plain, keys without gradient"]
     yield Row("step", setting.name, "plain without gradients of keys / ours", kind / seconds["ours"], "x")
-    yield from _floors(setting, fp32, trained, seconds)
+    if setting.device.type == "cpu":  # a GPU's products, launched one by one, would be timed with their launches
+        yield from _floors(setting, fp32, trained, seconds)
 
 
 def _floors(setting: Setting, config: MoCoSERun, trained: dict[str, OurTraining], seconds: dict[str, float]) -> Iterator[Row]:
@@ -100,11 +101,7 @@ def _wanted_of_plain(setting: Setting, name: str) -> str:
 
 def _wanted_of_floor(setting: Setting, name: str) -> str:
     """What is wanted of ours / floor."""
-    if setting.scale == "demo":
-        return ""
-    if setting.device.type == "cuda":
-        return "<= 2"
-    return "<= 1.45" if name == "ours" else ""
+    return "<= 1.45" if name == "ours" and setting.scale != "demo" else ""
 
 
 def shape_of(setting: Setting) -> floor.Shape:
