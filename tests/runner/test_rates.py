@@ -104,12 +104,13 @@ def test_a_plan_of_scale_paper_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, mon
 
 @pytest.mark.parametrize("name, more", [("NVIDIA H200", ""), ("NVIDIA L4", ", since those of NVIDIA L4 are not known")])
 def test_a_plan_for_this_machine_s_gpu_names_whose_rates_it_has(capsys, monkeypatch, tmp_path, name, more):
-    (tmp_path / "nvidia-smi").write_text(f'#!/bin/sh\n[ "$1" = -L ] && echo "GPU 0: {name} (UUID: x)" || echo "{name}"\n')
+    asked = f'case "$1" in --query-gpu=name) echo "{name}";; *) echo "0, GPU-x, [N/A], 40000";; esac'
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{asked}\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert run_study.main([*PLAN, "--results-dir", str(tmp_path / "results")]) == 0
-    assert f" with 1 at once on cuda (from rates of one NVIDIA H100{more})." in capsys.readouterr().out
+    assert f" with 2 at once on cuda (from rates of one NVIDIA H100{more})." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
