@@ -25,7 +25,8 @@ import torch
 from scipy.stats import spearmanr
 
 from benchmarks.kept import append, begin, kept
-from core.data.sources import MINI_ENCODER, local_places, local_sources
+from core.data.encoders import MINI_ENCODER
+from core.data.sources import local_places, local_sources
 from core.data.sts import StsSet, load_sts
 from core.methods.mocose.settings import MoCoSERun
 from core.runner.arguments import Parser

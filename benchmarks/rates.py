@@ -23,7 +23,8 @@ import torch
 
 from benchmarks.kept import append, begin, kept
 from core import methods
-from core.data.sources import MINI_ENCODER, Found, demo_sources, local_places, local_sources
+from core.data.encoders import MINI_ENCODER
+from core.data.sources import Found, demo_sources, local_places, local_sources
 from core.engine.batches import training_batches
 from core.engine.evaluation.rows import check
 from core.engine.job import load_encoder, scorer_for, training_text_of

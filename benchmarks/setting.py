@@ -76,7 +76,7 @@ class Setting:
     @property
     def folder(self) -> Path:
         """The encoder's folder."""
-        from core.data.sources import DEMO_ENCODER
+        from core.data.encoders import DEMO_ENCODER
 
         return self.found.places.encoder or DEMO_ENCODER
 

@@ -1,4 +1,4 @@
-"""An encoder's folder, looked at before any training: what it holds and whether its parts fit. Standard library only.
+"""An encoder's folder, checked before any training: what it holds and whether its parts fit. No torch here.
 
 `core.engine.evaluation.encoding` loads it and has the last word; what is refused here would be refused there by every run.
 """
@@ -6,16 +6,27 @@
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
+from typing import Any
 
+from core.data.digests import named_digest
+from core.data.pins import DEMO_FOLDER
 from core.spec.errors import UserError
-from core.store import files
 
+DEMO_ENCODER = DEMO_FOLDER / "encoder"
+MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
+SHIPPED_ENCODERS = {"mini": MINI_ENCODER}  # by scale, for scales whose data is the user's; --encoder takes its place
+# Everything in an encoder's folder that can move a number; what is not there does not count.
+ENCODER_FILES = (
+    "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
+)  # fmt: skip
 TRAINABLE = ("bert", "roberta")
-_WANTED = "give a folder with config.json, model.safetensors and a tokenizer"
-MOST_CONFIG, MOST_TOKENIZER = 16 << 20, 512 << 20  # bytes
-_HEADER = 100 << 20  # bytes that a safetensors header may have
+
+
+def encoder_digest(folder: Path) -> str:
+    """SHA-256 over an encoder's weights, configuration and tokenizer files, by name and content."""
+    return named_digest((name, Path(folder) / name) for name in ENCODER_FILES if (Path(folder) / name).is_file())
 
 
 def check_encoder(folder: Path) -> None:
@@ -24,22 +35,27 @@ def check_encoder(folder: Path) -> None:
     kind = config.get("model_type")
     if kind is not None and kind not in TRAINABLE:  # old checkpoints name none
         raise UserError(f"{folder} holds a model of type {kind!r}; only {' and '.join(TRAINABLE)} encoders can be trained.")
-    weights = folder / "model.safetensors"
-    if not weights.is_file():
+    if not (folder / "model.safetensors").is_file():
         if any(folder.glob("pytorch_model*.bin")):
             raise UserError(
                 f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors where they come from."
             )
-        raise UserError(f"{folder} has no model.safetensors; {_WANTED}.")
-    _check_tokenizer(folder)
-    _check_shapes(folder, config, shapes(weights))
+        raise UserError(f"{folder} has no model.safetensors; give a folder with config.json, model.safetensors and a tokenizer.")
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "vocab.json")):
+        raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
+    if (folder / "tokenizer.json").is_file():
+        try:
+            json.loads((folder / "tokenizer.json").read_bytes())["model"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise UserError(f"The tokenizer {folder}/tokenizer.json cannot be read; copy it there again.") from error
+    _check_shapes(folder, config)
 
 
-def configuration(folder: Path) -> dict:
+def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json, with a width. Raises UserError if it is missing or is none."""
     path = Path(folder) / "config.json"
     try:
-        config = json.loads(files.content(path, MOST_CONFIG).decode())
+        config = json.loads(path.read_bytes())
         width = config["hidden_size"]
     except FileNotFoundError as error:
         raise UserError(f"{folder} holds no encoder: config.json is missing; give another --encoder or mend the checkout.") from error
@@ -59,37 +75,28 @@ def positions(folder: Path) -> int | None:
     return places - (pad + 1) if config.get("model_type") == "roberta" else places
 
 
-def shapes(weights: Path) -> dict[str, list[int]]:
-    """The shapes in a safetensors file, by name, from its header. Raises UserError if it is no such file or is cut short."""
+def has_masked_words(folder: Path) -> bool:
+    """Whether an encoder's weights include BERT's or RoBERTa's masked-word head."""
     try:
-        with open(weights, "rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            if length > _HEADER:
-                raise ValueError("a header of this length is none")
-            header = json.loads(file.read(length))
-        tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
-        end = 8 + length + max((entry["data_offsets"][1] for entry in tensors.values()), default=0)
-        found = {name: list(entry["shape"]) for name, entry in tensors.items()}
-    except OSError as error:
-        raise UserError(f"{weights} cannot be read ({error.strerror}); check --encoder.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, struct.error) as error:
-        raise UserError(f"{weights} is no safetensors file; copy the weights there again.") from error
-    if end != weights.stat().st_size:
-        raise UserError(f"{weights} has {weights.stat().st_size} bytes where its header says {end}; copy the weights there again.")
-    return found
+        names = list(tensor_shapes(folder))
+    except UserError:
+        return False  # several files, or a damaged one, of which loading it will say more
+    return any(name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in names)
 
 
-def _check_tokenizer(folder: Path) -> None:
-    if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "vocab.json")):
-        raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
-    if (folder / "tokenizer.json").is_file():
-        try:
-            json.loads(files.content(folder / "tokenizer.json", MOST_TOKENIZER).decode())["model"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise UserError(f"The tokenizer {folder}/tokenizer.json cannot be read; copy it there again.") from error
+def tensor_shapes(folder: Path) -> dict[str, list[int]]:
+    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is no such file or is cut short."""
+    from safetensors import SafetensorError, safe_open
+
+    weights = folder / "model.safetensors"
+    try:
+        with safe_open(weights, framework="numpy") as file:
+            return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118 (it is no dictionary)
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{weights} is no whole safetensors file ({error}); copy the weights there again.") from error
 
 
-def _check_shapes(folder: Path, config: dict, found: dict[str, list[int]]) -> None:
+def _check_shapes(folder: Path, config: dict[str, Any]) -> None:
     """Embeddings and every layer's queries, under whatever prefix the checkpoint has."""
     width, layers, heads = config["hidden_size"], config.get("num_hidden_layers", 0), config.get("num_attention_heads", 1)
     if type(layers) is not int or not ("num_hidden_layers" not in config or 1 <= layers <= 1000):
@@ -102,8 +109,10 @@ def _check_shapes(folder: Path, config: dict, found: dict[str, list[int]]) -> No
     for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
         if size in config:
             wanted[f"embeddings.{table}_embeddings.weight"] = [config[size], width]
-    by_end = {name[max(name.find("embeddings."), name.find("encoder.layer."), 0) :]: shape for name, shape in found.items()}
+    shapes = {
+        name[max(name.find("embeddings."), name.find("encoder.layer."), 0) :]: shape for name, shape in tensor_shapes(folder).items()
+    }
     for name, shape in wanted.items():
-        if by_end.get(name) != shape:
-            has = by_end.get(name, "missing")
+        if shapes.get(name) != shape:
+            has = shapes.get(name, "missing")
             raise UserError(f"The weights in {folder} do not fit its config.json ({name} is {has}, not {shape}); give a whole checkpoint.")

@@ -1,8 +1,7 @@
-"""What runs are made of, by content: the shipped demo, and what comes from the hub, as far as it is known.
+"""What runs are made of, by content: the shipped demo and the files from the hub.
 
-A digest of the hub's files stands here only where a public source states it for that revision (checked against at least the hub's own rule
-that a large file's ETag is its SHA-256, when it is fetched). Where revision or digest is None, `core.data.hub` takes what the
-hub declares on first use, checks the content against that, keeps both and refuses any later change.
+A digest of a hub's file stands here only where a public source states it for that revision. Where revision or digest is None,
+`core.data.hub` takes what the hub has at first use, checks each file against the digest that the hub declares, and keeps it.
 """
 
 from __future__ import annotations
@@ -80,11 +79,6 @@ ENCODERS: dict[str, Repository] = {
             ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt")
         ),
     ),
-    # Older than safetensors: its weights come as a pickle and are converted on arrival.
-    "bert_uncased_L-4_H-512_A-8": Repository(
-        "google/bert_uncased_L-4_H-512_A-8", "model", None,
-        dict.fromkeys(("config.json", "pytorch_model.bin", "vocab.txt")),
-    ),
 }  # fmt: skip
 
 _TRANSLATION_FILES = ("config.json", "pytorch_model.bin", "merges.txt", "vocab-src.json", "vocab-tgt.json", "tokenizer_config.json")
@@ -103,4 +97,4 @@ TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
     ),
 }  # fmt: skip
 
-DEFAULT_ENCODER = {"mini": "bert_uncased_L-4_H-512_A-8", "paper": "bert-base-uncased"}
+DEFAULT_ENCODER = "bert-base-uncased"

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.data import pins
-from core.data.digests import DigestCache, evaluation_digest, named_digest
-from core.data.encoders import check_encoder, configuration
-from core.data.graded import check_sets
-from core.data.own import needs_the_scale_s, own_digest, own_sets
+from core.data.digests import DigestCache, evaluation_digest
+from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, check_encoder, configuration, encoder_digest, has_masked_words
+from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.senteval import senteval_root, transfer_files
+from core.data.sts import check_sets
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import Store
 
-DEMO_ENCODER = pins.DEMO_FOLDER / "encoder"
-MINI_ENCODER = pins.DEMO_FOLDER.parent / "mini" / "encoder"
-SHIPPED_ENCODERS = {"mini": MINI_ENCODER}  # by scale, for scales whose data is the user's; --encoder takes its place
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
-HEADER_BYTES = 100_000_000  # more than this no safetensors file has
 NOTHING = "not fetched"  # a digest that nothing has
 HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}  # of the papers' other encoders
 NOT_FETCHED = Sources(
     corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING, encoder_hidden=PAPER_HIDDEN, encoder_name="",
     encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="", transfer_digest=NOTHING,
-)  # fmt: skip
-# Everything in an encoder's folder that can move a number; what is not there does not count.
-ENCODER_FILES = (
-    "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-    "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 )  # fmt: skip
 
 
@@ -47,8 +37,8 @@ class Places:
     corpus_name: str = ""
     evaluation_name: str = "SentEval"
     encoder_name: str = ""
-    pairs: tuple[tuple[str, Path], ...] = ()  # graded pairs of one's own: name and file
-    own_text: bool = False  # the training text is one's own, not the scale's
+    pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
+    own_text: bool = False  # the training text is your own, not the scale's
     others: tuple[tuple[str, Path, str], ...] = ()  # (which of the papers' it stands for, folder, name)
 
 
@@ -75,18 +65,13 @@ class Found:
         }
 
     def own_data(self) -> str:
-        """What is one's own of text and pairs, by name and content, for the names of tables; empty if nothing is."""
+        """Your own text and pairs by name and content, for the names of tables; "" without any."""
         parts = []
         if self.places.own_text:
             parts.append(f"text={_word(self.places.corpus_name)}~{self.sources.corpus_digest[:8]}")
         if self.places.pairs:
             parts.append(f"pairs={'+'.join(_word(name) for name, _ in self.places.pairs)}~{self.sources.evaluation_digest[:8]}")
         return ",".join(parts)
-
-
-def encoder_digest(folder: Path) -> str:
-    """SHA-256 over an encoder's weights, configuration and tokenizer files, by name and content."""
-    return named_digest((name, Path(folder) / name) for name in ENCODER_FILES if (Path(folder) / name).is_file())
 
 
 def demo_sources() -> Found:
@@ -120,8 +105,7 @@ def local_places(
             raise UserError(f"--encoder {folder} is no folder; give one saved by transformers.")
         if not (folder / "config.json").is_file():
             raise UserError(f"--encoder {folder} holds no config.json; give a folder saved by transformers.")
-    own = [("--pairs", file) for _, file in pairs] + ([("--text", text)] if text is not None else [])
-    for option, file in own:
+    for option, file in [("--pairs", file) for _, file in pairs] + ([("--text", text)] if text is not None else []):
         if not file.is_file():
             raise UserError(
                 f"{option} {file} is no file; give one with {'a sentence' if option == '--text' else 'two sentences and a score'} a line."
@@ -151,7 +135,7 @@ def corpus_file(data_dir: Path) -> Path:
 def local_sources(places: Places, cache_dir: Path) -> Found:
     """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
     assert places.encoder is not None and places.corpus is not None, "parts that the user did not name have been fetched"
-    assert places.evaluation is not None or _pairs_alone(places), "sets that the user did not name have been fetched"
+    assert places.evaluation is not None or pairs_alone(places), "sets that the user did not name have been fetched"
     return Found(sources=_with_places(NOT_FETCHED, places, cache_dir), places=places)
 
 
@@ -164,7 +148,7 @@ def _with_places(sources: Sources, places: Places, cache_dir: Path) -> Sources:
         digest, transfer = evaluation_digest(places.evaluation), _transfer_digest(places.evaluation)
         sources = replace(sources, evaluation_digest=digest, transfer_digest=transfer, evaluation_name=places.evaluation_name)
     if places.pairs:
-        rest = None if _pairs_alone(places) else sources.evaluation_digest
+        rest = None if pairs_alone(places) else sources.evaluation_digest
         digest = own_digest(own_sets(places.pairs), rest)
         sources = replace(sources, evaluation_digest=digest, transfer_digest=None, evaluation_name="own pairs")
     if places.corpus is not None:
@@ -175,37 +159,36 @@ def _with_places(sources: Sources, places: Places, cache_dir: Path) -> Sources:
             sources, encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"],
             encoder_name=places.encoder_name, encoder_masked_words=has_masked_words(places.encoder),
         )  # fmt: skip
-    given = tuple(
+    others = tuple(
         EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
         for stands_for, folder, name in places.others
     )
-    named = {one.stands_for for one in given}
-    return replace(sources, others=(*given, *(one for one in sources.others if one.stands_for not in named)))
+    present = {encoder.stands_for for encoder in others}
+    return replace(sources, others=(*others, *(encoder for encoder in sources.others if encoder.stands_for not in present)))
 
 
-def _pairs_alone(places: Places) -> bool:
-    """Whether pairs of one's own take the place of all sets of the scale."""
-    return bool(places.pairs) and not needs_the_scale_s([name for name, _ in places.pairs])
+def pairs_alone(places: Places) -> bool:
+    """Whether your own pairs replace all sets of the scale."""
+    return bool(places.pairs) and not scores_scale_sets([name for name, _ in places.pairs])
 
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
-    """The sources of the first run of a scale that is stored, or None: whose tables bear the studies' plain names, and what is drawn where
-    the data is not at hand."""
+    """The sources of the first stored run of a scale, or None. Tables of these sources have the studies' plain names."""
     return recorded(store, (scale.name,)).get(scale.name)
 
 
 def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence[str], cache_dir: Path) -> Found:
-    """What is planned or drawn without fetching anything: what lies at these places, else what stored runs were made with, else the
-    scale's own text, sets and encoders under digests that no run has, so that every run is missing."""
+    """What a plan or a drawing uses, without fetching: what lies at these places, else the sources of stored runs, else
+    digests that no run has, so that every run is missing."""
     recorded = recorded_sources(scale, store)
     sources = recorded.sources if recorded is not None else NOT_FETCHED
-    known = {one.stands_for for one in sources.others}
-    sources = replace(sources, others=(*sources.others, *_not_fetched(name for name in others if name not in known)))
+    present = {encoder.stands_for for encoder in sources.others}
+    sources = replace(sources, others=(*sources.others, *_not_fetched(name for name in others if name not in present)))
     return Found(sources=_with_places(sources, places, cache_dir), places=places)
 
 
 def unfetched_sources(scale: Scale) -> Sources:
-    """The scale's own text, sets and encoders, and what the hub has of the papers' other encoders, under digests that no run has."""
+    """Sources of a scale before anything is fetched: digests that no run has, the papers' other encoders included."""
     return replace(NOT_FETCHED, others=_not_fetched(HIDDEN if scale.hub_models else ()))
 
 
@@ -214,40 +197,38 @@ def _not_fetched(names: Iterable[str]) -> tuple[EncoderSource, ...]:
 
 
 def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Found]:
-    """The sources of the first run of each of these scales, one's own before published ones; those on a text or pairs of one's own aside. Those of
-    the made-up language are the project's own, run or not."""
-    found = {name: demo_sources() for name in scales if SCALES[name].generated}
-    written = {identity: stamp[1] for identity in store.runs() if (stamp := store.stamp(identity)) is not None}
-    for identity in (*sorted(written, key=lambda own: written[own]), *(one for one in store.runs() if one not in written)):
-        if (packed := store.scale_of_pack(identity)) is not None and (packed not in scales or packed in found):
+    """The sources of the first run of each of these scales. Your own runs come before published runs.
+
+    Runs on your own text or pairs do not count. The made-up language has its sources without any run."""
+    by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
+    written = {run: stamp[1] for run in store.runs() if (stamp := store.stamp(run)) is not None}
+    for run in (*sorted(written, key=lambda own: written[own]), *(run for run in store.runs() if run not in written)):
+        if (packed := store.scale_of_pack(run)) is not None and (packed not in scales or packed in by_scale):
             continue  # hundreds of runs that need not be read
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
-            stored = store.load(identity)
+            stored = store.load(run)
             scale = stored.config.scale
-            if scale in scales and scale not in found and "encoder_hidden" in stored.provenance and not stored.provenance.get("own_data"):
-                found[scale] = Found(sources=_sources_of(stored), places=Places())
-        if len(found) == len(scales):
+            if scale in scales and scale not in by_scale and "encoder_hidden" in stored.provenance and not stored.provenance.get("own_data"):
+                by_scale[scale] = Found(sources=_sources_of(stored), places=Places())
+        if len(by_scale) == len(scales):
             break
-    return found
+    return by_scale
 
 
-def another(found: Found, first: Found | None) -> str:
-    """What of encoder, text and evaluation sets differs from the first run's, by name and content; empty if nothing does."""
-    if first is None:
-        return ""
-    here, there = found.sources, first.sources
+def other_data(sources: Sources, first: Sources) -> str:
+    """The encoder, text and sets that differ from those of the first run, by name and content; "" if none does."""
     parts = (
-        ("encoder", here.encoder_name, here.encoder_digest, there.encoder_digest),
-        ("text", here.corpus_name, here.corpus_digest, there.corpus_digest),
-        ("sets", here.evaluation_name, here.evaluation_digest, there.evaluation_digest),
+        ("encoder", sources.encoder_name, sources.encoder_digest, first.encoder_digest),
+        ("text", sources.corpus_name, sources.corpus_digest, first.corpus_digest),
+        ("sets", sources.evaluation_name, sources.evaluation_digest, first.evaluation_digest),
     )
     return ",".join(f"{part}={_word(name)}~{digest[:8]}" for part, name, digest, first_digest in parts if digest != first_digest)
 
 
 def _sources_of(stored) -> Sources:
     config, recorded = stored.config, stored.provenance
-    known = [EncoderSource(stands_for=s, digest=d, hidden=int(h), name=n) for s, d, h, n in recorded.get("encoders") or ()]
-    own = next((one for one in known if one.stands_for == "bert-base"), None) or EncoderSource(
+    encoders = [EncoderSource(stands_for=s, digest=d, hidden=int(h), name=n) for s, d, h, n in recorded.get("encoders") or ()]
+    own = next((encoder for encoder in encoders if encoder.stands_for == "bert-base"), None) or EncoderSource(
         stands_for="bert-base", digest=config.encoder.digest, hidden=int(recorded["encoder_hidden"]), name=str(recorded.get("encoder", ""))
     )
     return Sources(
@@ -257,7 +238,7 @@ def _sources_of(stored) -> Sources:
         encoder_masked_words=bool(recorded.get("encoder_masked_words", False)),
         evaluation_digest=str(recorded.get("evaluation_digest", config.eval.digest)),
         evaluation_name=str(recorded.get("evaluation", "")), transfer_digest=recorded.get("transfer_digest"),
-        others=tuple(one for one in known if one.stands_for != "bert-base"),
+        others=tuple(encoder for encoder in encoders if encoder.stands_for != "bert-base"),
     )  # fmt: skip
 
 
@@ -271,17 +252,6 @@ def _transfer_digest(evaluation: Path) -> str | None:
     root = senteval_root(evaluation)
     there = all((root / file).is_file() for file in transfer_files())
     return evaluation_digest(root, transfer=True) if there else None
-
-
-def has_masked_words(folder: Path) -> bool:
-    """Whether an encoder's checkpoint holds BERT's or RoBERTa's masked-word head, from the names in the weights file's header."""
-    try:
-        with open(folder / "model.safetensors", "rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            names = json.loads(file.read(min(length, HEADER_BYTES)))
-    except (OSError, ValueError):
-        return False  # several files, or a damaged one, of which loading it will say more
-    return any(name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in names)
 
 
 def _folder_name(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""Reading a training text: one sentence a line, or as the released preparation did. Standard library only, for plan and job."""
+"""Reading text files: a training text, one sentence a line or as the released preparation did, and numbered lines of other data."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from core.store import files
 
 MOST_BYTES = 8 << 30  # of a text, which is read whole
 LONGEST = 100_000  # characters; no sentence has so many
+MOST_LINES_BYTES = 1 << 30  # of a set, which has a few million
+AGAIN = "fetch SentEval's data again"
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:
@@ -88,3 +90,27 @@ def measure(content: bytes, name: str) -> tuple[str, dict[str, int]]:
     """SHA-256 of a text and its number of sentences under each reader."""
     counts = {reader: len(sentences(content, reader, name)) for reader in ("lines", "csv_quoted")}
     return hashlib.sha256(content).hexdigest(), counts
+
+
+def numbered_lines(
+    path: Path, encoding: str = "utf-8", option: str = "--data-dir", mend: str = f"{AGAIN}, unconverted"
+) -> list[tuple[int, str]]:
+    """Numbered lines of a text file, counted from 1, without their ends. Only a newline ends a line, whatever Unicode says.
+
+    Raises UserError for what cannot be read; `option` named the file, and `mend` says what to do about another encoding.
+    """
+    try:
+        content = text_bytes(path, MOST_LINES_BYTES)
+    except FileNotFoundError as error:
+        raise UserError(f"{path} is missing; {AGAIN} or correct {option}.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); correct {option}.") from error
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {number} is not {encoding.upper()}; {mend}.") from error
+    lines = text.replace("\ufeff", "").split("\n")  # a byte-order mark is no part of a sentence
+    if not lines[-1]:
+        lines.pop()
+    return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.data.digests import with_probes
-from core.data.graded import AGAIN, malformed, numbered_lines, sentence
 from core.data.pins import DEMO_FOLDER
 from core.data.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES, check_transfer, senteval_root
+from core.data.sts import malformed, sentence
+from core.data.text import AGAIN, numbered_lines
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 

@@ -13,8 +13,8 @@ import torch
 
 from core import methods
 from core.data.digests import evaluation_digest
-from core.data.own import needs_the_scale_s, on_own, own_digest, own_sets
-from core.data.sources import DEMO_ENCODER, encoder_digest
+from core.data.encoders import DEMO_ENCODER, encoder_digest
+from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import training_text
 from core.data.transfer import load_probes, probes_digest
@@ -67,7 +67,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     torch.set_num_threads(execution.threads)
     progress(phase("load", 0, config))
     encoder, tokenizer = load_encoder(config, execution)
-    scale = on_own(SCALES[config.scale], [name for name, _ in execution.pairs])
+    scale = with_own_pairs(SCALES[config.scale], [name for name, _ in execution.pairs])
     text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
@@ -200,7 +200,7 @@ def training_text_of(config: RunConfig, execution: Execution, tokenizer, device:
 def sets_with_own(execution: Execution) -> tuple[dict[str, StsSet], str]:
     """The user's own pairs, with the scale's sets if some of those are scored too, and the digest of all of them."""
     own = own_sets([(name, Path(path)) for name, path in execution.pairs])
-    if not needs_the_scale_s(list(own)):
+    if not scores_scale_sets(list(own)):
         return own, own_digest(own, None)
     assert execution.evaluation_path is not None, "sets of the scale lie somewhere"
     root = Path(execution.evaluation_path)

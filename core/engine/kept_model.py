@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from core.data.sources import ENCODER_FILES
+from core.data.encoders import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.sentence_folder import Dense, SentenceLayout, write_layout

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
+from core.data.encoders import DEMO_ENCODER
 from core.data.hub import model_folders
-from core.data.sources import DEMO_ENCODER
 from core.data.text import training_text
 from core.engine.streams import stream_seed
 from core.engine.tokens import TokenTable, cached_table, tokenise

@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.data.own import named
+from core.data.own_data import named_pairs
 from core.runner.arguments import parser
 from core.spec.errors import UserError
 from core.spec.table import ENCODERS
@@ -151,7 +151,7 @@ def _pairs(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
         )
     if (given.pairs or given.text is not None) and given.publish:
         raise UserError("--publish is for runs on the papers' data; leave it out, or --text and --pairs.")
-    found = [named(text) for text in given.pairs]
+    found = [named_pairs(text) for text in given.pairs]
     for name, _ in found:
         if sum(other == name for other, _ in found) > 1:
             raise UserError(f"--pairs names {name} twice; give each set a name of its own with --pairs NAME=FILE.")

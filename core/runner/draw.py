@@ -131,7 +131,7 @@ class Drawing:
         published = finding.recorded(Store(self.store.published / "none", self.store.published))
         return [
             f"Published runs of scale {scale} are with another encoder or on other data than yours and are left out; {self.store.published} shows them."
-            for scale, found in published.items() if scale in known and finding.another(known[scale], found)
+            for scale, found in published.items() if scale in known and finding.other_data(known[scale].sources, found.sources)
         ]  # fmt: skip
 
     def trouble(self, error: OSError) -> UserError:

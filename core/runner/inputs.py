@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.data import fetch, hf
+from core.data import encoders, hub
 from core.data import sources as finding
-from core.data.own import on_own, read_pairs
+from core.data.own_data import data_file, read_pairs, with_own_pairs
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.train import cache_folder
@@ -49,7 +49,7 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
             )
         return finding.demo_sources()
     looking = options.mode in LOOKING
-    encoder = options.encoder or finding.SHIPPED_ENCODERS.get(scale.name)
+    encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     own = options.text is not None or bool(options.pairs)
     if options.mode in ("render", "status") and not own and not (options.data_dir and encoder):
         recorded = finding.recorded_sources(scale, store)  # what is drawn needs no data, only to know which it was
@@ -57,23 +57,24 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
             raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
         return recorded
     if encoder is not None:
-        encoder = fetch.pinned(scale.name, cache_folder(), encoder, offline=looking)
+        encoder = hub.encoder_folder(encoder, cache_folder(), offline=looking)
     places = finding.local_places(options.data_dir, encoder, options.other_encoders, *_own_data(options))
     used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
     others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
-    if looking and (others or fetch.lacking(places)):
+    if looking and (others or hub.missing_parts(places)):
         if options.mode == "plan":
             print("Nothing is fetched for a plan.")
-        return _told(finding.planned_sources(scale, store, places, others, cache_folder()))
-    return _told(finding.local_sources(fetch.prefetch(scale.name, cache_folder(), places, others), cache_folder()))
+        return _announced(finding.planned_sources(scale, store, places, others, cache_folder()))
+    return _announced(finding.local_sources(hub.fetch_parts(places, cache_folder(), others), cache_folder()))
 
 
 def on_data(options: Options, scale: Scale, studies: list[Study], found: finding.Found, results: Path) -> tuple[Scale, list[Study]]:
     """Scale and studies; on text or pairs of one's own, or with another encoder than one's own first run in `results`, under other names."""
     if own := found.own_data():
-        return on_own(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
+        return with_own_pairs(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
     local = found.places.encoder is not None and options.mode != "verify"
-    other = finding.another(found, finding.recorded_sources(scale, Store(results, None))) if local else ""
+    first = finding.recorded_sources(scale, Store(results, None)) if local else None
+    other = finding.other_data(found.sources, first.sources) if first is not None else ""
     if other and (options.all or options.resolve):
         raise UserError(
             f"{results} has runs of scale {scale.name} with another encoder or other data than {other}; "
@@ -87,17 +88,13 @@ def on_data(options: Options, scale: Scale, studies: list[Study], found: finding
 
 
 def _own_data(options: Options) -> tuple[Path | None, list[tuple[str, Path]]]:
-    """Text and pairs of one's own as files; those that the datasets library reads are written into the cache first."""
-
-    def file(place: str, kind: str) -> Path:
-        return hf.written(place, kind, cache_folder()) if place.startswith("hf:") else Path(place).expanduser().absolute()
-
-    text = None if options.text is None else file(options.text, "text")
-    return text, [(name, file(place, "pairs")) for name, place in options.pairs]
+    """Your own text and pairs as files of lines."""
+    text = None if options.text is None else data_file(options.text, "text", cache_folder())
+    return text, [(name, data_file(place, "pairs", cache_folder())) for name, place in options.pairs]
 
 
-def _told(found: finding.Found) -> finding.Found:
-    """The same; says how much text and how many pairs of one's own were read."""
+def _announced(found: finding.Found) -> finding.Found:
+    """The same; says how much of your own text and how many of your own pairs were read."""
     if found.places.own_text:
         console.say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
     for name, path in found.places.pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.data.sources import SHIPPED_ENCODERS
+from core.data.encoders import SHIPPED_ENCODERS
 from core.runner.cli import MODE_NAMES, Options
 from core.spec.study import Study
 

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from core.data.encoders import configuration
-from core.data.sources import DEMO_ENCODER, Found
+from core.data.encoders import DEMO_ENCODER, configuration
+from core.data.sources import Found
 from core.runner.plan import checks, cost, tokens
 from core.spec.run import RunConfig
 from core.store.console import say

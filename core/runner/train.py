@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.data import encoders, fetch
+from core.data import encoders, hub
 from core.data import sources as finding
 from core.runner import devices, pace, schedule
 from core.runner.cli import Options
@@ -46,12 +46,12 @@ class Training:
         print(f"{counted(len(plan.runs), 'run')}{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
         if not plan.missing:
             return 0
-        fetch.prefetch_text_models(scale.name, cache_folder(), (planned.config for planned in plan.missing))
+        hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan, found)
         self.store.prepare()
         if self.options.keep_models:
             models.prepare(self.results)
-            weights = (found.places.encoder or finding.DEMO_ENCODER) / "model.safetensors"
+            weights = (found.places.encoder or encoders.DEMO_ENCODER) / "model.safetensors"
             print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
         expected = expectation(self.options, scale, found, self.store, cache_folder()).seconds
@@ -90,7 +90,7 @@ class Training:
         scale = plan.missing[0].config.scale
         local = None if self.options.cluster else devices.resources(scale, self.options.device, self.options.jobs)
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
-        folder = finding.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder  # None: it is still to be fetched
+        folder = encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder  # None: it is still to be fetched
         places = encoders.positions(folder) if folder is not None else None
         for config in (planned.config for planned in plan.missing):
             check_precision(config, "cuda" if gpus else "cpu")

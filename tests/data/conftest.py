@@ -6,10 +6,8 @@ import tarfile
 import pytest
 import senteval_folder
 import tiny_checkpoint
-import torch
 from fetching import TEXT
 from hub_server import Hub
-from safetensors.torch import load_file
 
 from core.data import hub
 from core.data.pins import CORPUS_FILE, DATA, EVALUATION_FILE
@@ -17,7 +15,7 @@ from core.data.pins import CORPUS_FILE, DATA, EVALUATION_FILE
 
 @pytest.fixture(scope="module")
 def contents(tmp_path_factory):
-    """What the made-up hub holds: text, sets, and an encoder as safetensors and as a pickle."""
+    """What the made-up hub holds: text, sets and an encoder."""
     folder = tmp_path_factory.mktemp("contents")
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
@@ -26,7 +24,6 @@ def contents(tmp_path_factory):
             tar.add(root / name, arcname=name)
     files = {(DATA.name, CORPUS_FILE): TEXT, (DATA.name, EVALUATION_FILE): archive.getvalue()}
     model = tiny_checkpoint.bert(folder / "model")
-    torch.save(load_file(model / "model.safetensors"), model / "pytorch_model.bin")
     for file in model.iterdir():
         files["tiny/bert", file.name] = file.read_bytes()
     return files
@@ -34,7 +31,7 @@ def contents(tmp_path_factory):
 
 @pytest.fixture
 def served(contents, monkeypatch):
-    with Hub(dict(contents), lfs={CORPUS_FILE, EVALUATION_FILE, "model.safetensors", "pytorch_model.bin"}) as server:
+    with Hub(dict(contents), lfs={CORPUS_FILE, EVALUATION_FILE, "model.safetensors"}) as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         monkeypatch.setattr(hub, "CORPUS_ROWS", (1000,))
         yield server

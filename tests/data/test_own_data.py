@@ -7,12 +7,14 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import datasets
 import numpy as np
+import pandas
 import pytest
 
 import run_study
-from core.data import hf, sources
-from core.data.own import named, on_own, own_digest, own_sets, read_pairs
+from core.data import sources
+from core.data.own_data import data_file, named_pairs, own_digest, own_sets, read_pairs, with_own_pairs
 from core.data.pins import ENCODERS
 from core.data.sources import local_places, local_sources
 from core.runner import cli, inputs
@@ -73,9 +75,9 @@ def test_pairs_in_another_encoding_are_not_said_to_be_senteval_s(tmp_path):
 def test_a_set_is_named_or_called_like_its_file(text, found):
     if found[1] is None:
         with pytest.raises(UserError, match="NAME=FILE"):
-            named(text)
+            named_pairs(text)
     else:
-        assert named(text) == found
+        assert named_pairs(text) == found
 
 
 def test_names_twice_and_claims_are_refused():
@@ -107,8 +109,8 @@ def test_names_and_content_are_the_identity_of_pairs_and_nothing_else(tmp_path):
 
 
 def test_one_s_own_sets_take_the_place_of_the_scale_s():
-    assert (on_own(MINI, ["x", "dev", "y"]).tests, on_own(MINI, ["x", "dev", "y"]).dev) == (("x", "y"), "dev")
-    assert (on_own(MINI, ["x"]).dev, on_own(MINI, ["dev"]).tests, on_own(MINI, [])) == (MINI.dev, MINI.tests, MINI)
+    assert (with_own_pairs(MINI, ["x", "dev", "y"]).tests, with_own_pairs(MINI, ["x", "dev", "y"]).dev) == (("x", "y"), "dev")
+    assert (with_own_pairs(MINI, ["x"]).dev, with_own_pairs(MINI, ["dev"]).tests, with_own_pairs(MINI, [])) == (MINI.dev, MINI.tests, MINI)
 
 
 def planned(desk, *arguments: str) -> tuple[str, set[str]]:
@@ -176,32 +178,50 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     )
 
 
-def test_the_datasets_library_reads_a_folder_of_this_machine(tmp_path):
-    pytest.importorskip("datasets", reason="the datasets library is not installed")
-    data = tmp_path / "set"
+def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path):
+    cache, data = tmp_path / "cache", tmp_path / "set"
     data.mkdir()
-    written(
-        data / "test.jsonl", '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n'
-    )
-    path = hf.written(f"hf:{data}#test", "pairs", tmp_path / "cache")
-    assert read_pairs(path) == [("a b", "c", 1.5), ("d e", "f", 4.0)]
+    rows = '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n'
+    table = written(data / "test.jsonl", rows)
+    csv = written(tmp_path / "test.csv", 'sentence1,sentence2,score\na b,c,1.5\n"d\te",f,4\n')
+    pandas.read_csv(csv).to_parquet(tmp_path / "test.parquet")
+    places = (f"hf:{data}#test", str(table), str(csv), str(tmp_path / "test.parquet"), f"hf:{csv}#any")
+    for place in places:
+        assert read_pairs(data_file(place, "pairs", cache)) == [("a b", "c", 1.5), ("d e", "f", 4.0)], place
+    written(csv, 'sentence1,sentence2,score\na b,c,1.5\n"d\te",g,4\n')
+    assert read_pairs(data_file(str(csv), "pairs", cache))[1] == ("d e", "g", 4.0)  # what changed is read anew
     lines = written(tmp_path / "lines.txt", "one sentence\nand another\n")
-    assert hf.written(f"hf:{lines}#train", "text", tmp_path / "cache").read_text() == "one sentence\nand another\n"
-    with pytest.raises(UserError, match="none of text"):
-        hf.written(f"hf:{data}#test", "text", tmp_path / "cache")
+    assert data_file(f"hf:{lines}#train", "text", cache).read_text() == "one sentence\nand another\n"
+    texts = written(tmp_path / "texts.json", '[{"text": "one \\"quoted"}, {"text": "two"}]')
+    assert data_file(str(texts), "text", cache).read_text() == 'one "quoted\ntwo\n'
+    for plain in (lines, csv, tmp_path / "missing.json"):  # by line; a text that ends in .csv as ever
+        assert data_file(str(plain), "text", cache) == plain
+    with pytest.raises(UserError, match="test could not be read by the datasets library .ValueError: it has the columns .* none of text"):
+        data_file(f"hf:{data}#test", "text", cache)
+    with pytest.raises(UserError, match="texts.json could not be read"):
+        data_file(str(written(texts, "[{")), "text", cache)
 
 
-@pytest.mark.parametrize(
-    "place, sentence",
-    [
-        ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"),
-        ("hf:./nowhere#test", "is not there"), ("hf:mteb/sts12-sts@" + "a" * 40 + "#test", "pip install datasets"),
-    ],
-)  # fmt: skip
-def test_a_data_set_that_cannot_be_read_is_one_sentence(place, sentence, tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+def test_a_data_set_on_the_hub_is_read_once_at_its_commit(tmp_path, monkeypatch):
+    asked = []
+
+    def load(name, split, revision, cache_dir):
+        asked.append((name, split, revision))
+        return datasets.Dataset.from_dict({"sent": ["one  two", "three"], "id": [1, 2]})
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    place = f"hf:some/texts@{'a' * 40}#train"
+    for _ in range(2):
+        assert data_file(place, "text", tmp_path).read_text() == "one two\nthree\n"
+    assert asked == [("some/texts", "train", "a" * 40)]
+
+
+@pytest.mark.parametrize("place, sentence", [
+    ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"), ("hf:./nowhere#test", "is not there"),
+])  # fmt: skip
+def test_a_data_set_that_is_not_named_rightly_is_one_sentence(place, sentence, tmp_path):
     with pytest.raises(UserError, match=sentence):
-        hf.written(place, "pairs", tmp_path)
+        data_file(place, "pairs", tmp_path)
 
 
 def test_another_encoder_in_the_same_folder_has_tables_of_its_own(desk):
@@ -236,7 +256,7 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
 
 @pytest.mark.parametrize("mode", ["--plan", "--status", "--regenerate-figures"])
 def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, monkeypatch, mode):
-    monkeypatch.setattr("core.data.fetch._ask", lambda *_, **__: pytest.fail("something was asked for"))
+    monkeypatch.setattr("core.data.hub.fetch", lambda *_, **__: pytest.fail("something was asked for"))
     text, pairs = written(tmp_path / "mine.txt", "a sentence of my own\n" * 16_384), written(tmp_path / "news.tsv", PAIRS)
     options = cli.parse(["mocose-table3", mode, "--scale", "paper", "--text", str(text), "--pairs", str(pairs)])
     found = inputs.sources(options, PAPER, [], desk.store)
@@ -254,5 +274,5 @@ def test_who_only_looks_fetches_no_named_encoder(desk, tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     assert run_study.main(["mocose-table3", "--plan", "--scale", "mini", "--encoder", name, "--data-dir", str(desk.folder / "data")]) == 2
     said = capsys.readouterr()
-    assert said.err == f"Encoder {name} is not at hand, and only training fetches; train with it first, or give a folder.\n", said
+    assert said.err == f"{tmp_path}/empty/run_study does not hold config.json of {ENCODERS[name].name}, and only a command that trains fetches it; train with a network first, or give a folder of your own.\n", said
     assert "Fetching" not in said.out

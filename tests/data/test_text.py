@@ -12,7 +12,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from core.data.digests import DigestCache
-from core.data.sources import DEMO_ENCODER
+from core.data.encoders import DEMO_ENCODER
 from core.data.text import measure, read_csv_quoted, read_lines, sentences, training_text
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.spec.errors import UserError

@@ -9,7 +9,8 @@ import torch
 from real import minilm_dir
 from transformers import AutoTokenizer
 
-from core.data.sources import DEMO_ENCODER, demo_sources, has_masked_words
+from core.data.encoders import DEMO_ENCODER, has_masked_words
+from core.data.sources import demo_sources
 from core.engine import rewriting
 from core.engine.encoder.packing import pack
 from core.engine.tokens import tokenise

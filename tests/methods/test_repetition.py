@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.data.sources import DEMO_ENCODER
+from core.data.encoders import DEMO_ENCODER
 from core.engine.evaluation.encoding import load_checkpoint
 from core.methods.esimcse.sections import Repetition
 from core.methods.repetition import insertions, positions, repeat_tokens, repeat_words, stream_for

@@ -10,7 +10,7 @@ import real
 from places import ROOT
 from transformers import AutoTokenizer
 
-from core.data.sources import MINI_ENCODER
+from core.data.encoders import MINI_ENCODER
 from core.methods.esimcse.sections import Repetition
 from core.methods.repetition import repeat_tokens, repeat_words
 

@@ -10,7 +10,8 @@ import real
 import torch
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM
 
-from core.data.sources import MINI_ENCODER, has_masked_words, local_places
+from core.data.encoders import MINI_ENCODER, has_masked_words
+from core.data.sources import local_places
 from core.data.sts import load_sts
 from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.packing import pack

@@ -5,7 +5,8 @@ import real
 
 from benchmarks import rates
 from core import methods
-from core.data.sources import MINI_ENCODER, demo_sources, local_places, local_sources
+from core.data.encoders import MINI_ENCODER
+from core.data.sources import demo_sources, local_places, local_sources
 from core.spec.scale import LONG, MINI
 from core.spec.vary import vary
 

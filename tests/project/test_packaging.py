@@ -9,8 +9,7 @@ from importlib.metadata import packages_distributions
 from places import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-WITH_ANOTHER = {"httpx": "huggingface_hub's own client", "threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
-OPTIONAL = {"datasets": "for text and pairs that a user names on the hub; the command says how to install it"}
+WITH_ANOTHER = {"threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
 NOT_IMPORTED = {
     "dask": "its command starts the workers",
     "sacremoses": "the back-translation models' tokenizer asks for it",
@@ -52,7 +51,7 @@ def test_every_import_is_pinned_and_every_pin_imported():
     of = {name: found[0].lower() for name, found in packages_distributions().items()}
     used = {of.get(name, name).replace("_", "-") for name in imported("core", "studies", "tests", "tools", "run_study.py")}
     pinned = {name.replace("_", "-") for name in pins("requirements.txt")}
-    assert used - pinned <= {*WITH_ANOTHER, *OPTIONAL}
+    assert used - pinned <= set(WITH_ANOTHER)
     assert pinned - used == set(NOT_IMPORTED)
 
 

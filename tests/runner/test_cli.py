@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from desk import Desk
@@ -14,14 +12,11 @@ from places import ROOT
 
 import run_study
 import studies
-from core.data import fetch, sources
+from core.data import sources
 from core.runner import cli
 from core.runner.inputs import scale_of
 from core.spec.errors import UserError
-from core.spec.profiles import base
 from core.spec.scale import MINI
-from core.spec.vary import vary
-from core.spec.views import TextView
 
 
 def answer(capsys, *arguments: str) -> str:
@@ -209,50 +204,6 @@ def test_an_ambiguous_training_text_is_a_sentence(tmp_path):
         (tmp_path / name).write_text("x")
     with pytest.raises(UserError, match="has 2 text files"):
         sources.corpus_file(tmp_path)
-
-
-def test_the_hub_is_asked_in_one_process_and_its_sentence_is_shown(monkeypatch, tmp_path):
-    said = {}
-
-    def answered(command, **_):
-        said["command"] = command[1:]
-        return subprocess.CompletedProcess(command, said["status"], said["out"], "noise\nThe hub cannot be reached; try again.\n")
-
-    monkeypatch.setattr(subprocess, "run", answered)
-    said |= {"status": 1, "out": ""}
-    with pytest.raises(UserError, match="^The hub cannot be reached; try again.$"):
-        fetch.prefetch("mini", tmp_path, sources.Places())
-    said |= {"status": 0, "out": json.dumps({f"{p}_{k}": f"/{p}" for p in ("corpus", "evaluation", "encoder") for k in ("path", "name")})}
-    places = fetch.prefetch("mini", tmp_path, sources.Places(encoder=tmp_path, encoder_name="mine"))
-    assert (places.corpus, places.encoder) == (Path("/corpus"), tmp_path)
-    assert (places.corpus_name, places.encoder_name) == ("/corpus", "mine")
-    assert said["command"] == ["-m", "core.data.hub", "prefetch", "--scale", "mini", "--cache-dir", str(tmp_path), "--parts", "data"]
-
-
-def test_a_pinned_encoder_is_fetched_by_its_name_and_a_folder_is_taken_as_it_is(monkeypatch, tmp_path):
-    asked = []
-    answer = json.dumps({"encoder_path": "/fetched", "encoder_name": "bert-base-uncased"})
-    monkeypatch.setattr(
-        subprocess, "run", lambda command, **_: asked.append(command) or subprocess.CompletedProcess(command, 0, answer, "")
-    )
-    assert fetch.pinned("mini", tmp_path, tmp_path / "bert-base-uncased") == Path("/fetched")
-    assert asked[0][-4:] == ["--encoder", "bert-base-uncased", "--parts", "encoder"]
-    (tmp_path / "bert-base-uncased").mkdir()
-    for folder in (tmp_path / "bert-base-uncased", tmp_path / "bert-base-uncasd"):
-        assert fetch.pinned("mini", tmp_path, folder) == folder
-    assert len(asked) == 1
-
-
-def test_models_that_rewrite_text_are_asked_for_once_each_and_only_if_needed(monkeypatch, tmp_path):
-    asked = []
-    done = subprocess.CompletedProcess([], 0, "{}", "")
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command[1:]) or done)
-    views = [TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None]
-    fetch.prefetch_text_models("paper", tmp_path, (vary(base("mocose", "paper"), {"text": view}) for view in views))
-    assert not asked
-    views += [TextView(kind="continuation", model="xlnet-base-cased"), TextView(kind="contextual_insert", model="roberta-base")] * 2
-    fetch.prefetch_text_models("paper", tmp_path, [vary(base("mocose", "paper"), {"text": view}) for view in views])
-    assert [command[-3:] for command in asked] == [["--text-models", "roberta-base", "xlnet-base-cased"]]
 
 
 def test_the_runner_imports_neither_torch_nor_the_engine():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import studies
 from core import methods
-from core.data import graded
+from core.data import sts
 from core.data import text as corpus
 from core.data.encoders import check_encoder
 from core.data.senteval import SICK_SPLITS, STSB_SPLITS, year_files
@@ -104,7 +104,7 @@ def test_harmed_sets_are_read_or_refused(sets, file, how):
     content = path.read_bytes()
     try:
         path.write_bytes(harmed(content, how))
-        for read_pairs, argument in ((graded.year_pairs, "STS13"), (graded.stsb_pairs, "dev"), (graded.sick_pairs, "test")):
+        for read_pairs, argument in ((sts.year_pairs, "STS13"), (sts.stsb_pairs, "dev"), (sts.sick_pairs, "test")):
             try:
                 found = read_pairs(sets, argument)
             except UserError as error:
@@ -117,8 +117,8 @@ def test_harmed_sets_are_read_or_refused(sets, file, how):
 
 
 def test_what_the_driver_checks_is_what_a_run_loads(sets):
-    graded.check_sets(sets)
-    assert len(load_sts(sets)["STS13"]) == len(graded.year_pairs(sets, "STS13"))
+    sts.check_sets(sets)
+    assert len(load_sts(sets)["STS13"]) == len(sts.year_pairs(sets, "STS13"))
 
 
 @quick

@@ -10,7 +10,8 @@ import pytest
 from places import ROOT
 
 import run_study
-from core.data.sources import MINI_ENCODER, demo_sources, unfetched_sources
+from core.data.encoders import MINI_ENCODER
+from core.data.sources import demo_sources, unfetched_sources
 from core.runner import rates
 from core.runner.rates import BERT_BASE, MINI, Shape, gpu_seconds, shape, shapes
 from core.spec.profiles import base

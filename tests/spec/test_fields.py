@@ -121,7 +121,7 @@ def test_options_that_change_nothing_are_said(capsys):
 
 @pytest.mark.parametrize("scale", ["mini", "paper"])
 def test_a_plan_needs_no_download(scale, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("core.data.fetch._ask", lambda *_: pytest.fail("something was asked for"))
+    monkeypatch.setattr("core.data.hub.fetch", lambda *_, **__: pytest.fail("something was asked for"))
     arguments = ["esimcse-table4", "--plan", "--scale", scale, "--results-dir", str(tmp_path), "--device", "cpu"]
     out = printed(capsys, *arguments)
     cells = studies.find("esimcse-table4").cells

@@ -1,4 +1,4 @@
-"""Loading the models that rewrite text: from a folder, whole, with safetensors weights."""
+"""Loading the models that rewrite text: from a folder, whole. Pickled weights are read as tensors alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load_model(folder: Path, task: Task, device: torch.device) -> tuple[nn.Modul
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model, info = classes[task].from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+            folder, local_files_only=True, weights_only=True, dtype=torch.float32, output_loading_info=True
         )
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from real import minilm_dir
 
-from core.data.sources import DEMO_ENCODER, has_masked_words
+from core.data.encoders import DEMO_ENCODER, has_masked_words
 from core.spec.errors import UserError
 from core.spec.views import TextView
 from tools.rewriting import contextual
