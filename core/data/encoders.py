@@ -1,6 +1,6 @@
 """An encoder's folder, checked before any training: what it holds and whether its parts fit. No torch here.
 
-`core.engine.evaluation.encoding` loads it and has the last word; what is refused here would be refused there by every run.
+`core.engine.evaluation.encoding` loads it and has the last word. What is refused here would be refused there by every run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def encoder_digest(folder: Path) -> str:
 
 
 def check_encoder(folder: Path) -> None:
-    """Raises UserError for a folder that no run could train from: configuration, architecture, weights or tokenizer."""
+    """Raises UserError for a folder that no run could train from, by its configuration, weights or tokenizer."""
     config = configuration(folder)
     kind = config.get("model_type")
     if kind is not None and kind not in TRAINABLE:  # old checkpoints name none
@@ -85,7 +85,7 @@ def has_masked_words(folder: Path) -> bool:
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:
-    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is no such file or is cut short."""
+    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged or another format."""
     from safetensors import SafetensorError, safe_open
 
     weights = folder / "model.safetensors"
@@ -109,9 +109,7 @@ def _check_shapes(folder: Path, config: dict[str, Any]) -> None:
     for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
         if size in config:
             wanted[f"embeddings.{table}_embeddings.weight"] = [config[size], width]
-    shapes = {
-        name[max(name.find("embeddings."), name.find("encoder.layer."), 0) :]: shape for name, shape in tensor_shapes(folder).items()
-    }
+    shapes = {name[max(name.find("embeddings."), name.find("encoder.layer."), 0) :]: shape for name, shape in tensor_shapes(folder).items()}
     for name, shape in wanted.items():
         if shapes.get(name) != shape:
             has = shapes.get(name, "missing")

@@ -1,7 +1,7 @@
-"""Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once, then it is read offline.
+"""Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once.
 
-The client keeps files in CACHE/hub by revision and names each by the digest that the hub declares: the SHA-256 of a large
-file, the git object id of a small file. Every use of a file compares it with that digest, or with the digest in `pins`.
+The client keeps files in CACHE/hub by revision. It names each file by the digest that the hub declares: the SHA-256 of a
+large file, the git object id of a small file. Every use compares a file with that digest, or with the digest in `pins`.
 With HF_ENDPOINT set, the client asks that mirror instead of huggingface.co.
 """
 
@@ -59,7 +59,7 @@ def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> 
 
 
 def encoder_folder(encoder: Path, cache_dir: Path, *, offline: bool = False) -> Path:
-    """An encoder's folder: `encoder`, or the pinned encoder of that name where there is no such folder. Raises UserError."""
+    """`encoder`, or the folder of the pinned encoder of that name if `encoder` is no folder. Raises UserError."""
     if encoder.exists() or encoder.name not in ENCODERS:
         return encoder
     return fetch_folder(ENCODERS[encoder.name], cache_dir, offline=offline)
@@ -84,9 +84,10 @@ def fetch_folder(repository: Repository, cache_dir: Path, *, offline: bool = Fal
 
 
 def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool = False) -> Path:
-    """One file's path below `cache_dir`/hub. Downloads a file that is missing there or damaged, unless `offline`.
+    """One file's path below `cache_dir`/hub. A missing or damaged file is downloaded, unless `offline`.
 
-    Raises UserError if the file cannot be had or is not what the hub declares; such a file is not kept."""
+    Raises UserError if the file cannot be fetched or is not what the hub declares. Such a file is not kept.
+    """
     from huggingface_hub import hf_hub_download, logging
 
     def client(*, local: bool = False, anew: bool = False) -> Path:
@@ -131,7 +132,7 @@ def check_rows(text: Path) -> None:
 
 
 def unpack(archive: Path) -> Path:
-    """The folder with the archive's SentEval data beside it, unpacked once and safely: no name or link leads outside."""
+    """The folder of SentEval data, unpacked once beside its archive. No name or link in it may lead outside."""
     target = archive.with_suffix("")
     if not target.is_dir():
         part = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
@@ -150,13 +151,14 @@ def unpack(archive: Path) -> Path:
 
 
 def _mismatch(path: Path, repository: Repository, pinned: str | None) -> str:
-    """What is wrong with a file, or "". `path` links to a file that the client names by the declared digest."""
+    """What is wrong with a file, or "". `path` links to a file that is named by its declared digest."""
     declared = path.resolve().name
     if repository.revision not in (None, path.parent.name):
         return f"is at revision {path.parent.name[:12]} instead of {repository.revision[:12]}"
     if pinned is None and re.fullmatch("[0-9a-f]{40}", declared):
         content = path.read_bytes()
-        digest, wanted = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest(), declared
+        blob = b"blob %d\0" % len(content) + content
+        digest, wanted = hashlib.sha1(blob, usedforsecurity=False).hexdigest(), declared
     else:
         digest, wanted = file_digest(path), pinned or declared
     return "" if digest == wanted else f"has the digest {digest[:12]}… instead of {wanted[:12]}…"

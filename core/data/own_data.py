@@ -5,8 +5,8 @@
     hf:NAME@REVISION#SPLIT   a data set on the hub at one commit
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in FILES
 
-A table is written once into the cache as lines and then read as any file. Scores may lie on any scale, since only their order
-is compared. Names and content of pairs enter a run's identity.
+The rows of a table are written into the cache as lines and then read as any file. Scores may lie on any scale, since only
+their order is compared. Names and content of pairs enter a run's identity.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LOCAL = re.compile(r"(?P<name>[./~].*)#(?P<split>\w+)", re.ASCII | re.DOTALL)
 
 
 def named_pairs(text: str) -> tuple[str, str]:
-    """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`; without a name the file's own, without its ending. Raises UserError."""
+    """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`. A FILE alone is named without its ending. Raises UserError."""
     name, equals, place = text.partition("=")
     if not equals or not _NAME.fullmatch(name):
         place = text
@@ -66,9 +66,10 @@ def named_pairs(text: str) -> tuple[str, str]:
 
 
 def data_file(place: str, kind: Kind, cache: Path) -> Path:
-    """The file of lines that `--text` or `--pairs` names; a table's rows are written into the cache. Raises UserError.
+    """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the cache.
 
-    What was fetched at a commit is not fetched again."""
+    A data set at a commit is read once, a table of this machine each time. Raises UserError.
+    """
     if not place.startswith("hf:"):
         path = Path(place).expanduser().absolute()
         if path.suffix not in TABLES[kind] or not path.is_file():
@@ -135,9 +136,9 @@ def _parts(place: str, kind: Kind) -> tuple[str, str | None, str]:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file: two sentences and a score a line, separated by tabs; a first line without a digit in its score is a header.
+    """The pairs of a file: two sentences and a score a line, separated by tabs.
 
-    Raises UserError, naming file and line, for anything else.
+    A first line without a digit in its score is a header. Raises UserError, naming file and line, for anything else.
     """
     pairs = []
     for number, line in numbered_lines(path, option="--pairs", mend="save it in that encoding"):
@@ -179,7 +180,7 @@ def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
 
 
 def own_digest(sets: Mapping[str, StsSet], rest: str | None) -> str:
-    """SHA-256 over your own sets with their names, and over `rest`: the digest of the scale's sets if some are scored, too."""
+    """SHA-256 over your own sets and their names, and over `rest`: the digest of the scale's sets if some are scored."""
     return hashlib.sha256(f"own pairs\n{sets_digest(dict(sets))}\n{rest}\n".encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """What runs are made of, by content: the shipped demo and the files from the hub.
 
-A digest of a hub's file stands here only where a public source states it for that revision. Where revision or digest is None,
-`core.data.hub` takes what the hub has at first use, checks each file against the digest that the hub declares, and keeps it.
+A digest of a hub's file stands here only where a public source states it for that revision. Where revision or digest is
+None, `core.data.hub` takes what the hub has at first use, checks it against the digest that the hub declares, and keeps it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a scale is made of on this machine: training text, evaluation sets and encoder, by content. No torch here."""
+"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No torch here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_FETCHED = Sources(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the parts of a scale lie; all None at the generated scales, whose parts belong to the project. Names are for labels."""
+    """Where the parts of a scale lie. All are None at the generated scales, whose parts the project ships. Names are labels."""
 
     corpus: Path | None = None
     evaluation: Path | None = None
@@ -93,7 +93,7 @@ def local_places(
     text: Path | None = None,
     pairs: Sequence[tuple[str, Path]] = (),
 ) -> Places:
-    """The places that the user named; parts not named stay None. Raises UserError for a part that should be there and is not."""
+    """The places that the user named. Other parts stay None. Raises UserError for a named part that is missing."""
     corpus = evaluation = None
     if data_dir is not None:
         if not data_dir.is_dir():
@@ -133,7 +133,7 @@ def corpus_file(data_dir: Path) -> Path:
 
 
 def local_sources(places: Places, cache_dir: Path) -> Found:
-    """Scales mini and paper: check and hash what lies at these places. Raises UserError for what no run could be trained on."""
+    """Scales mini and paper: check and hash the files at these places. Raises UserError for files that no run can use."""
     assert places.encoder is not None and places.corpus is not None, "parts that the user did not name have been fetched"
     assert places.evaluation is not None or pairs_alone(places), "sets that the user did not name have been fetched"
     return Found(sources=_with_places(NOT_FETCHED, places, cache_dir), places=places)
@@ -208,7 +208,12 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(run)
             scale = stored.config.scale
-            if scale in scales and scale not in by_scale and "encoder_hidden" in stored.provenance and not stored.provenance.get("own_data"):
+            if (
+                scale in scales
+                and scale not in by_scale
+                and "encoder_hidden" in stored.provenance
+                and not stored.provenance.get("own_data")
+            ):
                 by_scale[scale] = Found(sources=_sources_of(stored), places=Places())
         if len(by_scale) == len(scales):
             break

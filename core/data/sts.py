@@ -1,7 +1,7 @@
 """Graded sentence pairs: the seven STS tests and STS-B's splits in SentEval's layout, and the demo's own sets.
 
-Text is read as SentEval reads it: UTF-8, one pair a line, quotes literal, white space runs made single blanks. Gold scores
-lie in [0, 5]. Whatever differs from the published counts is refused, since a score on other pairs is another number.
+Text is read as SentEval reads it: UTF-8, one pair a line, quotes literal, white space runs made single blanks. Gold
+scores lie in [0, 5]. Other counts than published are refused, since a score on other pairs is another number.
 """
 
 from __future__ import annotations

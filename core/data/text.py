@@ -1,4 +1,4 @@
-"""Reading text files: a training text, one sentence a line or as the released preparation did, and numbered lines of other data."""
+"""Text files: a training text, by line or as the released preparation read it, and numbered lines of other data."""
 
 from __future__ import annotations
 

@@ -45,7 +45,9 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, tmp_path, given, 
     assert hub.missing_parts(places) == fetched
     whole = hub.fetch_parts(places, tmp_path)
     names = [name for name, part in ((CORPUS_FILE, "text"), ("senteval.tar", "sets"), ("config.json", "encoder")) if part in fetched]
-    assert {name for _, path in served.asked for name in [path.rpartition("/")[2]]} & {CORPUS_FILE, "senteval.tar", "config.json"} == set(names)
+    assert {name for _, path in served.asked for name in [path.rpartition("/")[2]]} & {CORPUS_FILE, "senteval.tar", "config.json"} == set(
+        names
+    )
     assert all(getattr(whole, field) == value for field, value in given.items())
 
 

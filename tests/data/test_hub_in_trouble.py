@@ -21,7 +21,9 @@ def hurried(monkeypatch):
 
 def test_no_network(served, tmp_path):
     served.stop()
-    with pytest.raises(UserError, match="wiki1m.* cannot be fetched .*refused.*; check the network and HF_ENDPOINT, .*--scale demo runs without"):
+    with pytest.raises(
+        UserError, match="wiki1m.* cannot be fetched .*refused.*; check the network and HF_ENDPOINT, .*--scale demo runs without"
+    ):
         text(tmp_path)
     assert nothing_kept(tmp_path)
 
@@ -45,7 +47,10 @@ def test_an_answer_that_is_not_the_file(served, tmp_path, fault, reason):
 
 def test_a_file_that_the_hub_does_not_have(served, tmp_path):
     del served.files[DATA.name, CORPUS_FILE]
-    with pytest.raises(UserError, match="wiki1m_for_simcse.txt of princeton-nlp/datasets-for-simcse cannot be fetched .Client error '404 Not Found'.; check"):
+    with pytest.raises(
+        UserError,
+        match="wiki1m_for_simcse.txt of princeton-nlp/datasets-for-simcse cannot be fetched .Client error '404 Not Found'.; check",
+    ):
         text(tmp_path)
 
 
@@ -55,7 +60,9 @@ def test_a_text_of_another_length(served, tmp_path, monkeypatch):
         hub.fetch_parts(Places(), tmp_path)
 
 
-@pytest.mark.parametrize("name, message", [("../outside", "cannot be unpacked"), ("fine", "holds no SentEval data"), (None, "cannot be unpacked")])
+@pytest.mark.parametrize(
+    "name, message", [("../outside", "cannot be unpacked"), ("fine", "holds no SentEval data"), (None, "cannot be unpacked")]
+)
 def test_a_bad_archive_leaves_nothing(tmp_path, name, message):
     archive = tmp_path / "inside" / "senteval.tar"
     archive.parent.mkdir()

@@ -274,5 +274,8 @@ def test_who_only_looks_fetches_no_named_encoder(desk, tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     assert run_study.main(["mocose-table3", "--plan", "--scale", "mini", "--encoder", name, "--data-dir", str(desk.folder / "data")]) == 2
     said = capsys.readouterr()
-    assert said.err == f"{tmp_path}/empty/run_study does not hold config.json of {ENCODERS[name].name}, and only a command that trains fetches it; train with a network first, or give a folder of your own.\n", said
+    assert (
+        said.err
+        == f"{tmp_path}/empty/run_study does not hold config.json of {ENCODERS[name].name}, and only a command that trains fetches it; train with a network first, or give a folder of your own.\n"
+    ), said
     assert "Fetching" not in said.out

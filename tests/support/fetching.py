@@ -8,7 +8,9 @@ from core.data.pins import CORPUS_FILE, DATA, Repository
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
 SHA = hashlib.sha256(TEXT).hexdigest()
-TINY = Repository("tiny/bert", "model", None, dict.fromkeys(("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")))
+TINY = Repository(
+    "tiny/bert", "model", None, dict.fromkeys(("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"))
+)
 
 
 def text(tmp_path, **changes):
