@@ -69,19 +69,19 @@ class DigestCache:
         try:
             state = os.stat(file)
             key = f"{file.resolve()}|{state.st_size}|{state.st_mtime_ns}|{state.st_ctime_ns}|{state.st_ino}"
-            known = self._read()
-            if key not in known:
+            texts = self._read()
+            if key not in texts:
                 digest, rows = measure(text_bytes(file), str(file))
-                known[key] = [digest, rows["lines"], rows["csv_quoted"]]
+                texts[key] = [digest, rows["lines"], rows["csv_quoted"]]
         except OSError as error:
             raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
         with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-            files.write_whole(self._path, json.dumps(known, indent=1, sort_keys=True).encode())
-        return tuple(known[key])
+            files.write_whole(self._path, json.dumps(texts, indent=1, sort_keys=True).encode())
+        return tuple(texts[key])
 
     def _read(self) -> dict[str, list]:
         try:
-            known = json.loads(files.content(self._path, MOST_CACHE))
-            return {k: v for k, v in known.items() if [type(x) for x in v] == [str, int, int]}
+            texts = json.loads(files.content(self._path, MOST_CACHE))
+            return {k: v for k, v in texts.items() if [type(x) for x in v] == [str, int, int]}
         except (OSError, ValueError, AttributeError, TypeError, RecursionError):
             return {}

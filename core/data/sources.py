@@ -55,7 +55,7 @@ class Found:
             "encoder_hidden": self.sources.encoder_hidden,
             "corpus_rows": self.sources.corpus_rows,
             "corpus_rows_csv_quoted": self.sources.corpus_rows_csv_quoted,
-            "encoders": [[one.stands_for, one.digest, one.hidden, one.name] for one in self.sources.encoders()],
+            "encoders": [[encoder.stands_for, encoder.digest, encoder.hidden, encoder.name] for encoder in self.sources.encoders()],
             "evaluation_digest": self.sources.evaluation_digest,
             "transfer_digest": self.sources.transfer_digest,
             "encoder_masked_words": self.sources.encoder_masked_words,
@@ -255,8 +255,8 @@ def _word(name: str) -> str:
 def _transfer_digest(evaluation: Path) -> str | None:
     """The digest of the evaluation sets with the transfer tasks, or None where those are not all there."""
     root = senteval_root(evaluation)
-    there = all((root / file).is_file() for file in transfer_files())
-    return evaluation_digest(root, transfer=True) if there else None
+    complete = all((root / file).is_file() for file in transfer_files())
+    return evaluation_digest(root, transfer=True) if complete else None
 
 
 def _folder_name(folder: Path) -> str:

@@ -115,7 +115,7 @@ def check_sets(evaluation_path: Path) -> None:
 def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
     """STS12 … STS16 as (subset, pair): an input file of two tab-separated sentences and a gold file, line by line; unscored lines
     are left out. Raises UserError."""
-    found = []
+    labelled = []
     for subset, count in STS_YEARS[name].items():
         input_path, gold_path = (root / file for file in year_files(name, subset))
         lines, scores = numbered_lines(input_path), numbered_lines(gold_path)
@@ -130,9 +130,9 @@ def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
                 raise malformed(input_path, number, f"two sentences separated by a tab, found {len(fields)} columns")
             a, b = (sentence(input_path, number, field) for field in fields)
             pairs.append((a, b, _gold(gold_path, number, score)))
-        _check_count(f"{name} {subset}", count, len(pairs), input_path)
-        found += [(subset, pair) for pair in pairs]
-    return found
+        check_count(f"{name} {subset}", f"scored pairs in {input_path.parent}", count, len(pairs))
+        labelled += [(subset, pair) for pair in pairs]
+    return labelled
 
 
 def stsb_pairs(root: Path, split: str) -> list[Pair]:
@@ -144,7 +144,7 @@ def stsb_pairs(root: Path, split: str) -> list[Pair]:
         if len(fields) < 7:
             raise malformed(path, number, f"seven tab-separated columns, found {len(fields)}")
         pairs.append((sentence(path, number, fields[5]), sentence(path, number, fields[6]), _gold(path, number, fields[4])))
-    _check_count("STS-B" if split == "test" else f"STS-B {split}", count, len(pairs), path)
+    check_count("STS-B" if split == "test" else f"STS-B {split}", f"scored pairs in {path.parent}", count, len(pairs))
     return pairs
 
 
@@ -159,7 +159,7 @@ def sick_pairs(root: Path, split: str) -> list[Pair]:
         if len(fields) != 5:
             raise malformed(path, number, f"five tab-separated columns, found {len(fields)}")
         pairs.append((sentence(path, number, fields[1]), sentence(path, number, fields[2]), _gold(path, number, fields[3])))
-    _check_count("SICK-R" if split == "test" else f"SICK-R {split}", count, len(pairs), path)
+    check_count("SICK-R" if split == "test" else f"SICK-R {split}", f"scored pairs in {path.parent}", count, len(pairs))
     return pairs
 
 
@@ -185,6 +185,7 @@ def malformed(path: Path, number: int, expected: str) -> UserError:
     return UserError(f"{path}, line {number}: expected {expected}; {AGAIN}.")
 
 
-def _check_count(name: str, expected: int, found: int, path: Path) -> None:
-    if found != expected:
-        raise UserError(f"{name} has {found} scored pairs in {path.parent}, but {expected} are published; {AGAIN}.")
+def check_count(name: str, kind: str, expected: int, count: int) -> None:
+    """Raise UserError unless a set has as many examples of this kind as were published."""
+    if count != expected:
+        raise UserError(f"{name} has {count} {kind}, but {expected} are published; {AGAIN}.")

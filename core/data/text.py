@@ -64,10 +64,10 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
         for number, row in enumerate(text.split("\n"), start=1):
             if len(row) > LONGEST:
                 raise UserError(f"{name}, line {number} has {len(row)} characters; give a file with one sentence a line.")
-    found = read_lines(text) if reader == "lines" else read_csv_quoted(text)
-    if not found:
+    rows = read_lines(text) if reader == "lines" else read_csv_quoted(text)
+    if not rows:
         raise UserError(f"The training text {name} has no sentences; give a file with one sentence a line.")
-    return found
+    return rows
 
 
 def read_lines(text: str) -> list[str]:

@@ -14,9 +14,8 @@ from pathlib import Path
 from core.data.digests import with_probes
 from core.data.pins import DEMO_FOLDER
 from core.data.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES, check_transfer, senteval_root
-from core.data.sts import malformed, sentence
-from core.data.text import AGAIN, numbered_lines
-from core.spec.errors import UserError
+from core.data.sts import check_count, malformed, sentence
+from core.data.text import numbered_lines
 from core.spec.scale import DEMO
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
@@ -102,7 +101,7 @@ def _two_files(root: Path, name: str) -> TransferTask:
 def _part(root: Path, file: str, count: int, read: Callable, encoding: str = "utf-8") -> Part:
     path = root / file
     rows = [read(path, number, line) for number, line in numbered_lines(path, encoding)]
-    _check_count(path, count, len(rows))
+    check_count(str(path), "examples", count, len(rows))
     return Part(*map(tuple, zip(*rows, strict=True)))
 
 
@@ -131,10 +130,5 @@ def _mrpc(root: Path, file: str, count: int) -> Part:
         if len(fields) != 5 or fields[0] not in ("0", "1"):
             raise malformed(path, number, f"0 or 1, two ids and two sentences separated by tabs, found {line[:40]!r}")
         rows.append((sentence(path, number, fields[3]), int(fields[0]), sentence(path, number, fields[4])))
-    _check_count(path, count, len(rows))
+    check_count(str(path), "examples", count, len(rows))
     return Part(*map(tuple, zip(*rows, strict=True)))
-
-
-def _check_count(path: Path, expected: int, found: int) -> None:
-    if found != expected:
-        raise UserError(f"{path} has {found} examples, but {expected} are published; {AGAIN}.")

@@ -2,11 +2,13 @@
 
 import random
 import re
+import shutil
 from collections import Counter
 
 import pytest
 import torch
 from real import minilm_dir
+from safetensors.torch import load_file
 
 from core.data.encoders import DEMO_ENCODER, has_masked_words
 from core.spec.errors import UserError
@@ -124,6 +126,22 @@ def test_roberta_s_words_are_those_behind_a_blank():
 def test_a_checkpoint_without_a_masked_word_head_is_refused():
     with pytest.raises(UserError, match="no head for masked words"):
         load_model(minilm_dir(), "masked words", CPU)
+
+
+def test_pickled_weights_are_read_as_tensors_alone(demo, tmp_path):
+    class Code:
+        def __reduce__(self):
+            return (tmp_path / "sprung").touch, ()
+
+    shutil.copytree(DEMO_ENCODER, tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    torch.save(load_file(DEMO_ENCODER / "model.safetensors"), tmp_path / "model" / "pytorch_model.bin")
+    loaded, _ = load_model(tmp_path / "model", "masked words", CPU)
+    assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), demo[0].parameters(), strict=True))
+    torch.save({"x": Code()}, tmp_path / "model" / "pytorch_model.bin")
+    with pytest.raises(UserError, match="The model for masked words in .* cannot be loaded"):
+        load_model(tmp_path / "model", "masked words", CPU)
+    assert not (tmp_path / "sprung").exists()
 
 
 def test_a_roberta_checkpoint_proposes_its_own_words(tmp_path):
