@@ -196,7 +196,7 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
     assert data_file(str(texts), "text", cache).read_text() == 'one "quoted\ntwo\n'
     for plain in (lines, csv, tmp_path / "missing.json"):  # by line; a text that ends in .csv as ever
         assert data_file(str(plain), "text", cache) == plain
-    with pytest.raises(UserError, match="test could not be read by the datasets library .ValueError: it has the columns .* none of text"):
+    with pytest.raises(UserError, match="set could not be read by the datasets library .ValueError: it has the columns .* none of text"):
         data_file(f"hf:{data}#test", "text", cache)
     with pytest.raises(UserError, match="texts.json could not be read"):
         data_file(str(written(texts, "[{")), "text", cache)

@@ -22,7 +22,7 @@ class Drawn:
     sections: list = field(default_factory=list)
 
 
-def render(chosen, edition, store, results_dir, figures_dir):
+def render(chosen, edition, store, *_):
     return Drawn(missing=sum(1 for study in chosen for _ in study.cells) - len(store.runs()) // edition.seeds)
 
 
