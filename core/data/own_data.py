@@ -107,6 +107,9 @@ def _table_lines(name: str, revision: str | None, split: str, kind: Kind) -> lis
         else:
             table = datasets.load_dataset(name, split=split, revision=revision, cache_dir=scratch)
         names = [_column(table.column_names, choices) for choices in COLUMNS[kind]]
+        for number, row in enumerate(table, start=1):
+            if missing := [column for column in names if row[column] is None]:
+                raise ValueError(f"row {number} has no {missing[0]}")
         return ["\t".join(" ".join(str(row[column]).split()) for column in names) + "\n" for row in table]
 
 

@@ -202,6 +202,13 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
         data_file(str(written(texts, "[{")), "text", cache)
 
 
+def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):
+    table = tmp_path / "text.jsonl"
+    table.write_text('{"text": "one sentence"}\n{"text": null}\n')
+    with pytest.raises(UserError, match="row 2 has no text"):
+        data_file(str(table), "text", tmp_path / "cache")
+
+
 def test_a_data_set_on_the_hub_is_read_once_at_its_commit(tmp_path, monkeypatch):
     asked = []
 
