@@ -242,7 +242,7 @@ class StubScorer:
     def development(self, model):
         return self._evaluation(["DEV"])
 
-    def development_vectors(self, found):
+    def of_development(self, found):
         return found.vectors
 
     def test(self, model):
