@@ -37,7 +37,7 @@ from core.engine.step import own_stream, slower
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
-from core.spec.availability import check_precision
+from core.spec.availability import check_length, check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import run_id
@@ -168,10 +168,7 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreT
         attention_dropout=config.encoder.attention_dropout,
         attention=config.encoder.attention,
     )
-    if config.data.max_length > encoder.max_positions:
-        raise UserError(
-            f"data.max_length is {config.data.max_length} but the encoder has only {encoder.max_positions} positions; lower it."
-        )
+    check_length(config, encoder.max_positions)
     return encoder, checkpoint.tokenizer
 
 

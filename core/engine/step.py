@@ -9,6 +9,7 @@ LayerNorm's statistics and the loss stay in float32. Without a GPU the same code
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator
 
 import torch
@@ -38,7 +39,13 @@ class Step:
             for name, p in module._parameters.items()
             if p in self._copies
         ]
-        model.weights_moved = self._copy  # type: ignore[method-assign]
+        copy = weakref.WeakMethod(self._copy)  # so that the model does not hold graphs and moments when the training is done
+
+        def moved(weights: list[nn.Parameter]) -> None:
+            if (known := copy()) is not None:
+                known(weights)
+
+        model.weights_moved = moved  # type: ignore[method-assign]
         self._inputs: dict[tuple, list[tuple[Tensor, Places] | None]] = {}
         self._done: set[tuple] = set()  # shapes and forms of which a step was done as usual
         self._graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, Tensor]] = {}

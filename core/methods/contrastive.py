@@ -38,6 +38,7 @@ class Contrastive(nn.Module):
 
     encoder: Encoder  # what a kept model's folder holds
     capturable: bool = False
+    scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
 
     def form(self) -> Hashable:
         """What the model's state decides about the shapes of the next step, beside the batch: whether a queue still grows, say."""

@@ -61,7 +61,7 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store, cach
             return gpu_seconds(config, encoder) * turns
         return cpu_seconds(config, encoder, resources.threads, cache_dir)
 
-    turns = 1.0 if elsewhere else resources.jobs / max(1, len(set(resources.gpus)))
+    turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, len(set(resources.gpus))))
     gpu = GPU if elsewhere else _gpu() if resources.device == "cuda" else ""
     basis = f"from rates of one {GPU}" if gpu else "from a timing of this CPU"
     if gpu and not any(name in gpu for name in LIKE_IT):

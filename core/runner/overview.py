@@ -33,15 +33,15 @@ def tell_plan(options: Options, plan: Plan, scale: Scale, found: Found, store: S
     """Print what would be trained and what it would cost; the exit status."""
     known = expectation(options, scale, found, store, cache_folder())
     seconds = [known.seconds(run.config) for run in plan.missing]
-    resources = devices.resources(scale.name, options.device, options.jobs)
-    jobs = options.gpus or resources.jobs
+    resources = None if options.gpus else devices.resources(scale.name, options.device, options.jobs)
+    jobs = resources.jobs if resources is not None else options.gpus or 1
     left = max(max(seconds, default=0.0), sum(seconds) / min(jobs, max(1, len(plan.missing))))
     of_scale = known.of(plan.runs[0].config.scale) if plan.runs else 0
     rests_on = f"from {of_scale} finished ones on this machine" if of_scale else known.basis
     print(f"{counted(plan.entries, 'cell')} x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared.")
     print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
-    where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {resources.device}"
-    weeks = left > pace.WEEKS and resources.device == "cpu" and not options.gpus
+    where = f"with {jobs} at once on {resources.device}" if resources is not None else f"on {jobs} {GPU}"
+    weeks = left > pace.WEEKS and resources is not None and resources.device == "cpu"
     need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" if weeks else ""
     print(f"About {pace.spoken(left)} {where} ({rests_on}){need}.")
     return 0

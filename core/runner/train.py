@@ -17,7 +17,7 @@ from core.runner.estimate import expectation
 from core.runner.launch import Launcher
 from core.runner.plan import Plan
 from core.runner.progress import Display, display
-from core.spec.availability import check_precision
+from core.spec.availability import check_length, check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.printable import counted
@@ -94,8 +94,8 @@ class Training:
         places = encoders.positions(folder) if folder is not None else None
         for config in (planned.config for planned in plan.missing):
             check_precision(config, "cuda" if gpus else "cpu")
-            if places is not None and config.data.max_length > places:
-                raise UserError(f"data.max_length is {config.data.max_length} but the encoder has only {places} positions; lower it.")
+            if places is not None:
+                check_length(config, places)
 
     def launcher(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[Launcher, int]:
         """What starts runs on this machine, and how many go at once."""

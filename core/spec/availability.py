@@ -44,3 +44,10 @@ def check_precision(run: RunConfig, device: str) -> None:
         raise UserError("train.precision=fp16 can no longer be trained; use --set train.precision=bf16, or fp32.")
     if run.train.precision == "tf32" and device != "cuda":
         raise UserError("train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
+
+
+def check_length(run: RunConfig, places: int) -> None:
+    """Raise UserError for training sentences that an encoder with so many positions cannot read."""
+    if run.longest > places:
+        more = f" and repetition makes it up to {run.longest}," if run.longest > run.data.max_length else ""
+        raise UserError(f"data.max_length is {run.data.max_length}{more} but the encoder has only {places} positions; lower it.")

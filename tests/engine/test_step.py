@@ -4,6 +4,9 @@
 (`test_gpu.py`); here a stand-in replays a step's operations over the memory in which they were recorded, as a CUDA graph does.
 """
 
+import gc
+import weakref
+
 import pytest
 import tiny
 import torch
@@ -142,3 +145,23 @@ def test_a_gpus_step_is_the_packed_step(method, profile, changes, form, recorded
         assert sum(graph.replays for graph in made) >= 2, "nothing was replayed"
     sentences = pack(tiny.sentences(4, seed=98))
     assert model.diagnostics(sentences) == pytest.approx(other.diagnostics(sentences), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("method", ["simcse", "esimcse", "mocose"])
+def test_a_trained_model_does_not_hold_what_trained_it(method, recorded, monkeypatch):
+    """Graphs and moments take some gigabytes of a GPU, which the final scoring has need of."""
+    held, make = [], Step.__init__
+
+    def watched(step, train, model, optimiser, *others):
+        make(step, train, model, optimiser, *others)
+        held.extend(map(weakref.ref, (step, optimiser)))
+
+    monkeypatch.setattr(Step, "__init__", watched)
+    gc.collect()
+    gc.disable()
+    try:
+        config = tiny.config(method, train__steps=STEPS, eval__every=1)
+        model = trained(monkeypatch, config, padded=True, copied=torch.float64, captures=True)[1]
+        assert model.training and [one() for one in held] == [None, None]
+    finally:
+        gc.enable()

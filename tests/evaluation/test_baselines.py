@@ -12,10 +12,11 @@ import tiny
 import torch
 from scipy.stats import spearmanr
 
+from core import methods
 from core.data.sts import StsSet
 from core.engine.evaluation import baselines
 from core.engine.evaluation.metrics import cosines, spearman
-from core.engine.evaluation.scorer import Scorer
+from core.engine.evaluation.scorer import Scorer, batches_of, pads
 from core.engine.tokens import TokenTable
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")
@@ -193,19 +194,34 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
 
 def test_a_model_that_draws_gets_the_same_batches_on_every_device(scorer, monkeypatch):
     """Shuffled positions are drawn for a batch (D21): in other batches it has other scores, by three points in a table's row."""
-    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7, "meta": 1_000})
+    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7, "cuda": 1_000})
     monkeypatch.setattr(scorer, "device", torch.device("meta"))
     sizes = []
     model = SimpleNamespace(training=False, eval=lambda: None, train=lambda mode: None)
     model.sentence_vectors = lambda batch: sizes.append(batch.batch) or torch.zeros(batch.batch, 2)
-    scorer.vectors(model, TEXTS)
-    assert sizes == [len(TEXTS)]
     model.draws_when_scored = True
     scorer.vectors(model, TEXTS)
-    elsewhere, sizes[:] = sizes[1:], []
+    elsewhere, sizes[:] = sizes[:], []
     monkeypatch.setattr(scorer, "device", torch.device("cpu"))
     scorer.vectors(model, TEXTS)
     assert sizes == elsewhere and len(sizes) > 1
+
+
+def test_a_gpu_has_batches_of_its_own_where_no_score_hangs_on_them():
+    cuda, shuffled = torch.device("cuda"), {**tiny.SHUFFLED, "eval__apply_augmentation": True}
+    for changes, own in [({}, True), ({"fgsm__at_eval": True}, False), (shuffled, False)]:
+        config = tiny.config("mocose", "released", **changes)
+        model = methods.model("mocose").Model(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
+        assert pads(model, cuda) is own and not pads(model, torch.device("cpu"))
+
+
+def test_one_long_sentence_does_not_widen_a_gpu_s_batch_of_short_ones():
+    lengths = np.array([15] * 1020 + [400, 512])
+    for padded, most in [(True, 16_384), (False, 400 + 512 + 1024)]:
+        batches = batches_of(lengths, padded=padded)
+        assert [i for batch in batches for i in range(batch.start, batch.stop)] == list(range(1022))
+        sizes = [(batch.stop - batch.start) * lengths[batch.stop - 1] if padded else lengths[batch].sum() for batch in batches]
+        assert max(sizes) <= most
 
 
 def test_scores_do_not_depend_on_batching(scorer, monkeypatch):

@@ -89,6 +89,16 @@ def test_a_cpu_that_cannot_be_timed_has_a_stated_speed(tmp_path, monkeypatch, ca
 PLAN = ["table7", "--plan", "--scale", "paper"]
 
 
+def has(monkeypatch, folder, name, *free):
+    """A machine with GPUs of this name, each with so many free MiB, by an nvidia-smi of ours."""
+    listed = "".join(f"{place}, GPU-{place}a, Disabled, {memory}\n" for place, memory in enumerate(free))
+    script = f"#!/bin/sh\ncase \"$1\" in *=name) echo '{name}' ;; *) cat <<'END'\n{listed}END\n;; esac\n"
+    (folder / "nvidia-smi").write_text(script)
+    (folder / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
 def test_a_plan_of_scale_paper_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(rates, "token_seconds", lambda *_: 0.014)  # of one core of an AMD EPYC
     own = ["--results-dir", str(tmp_path)]
@@ -99,19 +109,28 @@ def test_a_plan_of_scale_paper_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, mon
     assert run_study.main([*PLAN, "--gpus", "4", *own]) == 0
     said = capsys.readouterr().out
     assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100)." in said and "would be refused" not in said
+    assert f"--plan --gpus 4\n{said.splitlines()[-1]}\n" in (ROOT / "docs" / "running.md").read_text()
+    monkeypatch.setattr("core.runner.devices.visible_gpus", dict)  # the plan is for another machine
+    assert run_study.main([*PLAN, "--gpus", "4", "--device", "cuda", *own]) == 0
+    assert capsys.readouterr().out == said
     assert run_study.main([*PLAN[:2], "--gpus", "1", *own]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("Scale paper, since --gpus plans for GPUs")
 
 
 @pytest.mark.parametrize("name, more", [("NVIDIA H200", ""), ("NVIDIA L4", ", since those of NVIDIA L4 are not known")])
 def test_a_plan_for_this_machine_s_gpu_names_whose_rates_it_has(capsys, monkeypatch, tmp_path, name, more):
-    asked = f'case "$1" in --query-gpu=name) echo "{name}";; *) echo "0, GPU-x, [N/A], 40000";; esac'
-    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{asked}\n")
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    has(monkeypatch, tmp_path, name, "[N/A]")
     assert run_study.main([*PLAN, "--results-dir", str(tmp_path / "results")]) == 0
     assert f" with 2 at once on cuda (from rates of one NVIDIA H100{more})." in capsys.readouterr().out
+
+
+def test_gpus_that_are_left_idle_make_no_run_faster(capsys, monkeypatch, tmp_path):
+    has(monkeypatch, tmp_path, "NVIDIA H100", "80000", "80000")
+    times = {}
+    for jobs in ("1", "2", "4"):
+        assert run_study.main([*PLAN, "--jobs", jobs, "--results-dir", str(tmp_path / "results")]) == 0
+        times[jobs] = float(capsys.readouterr().out.splitlines()[-1].split()[1])  # hours
+    assert times["1"] == pytest.approx(2 * times["2"], rel=0.03) and times["4"] == times["2"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from core.data.sts import StsSet
 from core.engine.encoder.packing import Packed, looked_up, pack, padded
+from core.engine.evaluation.encoding import length_batches
 from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
 from core.engine.evaluation.metrics import Vectors
 from core.engine.threads import TOKENS_PER_BATCH, each
@@ -97,7 +98,7 @@ def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, d
     lengths = table.offsets[places + 1] - table.offsets[places]
     order = np.argsort(lengths, kind="stable")
     in_order = getattr(model, "draws_when_scored", False)  # the one model that may draw says so
-    on_gpu = device.type == "cuda" and not in_order
+    on_gpu = pads(model, device)
     sorted_places = places[order]
     chosen = torch.from_numpy(sorted_places).to(device) if on_gpu else None
 
@@ -109,8 +110,7 @@ def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, d
                 held = pack([table[i] for i in sorted_places[batch]], device)
             return model.sentence_vectors(held).float()
 
-    budget = TOKENS_PER_BATCH["cuda" if on_gpu else "cpu"]  # what is drawn hangs on the batches: the same on every device
-    batches = token_batches(lengths[order], budget)
+    batches = batches_of(lengths[order], padded=on_gpu)
     with tf32(device):
         pieces = [encoded(batch) for batch in batches] if in_order else each(encoded, batches, device.type)
     model.train(was_training)
@@ -118,6 +118,16 @@ def table_vectors(model: SentenceModel, table: TokenTable, places: np.ndarray, d
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return sorted_vectors[torch.from_numpy(back).to(device)] if on_gpu else sorted_vectors.cpu().numpy()[back]
+
+
+def pads(model: SentenceModel, device: torch.device) -> bool:
+    """Whether a model is scored in a GPU's own batches. Not where scores hang on the batches, which are the same on every device."""
+    return device.type == "cuda" and not (getattr(model, "draws_when_scored", False) or getattr(model, "scored_by_slot", False))
+
+
+def batches_of(lengths: np.ndarray, *, padded: bool) -> list[slice]:
+    """Batches of ascending lengths: slices of them. With padding, which takes as much memory as tokens, it counts as they do."""
+    return length_batches(lengths, TOKENS_PER_BATCH["cuda"]) if padded else token_batches(lengths, TOKENS_PER_BATCH["cpu"])
 
 
 @contextlib.contextmanager

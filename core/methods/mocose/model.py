@@ -64,8 +64,8 @@ class MoCoSE(Contrastive):
         self.augmenting_tests = torch_stream(config.seed.data, "augmentation of tests")
         self.stale = StaleGradient()
         self.changed_share: float | None = None
-        self.updates = 0
         self.capturable = config.queue.negatives != "kmeans"  # whose first centres are drawn on the CPU
+        self.scored_by_slot, self.updates = config.fgsm.at_eval, 0
 
     def form(self) -> Hashable:
         """How full the queue is, how large the stored gradient, and whether the share that FGSM changes is still to be counted."""
