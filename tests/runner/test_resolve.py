@@ -161,7 +161,7 @@ def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gap
 @pytest.fixture
 def choices(monkeypatch):
     """What may be trained, the best first."""
-    monkeypatch.setattr(resolving, "history", lambda *_: History())
+    monkeypatch.setattr(resolving, "expectation", lambda *_: History())
     options = SimpleNamespace(use_published=True, cluster=None, device="cpu", jobs=2)
 
     def found(store, *studies, left=1e9, failed=()):
