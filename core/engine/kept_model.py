@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
 from torch import nn
 
 from core.data.encoders import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.sentence_folder import Dense, SentenceLayout, write_layout
-from core.engine.tensor_file import system_errors
 from core.methods.contrastive import Contrastive
 from core.spec.identity import canonical_json, run_id
 from core.spec.printable import printable
@@ -59,6 +64,17 @@ def keep_model(config: RunConfig, model: Contrastive, source: Path, results: Pat
 def _dense(layer: nn.Linear, activation: str) -> Dense:
     weight, bias = (np.ascontiguousarray(tensor.detach().cpu().float().numpy()) for tensor in (layer.weight, layer.bias))
     return Dense(weight, bias, activation)
+
+
+@contextlib.contextmanager
+def system_errors() -> Iterator[None]:
+    """Within this context the system's errors on writing come as OSError; safetensors wraps them in an error of its own."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)|code: (\d+)", str(error))
+        code = int(number[1] or number[2]) if number else errno.EIO
+        raise OSError(code, os.strerror(code)) from error
 
 
 def _card(config: RunConfig, run: str, layout: SentenceLayout, step: int, encoder_name: str) -> str:
