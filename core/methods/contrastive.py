@@ -73,10 +73,6 @@ class Contrastive(nn.Module):
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         raise NotImplementedError
 
-    def layers_behind(self) -> Sequence[tuple[nn.Linear, str]]:
-        """Of runs that are `keepable`, the layers between [CLS] and the vector that is scored, each with its activation: Identity or Tanh."""
-        return ()
-
     def new_layers(self) -> Sequence[nn.Module]:
         """The trained layers that start at random; train.new_layer_factor applies to them."""
         return ()

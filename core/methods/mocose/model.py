@@ -6,7 +6,7 @@ import contextlib
 import copy
 import random
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -140,12 +140,6 @@ class MoCoSE(Contrastive):
 
     def scored_parts(self) -> nn.ModuleDict:
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
-
-    def layers_behind(self) -> list[tuple[nn.Linear, str]]:
-        if self.config.eval.vector == "cls_before_pooler":
-            return []
-        projection = list(self.projection) if self.config.eval.vector == "projection" else []
-        return [(cast(nn.Linear, layer), "Identity") for layer in (self.pooler, *projection)]  # bare ones, where the run is keepable
 
     def new_layers(self) -> list[nn.Module]:
         """The trained layers that start at random; train.new_layer_factor applies to them. A checkpoint's own pooler is not new."""

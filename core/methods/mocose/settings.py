@@ -95,8 +95,7 @@ class MoCoSERun(RunConfig):
 
     @property
     def keepable(self) -> bool:
-        plain = self.heads.projection_layers == 0 or self.heads.projection_layers == 1 and self.heads.projection_tail == "linear"
-        return self.eval.vector != "projection" or plain
+        return self.eval.vector == "cls_before_pooler"
 
     @property
     def disturbed(self) -> bool:
