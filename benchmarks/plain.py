@@ -29,8 +29,8 @@ from core.engine.optimiser import learning_rate
 from core.engine.streams import torch_stream
 from core.engine.tokens import TokenTable
 from core.methods import heads
+from core.methods.mocose.sections import ema_decay
 from core.methods.mocose.settings import MoCoSERun
-from core.methods.schedules import ema_decay
 from core.spec.run import RunConfig
 
 EVALUATION_BATCH = 128

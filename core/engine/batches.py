@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from core import methods
 from core.engine.encoder.packing import Packed
 from core.engine.streams import numpy_stream, python_stream
 from core.methods.contrastive import TrainingText
+from core.spec import methods
 from core.spec.run import RunConfig
 
 

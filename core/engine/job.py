@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from core import methods
 from core.data.digests import evaluation_digest
 from core.data.encoders import DEMO_ENCODER, encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
@@ -36,6 +35,7 @@ from core.engine.step import own_stream, slower
 from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
+from core.spec import methods
 from core.spec.availability import check_length, check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution

@@ -12,13 +12,13 @@ import tiny
 import torch
 from torch import nn
 
-from core import methods
 from core.engine import checkpoint, job
 from core.engine.batches import training_batches
 from core.engine.checkpoint import CheckpointFile
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train
 from core.methods.contrastive import TrainingText
+from core.spec import methods
 from core.spec.execution import Execution
 from core.spec.identity import run_id
 from core.spec.result import Row
