@@ -17,7 +17,6 @@ from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import training_text
 from core.data.transfer import load_probes, probes_digest
 from core.engine import provenance
-from core.engine.batches import training_batches
 from core.engine.checkpoint import CheckpointFile, Unfit
 from core.engine.curve_file import CurveFile
 from core.engine.encoder.bert import Encoder, from_pretrained
@@ -33,7 +32,7 @@ from core.engine.kept_model import keep_model
 from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
 from core.engine.tokens import cached_table, tokenise
-from core.engine.trainer import train
+from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
 from core.spec.availability import check_length, check_precision

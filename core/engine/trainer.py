@@ -1,22 +1,24 @@
-"""The training loop: AdamW, linear decay, clipping, development checks, divergence."""
+"""The training loop: batches, AdamW, linear decay, clipping, development checks, divergence."""
 
 from __future__ import annotations
 
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from core.engine.checkpoint import Checkpoint, CheckpointFile, TrainingState
+from core.engine.encoder.packing import Packed
 from core.engine.optimiser import adamw, learning_rate
 from core.engine.step import step_for
+from core.engine.streams import numpy_stream, python_stream
+from core.methods.contrastive import Contrastive, TrainingText
+from core.spec import methods
 from core.spec.run import RunConfig
-
-if TYPE_CHECKING:
-    from core.methods.contrastive import Contrastive
 
 REPORT_SECONDS = 0.5  # least time between two progress reports
 NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
@@ -141,3 +143,35 @@ def train(
 def kept_state(model: Contrastive) -> dict:
     """A copy of the weights that scoring reads."""
     return {name: value.detach().clone() for name, value in model.scored_parts().state_dict().items()}
+
+
+def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
+    """Sentence indices of each step, (batch,) or less for a ragged last batch of an epoch (D37), without end.
+
+    Each epoch is a fresh permutation from the stream `order` of seed.data, so order never depends on
+    anything else.
+    """
+    stream = numpy_stream(config.seed.data, "order")
+    size = config.train.batch_size
+    while True:
+        order = stream.permutation(rows)
+        stop = rows - rows % size if config.data.drop_last else rows
+        for start in range(0, stop, size):
+            yield order[start : start + size]
+
+
+def training_batches(
+    config: RunConfig, text: TrainingText, device: torch.device, done: int = 0
+) -> Iterator[tuple[Packed | None, ...]]:
+    """The arguments of `model.loss` for each training step after the first `done` steps. The random draws of
+    skipped steps are made, too, so that the later draws stay the same."""
+    steps = batch_indices(config, len(text.table))
+    views = methods.model(config.method).Views(
+        config, text, device, python_stream(config.seed.data, "augmentation")
+    )
+    for step in range(config.train.steps):
+        indices = next(steps)
+        if step < done:
+            views.skip(indices)
+        else:
+            yield views.make(indices)

@@ -13,10 +13,9 @@ import torch
 from torch import nn
 
 from core.engine import checkpoint, job
-from core.engine.batches import training_batches
 from core.engine.checkpoint import CheckpointFile
 from core.engine.tokens import TokenTable
-from core.engine.trainer import train
+from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
 from core.spec.execution import Execution

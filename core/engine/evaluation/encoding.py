@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from core.engine.evaluation.pooling import Pooling
-from core.engine.threads import TOKENS_PER_BATCH, each
+from core.engine.streams import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.errors import UserError
 

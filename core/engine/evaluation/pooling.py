@@ -66,7 +66,8 @@ def stated(folder: Path) -> tuple[Pooling, int | None]:
     if dropped:
         raise UserError(
             f"{folder} states {', '.join(dropped)[:200]}, which only sentence-transformers computes; "
-            "install the extra [evaluate] (requirements-evaluate.txt), or give --pooling to score its encoder."
+            "install the extra [evaluate] (requirements-evaluate.txt), "
+            "or give --pooling to score its encoder alone."
         )
     length = settings.get("max_seq_length")
     return next(mode for mode in FLAGS.values() if mode in poolings), length if type(
