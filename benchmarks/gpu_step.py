@@ -17,13 +17,13 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import BertConfig, BertModel
 
 from benchmarks.timing import now
-from core import methods
-from core.engine.batches import training_batches
 from core.engine.encoder.bert import from_pretrained
 from core.engine.optimiser import adamw, learning_rate
 from core.engine.step import own_stream, step_for
 from core.engine.tokens import TokenTable
+from core.engine.trainer import training_batches
 from core.methods.contrastive import TrainingText
+from core.spec import methods
 from core.spec.profiles import base
 from core.spec.vary import vary
 

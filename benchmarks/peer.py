@@ -17,7 +17,7 @@ from benchmarks.setting import Setting
 from benchmarks.step import OurTraining
 from benchmarks.timing import Row, alternated, now
 from core.data.text import training_text
-from core.engine.batches import batch_indices
+from core.engine.trainer import batch_indices
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
 

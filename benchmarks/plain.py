@@ -22,15 +22,15 @@ from transformers.models.bert.modeling_bert import BertEncoder
 from benchmarks.setting import Setting
 from benchmarks.timing import now
 from core.data.sts import StsSet
-from core.engine.batches import batch_indices
 from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.dropout import Dropout
 from core.engine.optimiser import learning_rate
 from core.engine.streams import torch_stream
 from core.engine.tokens import TokenTable
+from core.engine.trainer import batch_indices
 from core.methods import heads
+from core.methods.mocose.sections import ema_decay
 from core.methods.mocose.settings import MoCoSERun
-from core.methods.schedules import ema_decay
 from core.spec.run import RunConfig
 
 EVALUATION_BATCH = 128

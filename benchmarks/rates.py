@@ -22,15 +22,14 @@ from typing import NamedTuple
 import torch
 
 from benchmarks.kept import append, begin, kept
-from core import methods
 from core.data.encoders import MINI_ENCODER
 from core.data.sources import Found, demo_sources, local_places, local_sources
-from core.engine.batches import training_batches
 from core.engine.evaluation.rows import check
 from core.engine.job import load_encoder, scorer_for, training_text_of
-from core.engine.trainer import train
+from core.engine.trainer import train, training_batches
 from core.runner.arguments import Parser
 from core.runner.train import cache_folder
+from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.numbers import decimal, whole

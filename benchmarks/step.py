@@ -11,12 +11,11 @@ import torch
 from benchmarks import floor, plain
 from benchmarks.setting import Setting
 from benchmarks.timing import Row, alternated, now
-from core import methods
-from core.engine.batches import batch_indices, training_batches
 from core.engine.step import own_stream
-from core.engine.trainer import train
+from core.engine.trainer import batch_indices, train, training_batches
 from core.methods.contrastive import TrainingText
 from core.methods.mocose.settings import MoCoSERun
+from core.spec import methods
 from core.spec.run import RunConfig
 from core.spec.vary import vary
 

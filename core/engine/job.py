@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from core import methods
 from core.data.digests import evaluation_digest
 from core.data.encoders import DEMO_ENCODER, encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
@@ -19,8 +17,7 @@ from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import training_text
 from core.data.transfer import load_probes, probes_digest
 from core.engine import provenance
-from core.engine.batches import training_batches
-from core.engine.checkpoint import Keeper, Unfit
+from core.engine.checkpoint import CheckpointFile, Unfit
 from core.engine.curve_file import CurveFile
 from core.engine.encoder.bert import Encoder, from_pretrained
 from core.engine.encoder.packing import on
@@ -35,8 +32,9 @@ from core.engine.kept_model import keep_model
 from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
 from core.engine.tokens import cached_table, tokenise
-from core.engine.trainer import train
+from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
+from core.spec import methods
 from core.spec.availability import check_length, check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
@@ -71,11 +69,11 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     probing = Probing(config, execution, tokenizer, encoder.max_positions, device)
-    keeper = Keeper(config, execution, lambda text: progress({"note": text})) if execution.checkpoint_minutes is not None else None
+    file = CheckpointFile(config, execution, lambda text: progress({"note": text}))
     model = methods.model(config.method).Model(config, encoder, device)
     for sentence in slower(config.train, model, device):
         progress({"note": sentence})
-    rows = keeper.saved_rows() if keeper is not None else None
+    rows = file.saved_rows()
     if rows is None:
         rows = [*count_rows(scorer, execution), *baseline_rows(config, encoder, scorer, Path(execution.cache_dir))]
         if config.eval.transfer:
@@ -83,9 +81,8 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
             rows += probing.untrained_rows(encoder)  # before the first step moves it
         rows += development_rows(scorer.development(model), scorer, config, 0)
     loaded = time.monotonic()
-    done = keeper.step if keeper is not None else 0
-    curve = CurveFile(Path(execution.results_dir), run_id(config), config.train.steps, done)
-    if not done:
+    curve = CurveFile(Path(execution.results_dir), run_id(config), config.train.steps, file.step)
+    if not file.step:
         curve.check(0, development(rows), None)
 
     def told(message: dict) -> None:
@@ -93,14 +90,17 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
             curve.check(message["step"], development(rows), message["loss"])
         progress(message)
 
-    with kept(keeper, rows, progress), own_stream(device):
+    file.rows = rows
+    if file.step:
+        progress({"note": f"goes on after step {file.step} of {config.train.steps}, from its checkpoint"})
+    with file.listening(), own_stream(device):
         training = train(
             config,
             model,
-            training_batches(config, text, device, done),
+            training_batches(config, text, device, file.step),
             lambda step: check(scorer, model, config, step, rows),
             told,
-            keeper,
+            file,
         )
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
@@ -124,11 +124,11 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
                 keep_model(config, model, encoder_folder(config, execution), Path(execution.results_dir), step, execution.encoder_name)
     else:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
-    earlier, resumed = (keeper.earlier_seconds, keeper.resumed_at) if keeper is not None else (0.0, [])
-    seconds = {"load": loaded - started, "train": earlier + trained - loaded, "evaluate": time.monotonic() - trained}
+    training_seconds = file.earlier_seconds + trained - loaded
+    seconds = {"load": loaded - started, "train": training_seconds, "evaluate": time.monotonic() - trained}
     recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(text.rewritten)
     recorded |= {"step_seconds": training.step_seconds} if training.step_seconds is not None else {}  # a time, so no row
-    recorded |= {"resumed_at_steps": resumed} if resumed else {}
+    recorded |= {"resumed_at_steps": file.resumed_at} if file.resumed_at else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
 
 
@@ -140,16 +140,6 @@ def development(rows: list[Row]) -> float:
 def phase(name: str, step: int, config: RunConfig) -> dict[str, object]:
     """The message that a run is now in this phase."""
     return {"phase": name, "step": step, "total": config.train.steps, "rate": None, "dev": None}
-
-
-def kept(keeper: Keeper | None, rows: list[Row], progress: Callable[[dict], None]) -> contextlib.AbstractContextManager:
-    """A context for a training whose checkpoints hold these rows as they grow; it does nothing with checkpoints off."""
-    if keeper is None:
-        return contextlib.nullcontext()
-    keeper.rows = rows
-    if keeper.step:
-        progress({"note": f"goes on after step {keeper.step} of {keeper.config.train.steps}, from its checkpoint"})
-    return keeper.listening()
 
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:

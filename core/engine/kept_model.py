@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import json
+import os
+import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-from torch import nn
+from safetensors import SafetensorError
 
 from core.data.encoders import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
-from core.engine.sentence_folder import Dense, SentenceLayout, write_layout
-from core.engine.tensor_file import system_errors
 from core.methods.contrastive import Contrastive
 from core.spec.identity import canonical_json, run_id
 from core.spec.printable import printable
@@ -22,7 +25,7 @@ from core.store.models import model_folder, whole_folder
 CARD = """# Run {run}
 
 {method}, trained at scale {scale} from {encoder}; the checkpoint of step {step} of {steps}.
-A sentence's vector is {vector}; compare vectors by their cosine.
+A sentence's vector is [CLS] of the last layer; compare vectors by their cosine.
 
     from sentence_transformers import SentenceTransformer
     vectors = SentenceTransformer("{run}").encode(["A sentence."])
@@ -32,43 +35,59 @@ A sentence's vector is {vector}; compare vectors by their cosine.
 
 
 def keep_model(config: RunConfig, model: Contrastive, source: Path, results: Path, step: int, encoder_name: str) -> Path | None:
-    """Write the model's encoder, whose weights are those of the selected checkpoint, and what stands behind it; the folder, or None
-    where the layout cannot hold what this run scores. `source` is the folder of the encoder that the run started from.
+    """Write the model's encoder with the weights of the selected checkpoint; the folder, or None where the run scores more than [CLS].
 
-    Raises UserError of one sentence if it cannot be written.
+    `source` is the folder of the encoder that the run started from. Raises UserError of one sentence if it cannot be written.
     """
     if not config.keepable:
         return None
     checkpoint = load_checkpoint(source, pooling="cls")
     encoder = from_pretrained(checkpoint.model, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")  # shares its parameters
     encoder.load_state_dict(model.encoder.state_dict())
-    layers = tuple(_dense(layer, activation) for layer, activation in model.layers_behind())
-    layout = SentenceLayout("cls", layers, encoder.max_positions)
     run = run_id(config)
+    layout = {
+        "modules.json": [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate((("", "Transformer"), ("1_Pooling", "Pooling")))
+        ],
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": encoder.hidden,
+            "pooling_mode_cls_token": True,
+            "pooling_mode_mean_tokens": False,
+        },
+        "sentence_bert_config.json": {"max_seq_length": encoder.max_positions, "do_lower_case": False},
+    }
     with whole_folder(model_folder(results, run)) as folder, system_errors():
         checkpoint.model.save_pretrained(folder)
         for name in ENCODER_FILES:
             if name not in ("config.json", "model.safetensors") and (source / name).is_file():
                 shutil.copyfile(source / name, folder / name)
         (folder / "run.json").write_text(canonical_json(config) + "\n")
-        (folder / "README.md").write_text(_card(config, run, layout, step, encoder_name))
-        write_layout(folder, layout, encoder.hidden)
+        (folder / "README.md").write_text(_card(config, run, step, encoder_name))
+        (folder / "1_Pooling").mkdir()
+        for name, content in layout.items():
+            (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return model_folder(results, run)
 
 
-def _dense(layer: nn.Linear, activation: str) -> Dense:
-    weight, bias = (np.ascontiguousarray(tensor.detach().cpu().float().numpy()) for tensor in (layer.weight, layer.bias))
-    return Dense(weight, bias, activation)
+@contextlib.contextmanager
+def system_errors() -> Iterator[None]:
+    """Within this context the system's errors on writing come as OSError; safetensors wraps them in an error of its own."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)|code: (\d+)", str(error))
+        code = int(number[1] or number[2]) if number else errno.EIO
+        raise OSError(code, os.strerror(code)) from error
 
 
-def _card(config: RunConfig, run: str, layout: SentenceLayout, step: int, encoder_name: str) -> str:
+def _card(config: RunConfig, run: str, step: int, encoder_name: str) -> str:
     warning = (
         "The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ." if config.disturbed else ""
     )
-    vector = "[CLS] of the last layer" + (f", then {len(layout.layers)} dense layers" if layout.layers else "")
     return CARD.format(
         run=run, method=config.method, scale=config.scale, encoder=_plain(encoder_name) or "its encoder", step=step, steps=config.train.steps,
-        vector=vector, warning=warning,
+        warning=warning,
     ).rstrip() + "\n"  # fmt: skip
 
 

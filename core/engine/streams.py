@@ -1,12 +1,19 @@
-"""Named random streams: one per purpose, derived from a run's seed, so that adding one cannot move another."""
+"""Named random streams, one per purpose, so that adding one cannot move another; and batches on threads."""
 
 from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import torch
+
+Batch = TypeVar("Batch")
+Given = TypeVar("Given")
+TOKENS_PER_BATCH = {"cpu": 1024, "cuda": 16_384}  # on a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache
 
 
 def stream_seed(seed: int, purpose: str) -> int:
@@ -28,3 +35,20 @@ def numpy_stream(seed: int, purpose: str) -> np.random.Generator:
 def python_stream(seed: int, purpose: str) -> random.Random:
     """A standard-library generator, for choices made token by token."""
     return random.Random(stream_seed(seed, purpose))
+
+
+def each(call: Callable[[Batch], Given], batches: Iterable[Batch], device: str) -> list[Given]:
+    """What `call` gives for each batch, in their order: on a CPU as many at once as torch has threads, otherwise in turn.
+
+    Threads that share a batch wait for each other at every operation, and its sums depend on their number. `call` enters
+    inference mode itself, which holds for one thread alone, and draws nothing.
+    """
+    threads = torch.get_num_threads()
+    if device != "cpu" or threads == 1:
+        return [call(batch) for batch in batches]
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(call, batches))
+    finally:
+        torch.set_num_threads(threads)

@@ -1,32 +1,36 @@
-"""The training loop: AdamW, linear decay, clipping, development checks, divergence."""
+"""The training loop: batches, AdamW, linear decay, clipping, development checks, divergence."""
 
 from __future__ import annotations
 
 import math
+import statistics
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from core.engine.checkpoint import Keeper
+from core.engine.checkpoint import Checkpoint, CheckpointFile, TrainingState
+from core.engine.encoder.packing import Packed
 from core.engine.optimiser import adamw, learning_rate
-from core.engine.standing import Checkpoint, Standing
 from core.engine.step import step_for
-from core.engine.step_time import StepTime
+from core.engine.streams import numpy_stream, python_stream
+from core.methods.contrastive import Contrastive, TrainingText
+from core.spec import methods
 from core.spec.run import RunConfig
-
-if TYPE_CHECKING:
-    from core.methods.contrastive import Contrastive
 
 REPORT_SECONDS = 0.5  # least time between two progress reports
 NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
 
 
 class Training(NamedTuple):
-    """What the loop leaves. `losses` are (step, mean training loss since the previous entry); `diverged_at` is the first step whose
-    loss or gradient was not finite, or None. After it the weights mean nothing; `selected` is from before. `step_seconds` is the median
-    of single steps on a CPU, and of means between two checks on a GPU, which works on while the clock is read; of this attempt."""
+    """What the loop leaves. `losses` are (step, mean training loss since the previous entry).
+
+    `diverged_at` is the first step whose loss or gradient was not finite, or None. After it the weights mean
+    nothing; `selected` is from before. `step_seconds` is of this attempt: the median of single steps on a
+    CPU, and on a GPU, which works on while the clock is read, of means between two checks.
+    """
 
     selected: Checkpoint | None
     losses: list[tuple[int, float]]
@@ -35,8 +39,8 @@ class Training(NamedTuple):
 
 
 class Divergence:
-    """Looks for the first step whose loss or gradient is not finite: after every step on a CPU, and on a GPU, which has to be waited
-    for, when somebody is about to rely on the weights."""
+    """Finds the first step whose loss or gradient is not finite: on a CPU after every step, and on a GPU, for
+    which the process has to wait, before a check or a checkpoint."""
 
     def __init__(self, device: torch.device):
         self.at_once = device.type in NO_WAITING
@@ -52,24 +56,51 @@ class Divergence:
         return None if all(finite) else step - len(finite) + 1 + finite.index(False)
 
 
+class StepTime:
+    """Laps of one or more steps, in seconds a step. A step is batch, loss, backward, optimiser, moving
+    average and queue; checks and checkpoints are not in it. A lap has to end where the device has nothing
+    left to do."""
+
+    def __init__(self, clock: Callable[[], float], step: int):
+        """Start a lap behind step number `step`; `clock` gives seconds."""
+        self._clock = clock
+        self._laps: list[float] = []
+        self.start(step)
+
+    def start(self, step: int) -> None:
+        """Start a lap behind this step; time since the last lap is not counted."""
+        self._step, self._time = step, self._clock()
+
+    def lap(self, step: int) -> None:
+        """End a lap with this step, and start the next."""
+        now = self._clock()
+        self._laps.append((now - self._time) / (step - self._step))
+        self._step, self._time = step, now
+
+    def median(self) -> float | None:
+        """Median of the laps, seconds a step; None without one."""
+        return statistics.median(self._laps) if self._laps else None
+
+
 def train(
     config: RunConfig,
     model: Contrastive,
     batches: Iterable[tuple],
     check: Callable[[int], float],
     progress: Callable[[dict], None],
-    keeper: Keeper | None = None,
+    file: CheckpointFile | None = None,
 ) -> Training:
-    """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model as it is.
+    """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model
+    as it is.
 
-    Checks come every `eval.every` steps and after the last one. The best score is kept, the earlier one of equals; with
-    select.metric=last the last. A check must not change the training: it draws from none of its streams.
-    `keeper` writes checkpoints and restores the last one; `batches` must then begin after its step.
+    Checks come every `eval.every` steps and after the last one. The best score is kept, the earlier one of
+    equals; with select.metric=last the last. A check must not change the training: it draws from none of its
+    streams. `file` writes checkpoints and restores the last one; `batches` must then begin after its step.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     device = parameters[0].device
     optimiser = adamw(config.train, model, model.new_layers())
-    at = keeper.restored(model, optimiser) if keeper is not None else Standing()
+    at = file.restored(model, optimiser) if file is not None else TrainingState()
     selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
     divergence, train_step = Divergence(device), step_for(config.train, model, optimiser, device)
     started = reported = time.monotonic()
@@ -78,7 +109,7 @@ def train(
     for step, batch in enumerate(batches, start=at.step + 1):
         loss = train_step(batch, learning_rate(config.train, step))
         checks = step % config.eval.every == 0 or step == config.train.steps
-        keeps = keeper is not None and keeper.due()
+        keeps = file is not None and file.due()
         if (bad := divergence.found(step, loss, checks or keeps)) is not None:
             return Training(selected, losses, bad, times.median())
         pending.append(loss)
@@ -91,15 +122,19 @@ def train(
             losses.append((step, mean_loss))
             pending.clear()
             score = check(step)
-            if selected is None or config.select.metric == "last" or score > selected.score or selected.score != selected.score:
+            better = selected is None or score > selected.score or math.isnan(selected.score)
+            if better or config.select.metric == "last":
                 selected = Checkpoint(step, score, kept_state(model))
             model.train()
         now = time.monotonic()
         if checks or now - reported > REPORT_SECONDS:
             reported, rate = now, (step - at.step) / (now - started)
-            progress({"phase": "train", "step": step, "total": config.train.steps, "rate": rate, "dev": score, "loss": mean_loss})
-        if keeps and keeper is not None:
-            keeper.write(Standing(step, selected, losses, pending, score), model, optimiser)
+            progress({
+                "phase": "train", "step": step, "total": config.train.steps,
+                "rate": rate, "dev": score, "loss": mean_loss,
+            })  # fmt: skip
+        if keeps and file is not None:
+            file.write(TrainingState(step, selected, losses, pending, score), model, optimiser)
         if checks or keeps:
             times.start(step)
     return Training(selected, losses, None, times.median())
@@ -108,3 +143,35 @@ def train(
 def kept_state(model: Contrastive) -> dict:
     """A copy of the weights that scoring reads."""
     return {name: value.detach().clone() for name, value in model.scored_parts().state_dict().items()}
+
+
+def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
+    """Sentence indices of each step, (batch,) or less for a ragged last batch of an epoch (D37), without end.
+
+    Each epoch is a fresh permutation from the stream `order` of seed.data, so order never depends on
+    anything else.
+    """
+    stream = numpy_stream(config.seed.data, "order")
+    size = config.train.batch_size
+    while True:
+        order = stream.permutation(rows)
+        stop = rows - rows % size if config.data.drop_last else rows
+        for start in range(0, stop, size):
+            yield order[start : start + size]
+
+
+def training_batches(
+    config: RunConfig, text: TrainingText, device: torch.device, done: int = 0
+) -> Iterator[tuple[Packed | None, ...]]:
+    """The arguments of `model.loss` for each training step after the first `done` steps. The random draws of
+    skipped steps are made, too, so that the later draws stay the same."""
+    steps = batch_indices(config, len(text.table))
+    views = methods.model(config.method).Views(
+        config, text, device, python_stream(config.seed.data, "augmentation")
+    )
+    for step in range(config.train.steps):
+        indices = next(steps)
+        if step < done:
+            views.skip(indices)
+        else:
+            yield views.make(indices)

@@ -1,4 +1,4 @@
-"""What the trainer and the job ask of a method's model, with what holds unless a method says otherwise."""
+"""What the trainer and the job ask of a method's model, with what holds unless a method says otherwise; moving averages."""
 
 from __future__ import annotations
 
@@ -73,10 +73,6 @@ class Contrastive(nn.Module):
         """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
         raise NotImplementedError
 
-    def layers_behind(self) -> Sequence[tuple[nn.Linear, str]]:
-        """Of runs that are `keepable`, the layers between [CLS] and the vector that is scored, each with its activation: Identity or Tanh."""
-        return ()
-
     def new_layers(self) -> Sequence[nn.Module]:
         """The trained layers that start at random; train.new_layer_factor applies to them."""
         return ()
@@ -111,3 +107,18 @@ class Views:
 
     def skip(self, indices: Sequence[int]) -> None:
         """Make the draws of `make` for a step that was done before; nothing if draws do not depend on earlier ones."""
+
+
+def averaged_pairs(targets: list[nn.Module], sources: list[nn.Module]) -> tuple[list, list]:
+    """The parameters of both lists of modules, in step. Raises ValueError if they do not correspond."""
+    target = [p for module in targets for p in module.parameters()]
+    source = [p for module in sources for p in module.parameters()]
+    if [p.shape for p in target] != [p.shape for p in source]:
+        raise ValueError("the averaged modules do not have the same parameters")
+    return target, source
+
+
+@torch.no_grad()
+def update_averages(targets: list, sources: list, decay: float) -> None:
+    """target <- decay * target + (1 - decay) * source, in place."""
+    torch._foreach_lerp_([t.data for t in targets], [s.data for s in sources], 1.0 - decay)

@@ -21,7 +21,8 @@ from core.report.comparability import not_begun
 from core.report.figures import drawable, figure, finding
 from core.report.frames import cell_frame, comparability_frame, csv_text, run_frame
 from core.report.notes import title
-from core.report.page import Section, gathered_page, page_files
+from core.report.page.content import Section, gathered_page
+from core.report.page.writing import page_files
 from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown

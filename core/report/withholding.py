@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from core import methods
 from core.report.cells import StudyResult
 from core.report.comparability import comparability, learner, reasons, unlearnt
 from core.report.judgement import Check, Kind
 from core.report.verdicts import verdicts
+from core.spec import methods
 from core.spec.claim import Labels, matches
 
 SHORT: dict[Kind, str] = {  # a failed check in a title's words; its numbers stand below the figure

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core import methods
+from core.spec import methods
 from core.spec.catalogue import Fault
 from core.spec.errors import UserError
 from core.spec.study import Study

@@ -30,7 +30,5 @@ def with_models(plan: Plan, store: Store) -> Plan:
     if again:
         print(f"{are(len(again), 'run')} stored without a model, and trained again to keep it.")
     if unfit := sum(not run.config.keepable for run in plan.runs):
-        print(
-            f"No model is kept of {counted(unfit, 'run')}: what is scored stands behind a LayerNorm, which the folders' layout cannot hold."
-        )
+        print(f"No model is kept of {counted(unfit, 'run')}: a head behind [CLS] is scored, which a kept model does not hold.")
     return replace(plan, missing=tuple(sorted((*plan.missing, *again), key=lambda run: -cost(run.config))))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from core.spec.check import check_configurations, check_names
+from core.spec.check import check_configurations, check_names, check_shape
 from core.spec.errors import StudyError, UserError
 from core.spec.paper import Paper
 from core.spec.printable import nearest
@@ -137,6 +137,7 @@ def _read(file: Path, paper: Paper) -> Found:
             raise StudyError(
                 "A file's study has no settings, which are what --set and --vary give; name these fields in base_changes.", "settings"
             )
+        check_shape(study)
         check_names(study, SETS)
         return Found(file=file, folder=folder, study=replace(study, source=paper))
     except Exception as error:  # whatever a file does when it is run, other studies go on

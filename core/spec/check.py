@@ -6,18 +6,14 @@ import math
 import re
 import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from core import methods
+from core.spec import methods
 from core.spec.claim import Contrast, Printed, matches
 from core.spec.errors import StudyError, UserError
+from core.spec.methods import settled_for_cells
 from core.spec.profiles import PROFILES
-from core.spec.table import ENCODERS, FigureSpec, Metric
-from core.spec.vary import settled_for_cells
-
-if TYPE_CHECKING:
-    from core.spec.study import Study
-    from core.spec.table import Cell
+from core.spec.study import Study
+from core.spec.table import ENCODERS, Cell, FigureSpec, Metric
 
 CHECKPOINTS = (
     "selected", "last", "curve", "data", "time", "untrained", "untrained_first_last", "untrained_first_last_0", "whitening", "bag_of_words",

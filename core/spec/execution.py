@@ -23,4 +23,4 @@ class Execution:
     pairs: tuple[tuple[str, str], ...] = ()  # (name, path) of graded pairs of one's own
     other_encoders: tuple[tuple[str, str, str], ...] = ()  # (digest, path, name) besides encoder_path
     keep_models: bool = False  # leave the selected checkpoint as a folder of its own
-    checkpoint_minutes: float | None = None  # between two checkpoints of a training; None: none, and none is looked for
+    checkpoint_minutes: float | None = None  # between two checkpoints of a training; None: none is written

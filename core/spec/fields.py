@@ -9,13 +9,13 @@ import dataclasses
 import re
 from dataclasses import dataclass
 
-from core import methods
+from core.spec import methods
 from core.spec.errors import UserError
+from core.spec.methods import settled_by
 from core.spec.printable import nearest
 from core.spec.profiles import PROFILES, base
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_name
-from core.spec.vary import settled_by
 
 HEAD = (
     "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Set a field with --set, for example\n"

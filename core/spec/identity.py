@@ -12,7 +12,7 @@ import hashlib
 import json
 import typing
 
-from core import methods
+from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core import methods
+from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
 from core.spec.vary import over, read, vary

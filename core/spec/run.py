@@ -258,8 +258,8 @@ class RunConfig(Section):
 
     @property
     def keepable(self) -> bool:
-        """Whether the vectors that are scored are [CLS] with dense layers behind it, as a kept model's folder can hold it."""
-        return True
+        """Whether the vectors that are scored are [CLS] without a head, which a kept model's folder holds."""
+        return self.eval.head != "on"
 
     @property
     def disturbed(self) -> bool:

@@ -16,7 +16,6 @@ from core.spec.vary import vary
 
 PAPER_BATCH = 64
 PAPER_RATE = 3e-5
-UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")  # the scale's own, but where a study or a cell names them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

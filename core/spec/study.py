@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
-from core import methods
+from core.spec import methods
 from core.spec.availability import unavailable, unmeasured
-from core.spec.check import check_shape
 from core.spec.claim import Claim, Contrast, Labels, matches
 from core.spec.errors import UserError
+from core.spec.methods import UNSCALED, settled_by
 from core.spec.paper import Paper
 from core.spec.profiles import profile_changes
 from core.spec.run import RunConfig, Seed
-from core.spec.scale import UNSCALED, Scale, Sources, at_scale, evaluation_digest
+from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.typed import check_types
-from core.spec.vary import has, over, parse_setting, read, setting_path, settled_by, vary
+from core.spec.vary import has, over, parse_setting, read, setting_path, vary
 
 LONGEST_SUFFIX = 120
 MOST_NAMED = 5  # rows or cells in a footnote
@@ -67,7 +67,6 @@ class Study:
 
     def __post_init__(self):
         check_types(self)
-        check_shape(self)
 
     def __getstate__(self) -> list[object]:
         """The fields in order; another process makes its own configurations."""

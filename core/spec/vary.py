@@ -10,16 +10,11 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from core import methods
+from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.numbers import decimal, whole
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name, public_names
-
-SETTLED = {
-    "scale": "--scale", "method": "the study", "seed": "--seeds", "seed.model": "--seeds", "data.rows": "--data-dir",
-    "data.digest": "--data-dir", "encoder.digest": "--encoder", "eval.digest": "--data-dir",
-}  # fmt: skip
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
@@ -132,18 +127,6 @@ def parse_value(written: str, expected, path: str):
 
 def _tuples(value):
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
-
-
-def settled_by(path: str) -> str | None:
-    """The option that settles a field which `--set` may not change; None for every other field."""
-    return SETTLED.get(path)
-
-
-def settled_for_cells(path: str) -> str | None:
-    """The option that settles a field which no study's cells can have of their own: also the length of a run, and sections that hold
-    such a field; None for every other field."""
-    settled = {**SETTLED, "train.steps": "--scale"}
-    return next((option for one, option in settled.items() if one == path or one.startswith(f"{path}.")), None)
 
 
 def _field(section: Section, public: str, path: str) -> str:

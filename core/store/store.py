@@ -4,7 +4,7 @@
 <root>/pairs/<id>.parquet     gold and cosine of every test pair
 <root>/failures/<id>.json     how the last attempt failed; removed by success
 <root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its development curve
-<root>/checkpoints/<id>.safetensors  a training under way; removed by success
+<root>/checkpoints/<id>.pt     a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
 <root>/models/<id>/           the run's model, with --keep-models (core.store.models)
 <root>/.locks/<id>.lock       the claim on a run
@@ -195,7 +195,7 @@ class Store:
 
     def checkpoint(self, run: str) -> Path:
         """Where a training under way leaves its checkpoints; only the holder of the claim may touch it."""
-        return self.root / "checkpoints" / f"{run}.safetensors"
+        return self.root / "checkpoints" / f"{run}.pt"
 
     def drop_checkpoint(self, run: str) -> None:
         """Remove a run's checkpoint, so that it starts from nothing. Only for the holder of the claim."""
@@ -204,7 +204,7 @@ class Store:
 
     def sweep_checkpoints(self) -> None:
         """Remove the checkpoints of runs that are stored: what was killed between the two, or an unfinished --force."""
-        for path in (self.root / "checkpoints").glob("*.safetensors"):
+        for path in (self.root / "checkpoints").glob("*.pt"):
             if self.has(path.stem) and (claim := self.claim(path.stem)) is not None:
                 try:
                     self.drop_checkpoint(path.stem)

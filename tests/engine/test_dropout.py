@@ -7,12 +7,12 @@ import pytest
 import tiny
 import torch
 
-from core import methods
 from core.engine.encoder import dropout
 from core.engine.encoder.dropout import DeviceDropout, Dropout, DropoutStream, dropped_of_65536, dropping, give, scale
 from core.engine.encoder.packing import pack
 from core.engine.streams import stream_seed
 from core.methods.mocose.model import MoCoSE
+from core.spec import methods
 
 CPU = torch.device("cpu")
 MASK = (1 << 64) - 1

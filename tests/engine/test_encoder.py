@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from core.engine.encoder import bert, grid, products
+from core.engine.encoder import bert, packing, products
 from core.engine.encoder.dropout import DropoutStream, give
 from core.engine.encoder.packing import pack
 
@@ -61,7 +61,7 @@ def test_dropout_acts_in_training_mode_only():
 
 def step_of(rows, dtype, monkeypatch):
     """[CLS], each layer's rows, and all gradients, with lines of a multiple of so many rows and dropout everywhere; in training mode."""
-    monkeypatch.setattr(grid, "ROWS", rows)
+    monkeypatch.setattr(packing, "ROWS", rows)
     model, packed = tiny.bert().to(dtype), pack(tiny.sentences(5))
     encoder = tiny.encoder(model, dropout=0.3, attention_dropout=0.3).train()
     give(encoder, DropoutStream(0))
@@ -110,7 +110,7 @@ def test_spare_rows_change_nothing_but_rounding_in_the_products_of_training(half
     """Float32 with lines long enough for oneDNN, and bf16 as scale mini has it."""
 
     def step(rows):
-        monkeypatch.setattr(grid, "ROWS", rows)
+        monkeypatch.setattr(packing, "ROWS", rows)
         return step_with_dropout(half)
 
     agree(step(32), step(1), 3e-2 if half else 1e-5)
@@ -127,7 +127,7 @@ def test_bf16_in_float32_is_the_same_step_to_its_rounding(monkeypatch):
 
 def test_spare_rows_are_finite_in_half_precision_weights(monkeypatch):
     """A row of zeros before a LayerNorm has no finite gradient in float16."""
-    monkeypatch.setattr(grid, "ROWS", 32)
+    monkeypatch.setattr(packing, "ROWS", 32)
     model = tiny.bert().to(torch.float16)
     encoder = tiny.encoder(model).train()
     give(encoder, DropoutStream(0))
@@ -149,4 +149,4 @@ def test_products_have_few_lengths(monkeypatch):
         totals.add(sum(len(array) for array in arrays))
         encoder(pack(arrays))
     lines = seen - {20}  # the last layer multiplies [CLS] alone
-    assert len(totals) > 15 and len(lines) <= 3 and all(length % grid.ROWS == 0 for length in lines)
+    assert len(totals) > 15 and len(lines) <= 3 and all(length % packing.ROWS == 0 for length in lines)

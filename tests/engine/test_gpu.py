@@ -8,12 +8,12 @@ import torch
 from test_step import STEPS, VARIANTS
 from tiny import CUT_OFF, NO_FGSM, SHUFFLED
 
-from core import methods
 from core.data.sources import demo_sources
 from core.engine import job, trainer
 from core.engine.encoder.dropout import DeviceDropout
 from core.engine.encoder.packing import Packed, padded
 from core.engine.step import Step, own_stream
+from core.spec import methods
 from core.spec.execution import Execution
 from core.spec.profiles import base
 from core.spec.result import Result

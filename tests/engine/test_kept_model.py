@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_checkpoint
 import torch
 from fake_jobs import made_result
 from markdown_it import MarkdownIt
@@ -18,8 +18,7 @@ from small_runs import planned, run, small, thinned
 from transformers import AutoModel, AutoTokenizer
 
 from core.engine.evaluation.command import main
-from core.engine.kept_model import _card
-from core.engine.sentence_folder import SentenceLayout, read_layout
+from core.engine.kept_model import _card, keep_model
 from core.runner import keeping
 from core.runner.plan import Plan, PlannedRun
 from core.spec.errors import UserError
@@ -30,8 +29,7 @@ from core.store.models import kept, model_folder, whole_folder
 
 CASES = {
     "mocose": lambda: small(),
-    "mocose pooler": lambda: small(eval__vector="pooler"),
-    "simcse head": lambda: small("simcse", eval__head="on"),
+    "simcse": lambda: small("simcse"),
 }
 
 
@@ -52,7 +50,7 @@ def left(request, execution, thin):
 def _asked(folder: Path) -> str:
     config, _ = from_canonical_json((folder / "run.json").read_text())
     assert run_id(config) == folder.name
-    return {"mocose": "mocose" if config.eval.vector == "cls_before_pooler" else "mocose pooler", "simcse": "simcse head"}[config.method]
+    return config.method
 
 
 def compared(vectors_of, result) -> None:
@@ -67,17 +65,19 @@ def compared(vectors_of, result) -> None:
 
 def test_transformers_loads_it_and_it_gives_the_run_s_cosines(left):
     folder, result = left
-    model, tokenizer, layout = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder), read_layout(folder)
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
 
     def vectors(sentences):
         with torch.inference_mode():
-            found = model(**tokenizer(sentences, padding=True, return_tensors="pt")).last_hidden_state[:, 0].numpy()
-        for layer in layout.layers:
-            found = layer(found)
-        return found
+            return model(**tokenizer(sentences, padding=True, return_tensors="pt")).last_hidden_state[:, 0].numpy()
 
-    assert layout.pooling == "cls" and json.loads((folder / "1_Pooling/config.json").read_text())["pooling_mode_cls_token"] is True
+    assert json.loads((folder / "1_Pooling/config.json").read_text())["pooling_mode_cls_token"] is True
     compared(vectors, result)
+
+
+@pytest.mark.parametrize("config", [small(eval__vector="pooler"), small(eval__vector="projection"), small("simcse", eval__head="on")])
+def test_a_run_that_scores_a_head_keeps_no_model(config, tmp_path):
+    assert not config.keepable and keep_model(config, None, tmp_path, tmp_path, 1, "") is None
 
 
 def test_sentence_transformers_loads_it_and_it_gives_the_run_s_cosines(left):
@@ -88,58 +88,17 @@ def test_sentence_transformers_loads_it_and_it_gives_the_run_s_cosines(left):
 
 
 def test_evaluate_reads_the_folder_and_scores_as_the_run_did(execution, thin, monkeypatch, capsys):
-    config = CASES["simcse head"]()
-    result = run(config, execution)
-    (folder,) = [path for path in (Path(execution.results_dir) / "models").iterdir() if _asked(path) == "simcse head"]
+    result = run(CASES["simcse"](), execution)
+    (folder,) = [path for path in (Path(execution.results_dir) / "models").iterdir() if _asked(path) == "simcse"]
     monkeypatch.setattr("core.engine.evaluation.command.load_demo", thinned)
+    monkeypatch.setattr("core.engine.evaluation.command.installed", lambda: False)
     assert main([str(folder), "--scale", "demo", "--threads", "1"]) == 0
     out = capsys.readouterr().out
-    assert "Pooling cls and 1 dense layer, as the folder says." in out and "bert, 2 layers x 128" in out
+    assert "Pooling cls, as the folder says." in out and "bert, 2 layers x 128" in out
     scored = {row.task: row.value for row in result.rows if (row.checkpoint, row.metric) == ("selected", "spearman_all")}
     shown = {line.split()[0]: float(line.split()[2]) for line in out.splitlines() if line.split()[0] in scored}
     assert set(shown) >= {"Para", "Length", "Roles", "Mixed"}
     assert all(abs(shown[name] - scored[name]) < 0.02 for name in shown if name != "DEV")
-
-
-def test_a_folder_s_own_pooling_decides_and_is_said(tmp_path, capsys):
-    folder = tiny_checkpoint.bert(tmp_path)
-    assert main([str(folder), "--scale", "demo"]) == 0
-    plain = capsys.readouterr().out
-    assert "Pooling cls, since the folder names none" in plain
-    modules = [{"idx": i, "name": str(i), "path": p, "type": f"sentence_transformers.models.{t}"}
-               for i, (p, t) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")])]  # fmt: skip
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling/config.json").write_text('{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true}')
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 9, "do_lower_case": true}')
-    assert main([str(folder), "--scale", "demo"]) == 0
-    own = capsys.readouterr().out
-    assert "Pooling mean, as the folder says." in own and "cut at 9 tokens" in own
-    assert main([str(folder), "--scale", "demo", "--pooling", "cls"]) == 0
-    asked = capsys.readouterr().out
-    assert "Pooling cls, as asked." in asked and asked.splitlines()[3:-1] == plain.splitlines()[3:-1] != own.splitlines()[3:-1]
-
-
-@pytest.mark.parametrize(
-    "files, sentence",
-    [
-        ({"modules.json": "[]"}, "names no pooling"),
-        ({"modules.json": "{"}, "cannot be read"),
-        ({"modules.json": '[{"type": 3, "path": ""}]'}, "lists no modules"),
-        ({"modules.json": '[{"type": "x.CNN", "path": ""}]'}, "a module 'CNN'"),
-        ({"modules.json": '[{"type": "x.Pooling", "path": "../elsewhere"}]'}, "leads out of its folder"),
-        ({"1_Pooling/config.json": '{"pooling_mode_max_tokens": true}'}, "the pooling pooling_mode_max_tokens"),
-        ({"1_Pooling/config.json": '{"pooling_mode": ["cls", "mean"]}'}, "the pooling cls and mean"),
-        ({"1_Pooling/config.json": "3"}, "describes no pooling"),
-        ({"1_Pooling/config.json": '{"pooling_mode": "cls"}', "sentence_bert_config.json": '{"max_seq_length": -1}'}, "max_seq_length"),
-    ],
-)
-def test_a_layout_that_is_not_understood_is_one_sentence(files, sentence, tmp_path):
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
-    with pytest.raises(UserError, match=sentence):
-        read_layout(tmp_path)
 
 
 KILLED = """
@@ -221,8 +180,8 @@ def test_a_model_without_weights_is_not_kept(tmp_path):
 
 def test_the_encoder_s_name_is_no_markup_in_the_card():
     config = small()
-    text = _card(config, run_id(config), SentenceLayout("cls"), 1, "a](javascript:x)\n# b `c`\x1b")
-    plain = _card(config, run_id(config), SentenceLayout("cls"), 1, "a")
+    text = _card(config, run_id(config), 1, "a](javascript:x)\n# b `c`\x1b")
+    plain = _card(config, run_id(config), 1, "a")
     assert text.count("\n") == plain.count("\n") and not set(text) & set("\x1b") and "](" not in text and "# b" not in text
     shown = "".join(token.content for token in MarkdownIt().parse(text)[4].children)
     assert "from a](javascript:x)\\n# b `c`\\x1b; the checkpoint" in shown
@@ -236,7 +195,5 @@ def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
         made(folder, "[]")
     assert keeping.with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""
     unfit = PlannedRun(run_id="0" * 16, config=vary(run_.config, {"eval.vector": "projection"}), cells=("x",), seed=0)
-    assert (
-        not vary(unfit.config, {"heads.projection_tail": "linear_ln"}).keepable
-        and vary(unfit.config, {"heads.projection_tail": "linear"}).keepable
-    )
+    assert keeping.with_models(replace(plan, runs=(unfit,)), desk.store).missing == ()
+    assert "No model is kept of 1 run: a head" in capsys.readouterr().out

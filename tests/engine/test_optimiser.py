@@ -6,10 +6,10 @@ import pytest
 import tiny
 import torch
 
-from core import methods
 from core.engine.encoder.packing import pack
 from core.engine.optimiser import TransformersAdamW, adamw, learning_rate, parameter_groups
 from core.engine.trainer import train
+from core.spec import methods
 from core.spec.errors import UserError
 
 CPU = torch.device("cpu")

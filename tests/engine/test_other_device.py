@@ -10,10 +10,10 @@ from tiny import CUT_OFF, NO_FGSM, SHUFFLED
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from core import methods
 from core.engine import trainer
 from core.engine.optimiser import parameter_groups
 from core.engine.step import Step
+from core.spec import methods
 
 META = torch.device("meta")
 MOVES = ("_to_copy", "copy_")

@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from core.engine.encoder import products
-from core.engine.encoder.grid import layout
-from core.engine.encoder.packing import pack
+from core.engine.encoder.packing import layout, pack
 
 
 def drawn(*shapes):

@@ -14,10 +14,10 @@ from tiny import NO_FGSM
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from core import methods
 from core.engine import trainer
 from core.engine.encoder.packing import pack
 from core.engine.step import Step
+from core.spec import methods
 
 CPU = torch.device("cpu")
 STEPS = 12

@@ -9,7 +9,7 @@ import torch
 
 from core.engine import trainer
 from core.engine.encoder.packing import pack
-from core.engine.step_time import StepTime
+from core.engine.trainer import StepTime
 from core.methods.mocose.model import MoCoSE
 
 
@@ -79,7 +79,7 @@ def test_a_checkpoint_is_left_out_and_a_run_without_a_step_has_no_time(monkeypat
         clock.now += 700.0
 
     monkeypatch.setattr(model, "after_step", slow_step)
-    keeper = SimpleNamespace(restored=lambda *_: trainer.Standing(), due=lambda: True, write=write)
+    keeper = SimpleNamespace(restored=lambda *_: trainer.TrainingState(), due=lambda: True, write=write)
     batches = [(pack(tiny.sentences(4, seed=seed)),) for seed in range(2)]
     assert trainer.train(config, model, batches, lambda step: 0.0, lambda report: None, keeper).step_seconds == 5.0
     assert trainer.train(config, model, [], lambda step: 0.0, lambda report: None).step_seconds is None

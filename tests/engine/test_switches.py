@@ -7,14 +7,13 @@ import pytest
 import tiny
 import torch
 
-from core import methods
-from core.engine.batches import training_batches
 from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.packing import pack
 from core.engine.tokens import TokenTable
-from core.engine.trainer import train
+from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.methods.mocose.model import MoCoSE
+from core.spec import methods
 from core.spec.identity import run_id
 from core.spec.vary import vary
 

@@ -12,12 +12,12 @@ import tiny
 import torch
 from scipy.stats import spearmanr
 
-from core import methods
 from core.data.sts import StsSet
 from core.engine.evaluation import baselines
 from core.engine.evaluation.metrics import cosines, spearman
 from core.engine.evaluation.scorer import Scorer, batches_of, pads
 from core.engine.tokens import TokenTable
+from core.spec import methods
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")
 

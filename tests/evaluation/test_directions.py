@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from core.engine.evaluation.directions import (
+from core.engine.evaluation.metrics import (
     direction_rows,
     effective_rank,
     mean_cosine,

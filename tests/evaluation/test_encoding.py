@@ -15,7 +15,7 @@ from core.engine.evaluation import encoding
 from core.engine.evaluation.encoding import length_batches, load_checkpoint, sentence_vectors
 from core.engine.evaluation.evaluation import evaluate
 from core.engine.evaluation.metrics import spearman
-from core.engine.sentence_folder import POOLINGS
+from core.engine.evaluation.pooling import POOLINGS
 from core.spec.errors import UserError
 
 

@@ -6,7 +6,7 @@ import tiny
 import torch
 
 from core.engine.encoder.packing import looked_up, pack, padded, rows
-from core.engine.evaluation import directions, metrics
+from core.engine.evaluation import metrics
 from core.engine.evaluation.baselines import FirstLast
 from core.engine.tokens import TokenTable
 
@@ -45,10 +45,10 @@ def test_metrics_of_tensors_are_those_of_arrays():
         for pairs in ("gold>4", "all"):
             assert metrics.alignment(a, b, gold, mode, pairs) == pytest.approx(metrics.alignment(x, y, gold, mode, pairs), rel=1e-12)
         assert metrics.uniformity(a, mode) == pytest.approx(metrics.uniformity(x, mode), rel=1e-6)
-    assert directions.mean_cosine(a) == pytest.approx(directions.mean_cosine(x), rel=1e-9)
+    assert metrics.mean_cosine(a) == pytest.approx(metrics.mean_cosine(x), rel=1e-9)
 
 
 def test_a_tensor_without_a_direction_has_no_number():
     x = torch.ones(4, 3)
     x[1] = 0.0
-    assert np.isnan(metrics.cosines(x, x)[1]) and np.isnan(metrics.uniformity(x, "global")) and np.isnan(directions.mean_cosine(x))
+    assert np.isnan(metrics.cosines(x, x)[1]) and np.isnan(metrics.uniformity(x, "global")) and np.isnan(metrics.mean_cosine(x))

@@ -9,9 +9,8 @@ import pytest
 
 from core.data.encoders import DEMO_ENCODER
 from core.engine.evaluation.encoding import load_checkpoint
+from core.methods.esimcse.repetition import STOP_WORDS, insertions, positions, repeat_tokens, repeat_words, stream_for
 from core.methods.esimcse.sections import Repetition
-from core.methods.repetition import insertions, positions, repeat_tokens, repeat_words, stream_for
-from core.methods.stopwords import STOP_WORDS
 from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)

@@ -11,8 +11,8 @@ from places import ROOT
 from transformers import AutoTokenizer
 
 from core.data.encoders import MINI_ENCODER
+from core.methods.esimcse.repetition import repeat_tokens, repeat_words
 from core.methods.esimcse.sections import Repetition
-from core.methods.repetition import repeat_tokens, repeat_words
 
 SENTENCES, LONGEST = 8_000, 32
 

@@ -4,9 +4,9 @@ import pytest
 import real
 
 from benchmarks import rates
-from core import methods
 from core.data.encoders import MINI_ENCODER
 from core.data.sources import demo_sources, local_places, local_sources
+from core.spec import methods
 from core.spec.scale import LONG, MINI
 from core.spec.vary import vary
 

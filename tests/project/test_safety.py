@@ -61,7 +61,7 @@ def troubles(source: str) -> list[str]:
             found.append(name)
         if name.startswith("subprocess.") and ("shell" in given or (node.args and not isinstance(node.args[0], (ast.List, ast.Name)))):
             found.append(f"{name} of a text")
-        if "trust_remote_code" in given:
+        if "trust_remote_code" in given and not says("trust_remote_code", False):
             found.append("trust_remote_code")
     return found
 

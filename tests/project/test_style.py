@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from places import ROOT
@@ -22,6 +23,21 @@ def test_ruff_finds_nothing():
 
 def test_every_file_is_as_ruff_formats_it():
     found = run("ruff", "format", "--check", "--no-cache", ".")
+    assert found.returncode == 0, found.stdout[-3000:] + found.stderr
+
+
+def test_narrow_files_have_lines_of_110_columns():
+    """pyproject.toml lists them; ruff passes comments, docstrings and texts over."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    names = settings["tool"]["ruff"]["format"]["exclude"]
+    wide = {
+        f"{name}, line {number}"
+        for name in names
+        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), start=1)
+        if len(line) > 110
+    }
+    assert names and not wide
+    found = run("ruff", "format", "--check", "--no-cache", "--line-length=110", *names)
     assert found.returncode == 0, found.stdout[-3000:] + found.stderr
 
 

@@ -42,12 +42,10 @@ SETTINGS = ("settings", "sections")  # what a method says without torch, and wha
 
 
 def told(names):
-    """The names without the methods' settings, the finder of methods, and what is taken from them."""
-    parts = {name: name.split(".") for name in names}
+    """The names without the methods' settings and what is taken from them."""
     return {
-        name for name, part in parts.items()
-        if name not in ("core.methods", "core.methods.schedules") and not (part[:2] == ["core", "methods"] and set(part) & set(SETTINGS))
-        and part[:3] != ["core", "methods", "schedules"]
+        name for name in names
+        if name != "core.methods" and not (name.startswith("core.methods.") and set(name.split(".")) & set(SETTINGS))
     }  # fmt: skip
 
 
@@ -91,7 +89,7 @@ def test_no_torch_where_plans_and_drawings_are_made(path):
     assert tops(path) & TORCH <= BESIDE_TORCH.get(str(path.relative_to(ROOT)), set())
 
 
-TOLD = [path for path in modules("core/methods") if path.stem in (*SETTINGS, "schedules") or path == ROOT / "core/methods/__init__.py"]
+TOLD = [path for path in modules("core/methods") if path.stem in (*SETTINGS, "__init__")]
 
 
 @pytest.mark.parametrize("path", modules("core/spec") + TOLD + modules("studies"), ids=lambda p: str(p.relative_to(ROOT)))
@@ -113,6 +111,38 @@ def test_only_the_two_modules_of_the_cluster_need_dask():
         set(importing) == {"driver", "schedule"}
         and "if TYPE_CHECKING:\n    from core.runner.cluster.driver" in (ROOT / "core/runner/schedule.py").read_text()
     )
+
+
+def circles(graph):
+    """Groups of modules that import one another, at whatever depth and for whatever purpose: Tarjan's components of two or more."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(name):
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        for other in sorted(graph[name]):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[name] = min(low[name], low[other])
+        if low[name] == order[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            found.extend([sorted(group)] if len(group) > 1 else [])
+
+    for name in graph:
+        if name not in order:
+            visit(name)
+    return found
+
+
+def test_no_import_goes_in_a_circle():
+    """Imports for types alone and inside functions count, too."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules("core")}
+    graph = {name: (imported(path) & set(names)) - {name} for name, path in names.items()}
+    assert len(graph) > 100 and sum(map(len, graph.values())) > 500
+    assert not circles(graph)
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
 
 
 def test_the_walk_sees_what_it_should(tmp_path):

@@ -13,6 +13,7 @@ from core.report.comparability import _named, by_configuration, comparability, i
 from core.report.frames import comparability_frame
 from core.report.verdicts import verdicts
 from core.spec import identity
+from core.spec.check import check_shape
 from core.spec.claim import Claim, greater, of_metric
 from core.spec.edition import Edition
 from core.spec.errors import StudyError
@@ -259,7 +260,7 @@ def test_a_failed_run_that_counts_for_nothing_ends_the_looks_and_the_claim_says_
 
 def test_a_cell_that_must_learn_has_to_be_there():
     with pytest.raises(StudyError, match="no cell d that could learn"):
-        claiming(must_learn=(("d",),))
+        check_shape(claiming(must_learn=(("d",),)))
 
 
 def test_before_any_run_the_gain_is_not_known_and_refuses_nothing():

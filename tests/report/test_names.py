@@ -18,7 +18,8 @@ from small_study import result, small
 from core.report.dialects import md, tex
 from core.report.figures import figure
 from core.report.notes import footnotes, setting
-from core.report.page import Section, gathered_page, page_files
+from core.report.page.content import Section, gathered_page
+from core.report.page.writing import page_files
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes
 from core.report.tables import latex, markdown
 from core.spec.printable import printable, shown

@@ -9,7 +9,8 @@ from fake_store import FakeStore, edition, filled
 
 from core.report.cells import gather
 from core.report.comparability import by_configuration
-from core.report.page import Section, gathered_page, page_files
+from core.report.page.content import Section, gathered_page
+from core.report.page.writing import page_files
 from core.report.render import render, render_index
 from core.spec.scale import DEMO, MINI
 from studies import find

@@ -13,7 +13,9 @@ from pages import TABLE, Reader, made, result
 
 from core.report.claims import COLUMNS, claim_frame, measured, signed
 from core.report.frames import cell_frame, comparability_frame
-from core.report.page import Section, gathered_page, lede, page_files
+from core.report.page import lede
+from core.report.page.content import Section, gathered_page
+from core.report.page.writing import page_files
 from core.report.render import render_index
 from core.report.tables import markdown
 from core.report.verdicts import verdicts

@@ -15,7 +15,8 @@ from markdown_it import MarkdownIt
 from pages import SVG, TABLE, Reader, result
 
 from core.data.sources import demo_sources
-from core.report.page import Section, gathered_page, page_files
+from core.report.page.content import Section, gathered_page
+from core.report.page.writing import page_files
 from core.report.render import gathered, render, render_index
 from core.runner.plan import plan
 from core.spec.edition import Edition

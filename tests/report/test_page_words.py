@@ -10,9 +10,11 @@ from fake_store import filled
 from pages import TABLE, TABLE7, made, result, under
 
 from core.report.naming import text_named
-from core.report.page import Section, charts, gathered_page, page_files
+from core.report.page import charts
+from core.report.page.content import Section, gathered_page
 from core.report.page.lede import answer, lede, most_telling
 from core.report.page.words import chance, equivalence, in_words, level, look_says, turns_on, unit_of
+from core.report.page.writing import page_files
 from core.report.sequential import PValues
 from core.report.verdicts import verdicts
 from core.spec.claim import Contrast, Term, above, below, greater, interacts, mean_above, scatters_more

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import studies
-from core import methods
 from core.data import sts
 from core.data import text as corpus
 from core.data.encoders import check_encoder
 from core.data.senteval import SICK_SPLITS, STSB_SPLITS, year_files
 from core.data.sts import load_sts
+from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
 from core.spec.profiles import PROFILES, base

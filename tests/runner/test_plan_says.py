@@ -5,8 +5,8 @@ import sys
 import pytest
 from places import ROOT
 
+import core.methods
 import run_study
-from core import methods
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_study_without_a_cell_that_can_be_run_says_why(capsys):
 def test_a_method_that_is_half_written_is_a_sentence(capsys, monkeypatch, tmp_path):
     (tmp_path / "unfinished").mkdir()
     (tmp_path / "unfinished" / "settings.py").write_text("x = (\n")
-    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(tmp_path)])
     assert run_study.main(["--fields"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("Method unfinished has settings that cannot be used (SyntaxError: ") and said.count("\n") == 1
@@ -51,7 +51,7 @@ SETTINGS = """
 from dataclasses import dataclass, fields
 
 from core.methods.simcse.settings import METHOD as SIMCSE
-from core.spec.method import Method
+from core.spec.methods import Method
 from core.spec.run import RunConfig
 
 
@@ -98,7 +98,7 @@ METHOD = {method}
 def test_a_method_with_a_wrong_type_is_a_sentence(capsys, monkeypatch, tmp_path, method, sentence):
     (tmp_path / "wrong").mkdir()
     (tmp_path / "wrong" / "settings.py").write_text(SETTINGS.format(method=method))
-    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(tmp_path)])
     monkeypatch.delitem(sys.modules, "core.methods.wrong.settings", raising=False)
     assert run_study.main(["--fields"]) == 2
     said = capsys.readouterr().err

@@ -7,10 +7,11 @@ import tiny
 import torch
 from places import SUPPORT
 
-from core import methods
+import core.methods
 from core.data.sources import demo_sources
 from core.engine import job
 from core.engine.encoder.packing import pack
+from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import canonical_json, from_canonical_json, run_id
@@ -25,7 +26,7 @@ FOLDER = SUPPORT / "methods"
 @pytest.fixture(autouse=True)
 def added(monkeypatch):
     """The folder of methods beside these tests, as if it lay in core/methods."""
-    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(FOLDER)])
+    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(FOLDER)])
     importlib.invalidate_caches()
 
 

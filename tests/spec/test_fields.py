@@ -8,10 +8,9 @@ import pytest
 
 import run_study
 import studies
-from core import methods
 from core.methods.esimcse.sections import MomentumQueue
 from core.methods.mocose.sections import NegativeQueue
-from core.spec import vary
+from core.spec import methods, vary
 from core.spec.errors import UserError
 from core.spec.fields import fields
 from core.spec.profiles import PROFILES, base

@@ -10,11 +10,10 @@ import dataclasses
 import pytest
 import torch
 
-from core import methods
 from core.data.sources import demo_sources
 from core.engine import job
-from core.engine.batches import training_batches
-from core.engine.trainer import train
+from core.engine.trainer import train, training_batches
+from core.spec import methods
 from core.spec.execution import Execution
 from core.spec.profiles import base
 from core.spec.scale import DEMO, at_scale

@@ -11,7 +11,7 @@ import unicodedata
 import pytest
 from places import SHARED, SUPPORT
 
-from core import methods
+from core.spec import methods
 from core.spec.identity import to_plain
 from core.spec.profiles import PROFILES, base
 from core.spec.scale import PAPER, EncoderSource, Sources

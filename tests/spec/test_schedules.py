@@ -5,8 +5,7 @@ import math
 import pytest
 
 from core.engine.optimiser import learning_rate
-from core.methods.mocose.sections import EMA
-from core.methods.schedules import ema_decay, traceable_distance
+from core.methods.mocose.sections import EMA, ema_decay, traceable_distance
 from core.spec.run import Train
 
 

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from places import ROOT
 
-from core import methods
 from core.methods.esimcse import sections as esimcse_sections
 from core.methods.esimcse.sections import MomentumQueue
 from core.methods.mocose import sections as mocose_sections
 from core.methods.mocose.sections import NegativeQueue
-from core.spec import identity, views
+from core.spec import identity, methods, views
 from core.spec import run as configs
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, from_plain, run_id, to_plain

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from made_scales import FULL, SMALL, SOURCES
 
-from core import methods
+from core.spec import methods
 from core.spec.availability import unavailable
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES, base, profile_changes

@@ -8,6 +8,7 @@ from small_study import printed as study
 
 from core.methods.mocose.sections import NegativeQueue
 from core.spec import run as c
+from core.spec.check import check_shape
 from core.spec.claim import Claim, greater
 from core.spec.errors import StudyError, UserError
 from core.spec.scale import DEMO
@@ -54,7 +55,7 @@ from core.spec.vary import vary
 )  # fmt: skip
 def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
     with pytest.raises(StudyError, match=sentence):
-        study(**changes)
+        check_shape(study(**changes))
 
 
 def sample(one, place=0):

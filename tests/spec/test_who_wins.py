@@ -7,10 +7,11 @@ import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
 from small_study import printed as study
 
-from core import methods
 from core.methods.mocose.sections import NegativeQueue
 from core.methods.mocose.settings import constant, rising, wrapping
+from core.spec import methods
 from core.spec import run as c
+from core.spec.check import check_shape
 from core.spec.edition import Edition
 from core.spec.errors import StudyError, UserError
 from core.spec.profiles import PROFILES, as_coded, base
@@ -64,7 +65,7 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
     assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
     assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
     with pytest.raises(StudyError, match="no profile tidy"):
-        study(by_profile={"tidy": {}})
+        check_shape(study(by_profile={"tidy": {}}))
 
 
 def test_a_decay_without_a_schedule_takes_the_profile_s_and_a_named_schedule_stays():

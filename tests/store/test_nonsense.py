@@ -73,7 +73,7 @@ def test_a_failure_that_is_no_file_counts_as_one_of_unknown_cause(store, harm):
 
 
 @pytest.mark.parametrize("harm", (fifo, device, folder))
-@pytest.mark.parametrize("place", ["logs/{}.log", "logs/{}.jsonl", "failures/{}.json", "checkpoints/{}.safetensors"])
+@pytest.mark.parametrize("place", ["logs/{}.log", "logs/{}.jsonl", "failures/{}.json", "checkpoints/{}.pt"])
 def test_what_stands_where_a_run_will_write_is_set_aside_with_the_claim(store, harm, place, capsys):
     path = store.root / place.format(RUN)
     harm(path)

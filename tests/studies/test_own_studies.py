@@ -6,7 +6,7 @@ import pytest
 from fake_store import SOURCES
 from made_scales import PAPER_SOURCES
 
-from core import methods
+from core.spec import methods
 from core.spec.deviations import explanations
 from core.spec.identity import run_id, to_plain
 from core.spec.profiles import PROFILES, deviating

@@ -8,7 +8,8 @@ from pathlib import Path
 from fake_store import SOURCES, FakeStore, edition, filled
 
 from core.report.cells import gather
-from core.report.page import Section, gathered_page, page_files
+from core.report.page.content import Section, gathered_page
+from core.report.page.writing import page_files
 from core.spec.claim import Claim, best, greater
 from core.spec.scale import DEMO
 from studies import find

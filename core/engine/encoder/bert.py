@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
 from core.engine.encoder.dropout import Dropout
-from core.engine.encoder.grid import Layout, layout
-from core.engine.encoder.packing import Packed
+from core.engine.encoder.packing import Layout, Packed, layout
 from core.engine.encoder.products import batched, linear
 
 ALIGNED = 16  # torch's fused attention copies, in every layer, a bias whose rows are not a multiple of it apart

@@ -18,10 +18,9 @@ from torch import Tensor, nn
 from core.data.sts import StsSet
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
-from core.engine.evaluation.directions import direction_rows, spectrum_rows
 from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
 from core.engine.evaluation.length_bias import EXCESS, by_set, like_length_excess, splits
-from core.engine.evaluation.metrics import mean_of_7
+from core.engine.evaluation.metrics import direction_rows, mean_of_7, spectrum_rows
 from core.engine.evaluation.scorer import Scorer, array
 from core.spec.errors import UserError
 from core.spec.result import Row

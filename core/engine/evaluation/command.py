@@ -16,7 +16,7 @@ from typing import Self
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.evaluation.evaluation import Evaluation, average, evaluate
-from core.engine.sentence_folder import POOLINGS, SentenceLayout, read_layout
+from core.engine.evaluation.pooling import POOLINGS, Pooling, installed, modules, stated
 from core.runner.arguments import Parser
 from core.spec import numbers as numerals
 from core.spec.errors import UserError
@@ -49,33 +49,34 @@ def _run(options: argparse.Namespace) -> int:
     tasks = _transfer_tasks(options)
     import torch  # after the data is known to be right
 
-    from core.engine.evaluation.encoding import load_checkpoint, sentence_vectors
+    from core.engine.evaluation.encoding import load_checkpoint, load_modules, sentence_vectors
 
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UserError("There is no CUDA device here; leave --device out.")
-    layout, why = chosen_layout(options)
-    if options.first_layer is not None and layout.pooling != "first_last_avg":
-        raise UserError(f"--first-layer is for --pooling first_last_avg, and here it is {layout.pooling}, {why}; leave it out.")
-    checkpoint = load_checkpoint(options.model, pooling=layout.pooling, device=options.device, allow_pickle=options.allow_pickle)
-    if layout.max_length is not None:
-        checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, layout.max_length))
-    for line in read_lines(options, checkpoint, sets, tests, layout, why):
+    pooling, why, longest = chosen_pooling(options)
+    if options.first_layer is not None and pooling != "first_last_avg":
+        words = pooling or "the folder's own"
+        raise UserError(f"--first-layer is for --pooling first_last_avg, and here it is {words}, {why}; leave it out.")
+    listed = modules(options.model) if pooling is None else []
+    folder = listed[0][1] if listed else options.model
+    checkpoint = load_checkpoint(folder, pooling=pooling or "cls", device=options.device, allow_pickle=options.allow_pickle)
+    if listed:
+        whole = load_modules(options.model, options.device, options.allow_pickle)
+        longest = whole.max_seq_length
+    if longest is not None:
+        checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, longest))
+    options.pooling = pooling or ", ".join(kind for kind, _ in listed[1:]).lower()
+    for line in read_lines(options, checkpoint, sets, tests, why):
         print(line, flush=True)
 
     def encode(sentences):
-        if layout.lower_case:
-            sentences = [sentence.lower() for sentence in sentences]
         with Counted(len(sentences)) as told:
-            vectors = sentence_vectors(
-                checkpoint, sentences, layout.pooling, 1 if options.first_layer is None else options.first_layer, told
-            )
-        for layer in layout.layers:
-            vectors = layer(vectors)
-        return vectors
+            if pooling is None:
+                return whole.encode(list(sentences), show_progress_bar=False)
+            return sentence_vectors(checkpoint, sentences, pooling, 1 if options.first_layer is None else options.first_layer, told)
 
-    options.pooling = layout.words
     evaluation = evaluate(sets, encode, geometry_of)
     for line in lines(evaluation, tests, dev, geometry_of[-1].name if len(geometry_of) == 1 else "STS-B, all splits"):
         print(line)
@@ -92,17 +93,19 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def chosen_layout(options: argparse.Namespace) -> tuple[SentenceLayout, str]:
-    """How tokens become a vector, and why: as asked, as the folder itself says, or [CLS]."""
+def chosen_pooling(options: argparse.Namespace) -> tuple[Pooling | None, str, int | None]:
+    """The pooling, why, and the folder's limit in tokens. The pooling is None where sentence-transformers makes the vectors."""
     if options.pooling is not None:
-        return SentenceLayout(options.pooling), "as asked"
-    found = read_layout(options.model)
-    if found is not None:
-        return found, "as the folder says"
-    return SentenceLayout("cls"), "since the folder names none; choose another with --pooling"
+        return options.pooling, "as asked", None
+    if not modules(options.model):
+        return "cls", "since the folder names none; choose another with --pooling", None
+    if installed():
+        return None, "as the folder says, by sentence-transformers", None
+    pooling, longest = stated(options.model)
+    return pooling, "as the folder says", longest
 
 
-def read_lines(options: argparse.Namespace, checkpoint, sets, tests: Sequence[str], layout: SentenceLayout, why: str) -> list[str]:
+def read_lines(options: argparse.Namespace, checkpoint, sets, tests: Sequence[str], why: str) -> list[str]:
     """What was read: the model, how its vectors are made, and the sets."""
     config = checkpoint.model.config
     weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
@@ -111,7 +114,7 @@ def read_lines(options: argparse.Namespace, checkpoint, sets, tests: Sequence[st
     pairs = sum(len(one) for one in sets.values())
     return [
         f"Read {options.model}: {shape}; sentences are cut at {checkpoint.max_length} tokens.",
-        f"Pooling {layout.words}, {why}.",
+        f"Pooling {options.pooling}, {why}.",
         f"Read {where}: {len(tests)} test sets and a development set, {pairs} pairs.",
     ]
 

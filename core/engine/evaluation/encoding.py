@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.engine.sentence_folder import Pooling
-from core.engine.threads import TOKENS_PER_BATCH, each
+from core.engine.evaluation.pooling import Pooling
+from core.engine.streams import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.errors import UserError
 
 if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 # Encoders whose output starts with one sentence token and that need no decoder.
@@ -43,7 +44,7 @@ _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "s
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class LoadedEncoder:
     """A loaded encoder. `max_length` is its limit in tokens, special ones included; longer sentences are cut (D82)."""
 
     model: PreTrainedModel
@@ -52,7 +53,7 @@ class Checkpoint:
     device: str
 
 
-def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allow_pickle: bool = False) -> Checkpoint:
+def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allow_pickle: bool = False) -> LoadedEncoder:
     """The encoder in this folder, in float32 and evaluation mode, with every weight that `pooling` needs.
 
     Raises UserError for anything that is not such a folder, for pickled weights unless allowed (a pickle can run code), for
@@ -66,7 +67,7 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
     logging.disable_progress_bar()
 
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:
         raise UserError(f"{folder}/config.json does not describe a model ({_first_line(error)}); give another folder.") from error
     if config.model_type not in ARCHITECTURES:
@@ -79,13 +80,14 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
         if isinstance(count, int) and count < 1:  # without layers it would score the embeddings and call them the model's
             raise UserError(f"{folder}/config.json has {name} {count}, but a model has at least 1; copy the file there again.")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:
         raise UserError(f"The tokenizer in {folder} cannot be read ({_first_line(error)}); copy it there again.") from error
     try:
         model, info = AutoModel.from_pretrained(
             folder,
             local_files_only=True,
+            trust_remote_code=False,
             dtype=torch.float32,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # named and refused below
@@ -94,11 +96,26 @@ def load_checkpoint(folder: Path, *, pooling: Pooling, device: str = "cpu", allo
     except Exception as error:
         raise UserError(f"The weights in {folder} cannot be loaded ({_first_line(error)}); copy them there again.") from error
     _check_weights(folder, info, pooling, model)
-    return Checkpoint(model.eval().to(device), tokenizer, _max_length(config, tokenizer), device)
+    return LoadedEncoder(model.eval().to(device), tokenizer, _max_length(config, tokenizer), device)
+
+
+def load_modules(folder: Path, device: str, allow_pickle: bool) -> SentenceTransformer:
+    """All modules of a folder, read by sentence-transformers; `load_checkpoint` has checked its encoder. Raises UserError."""
+    from sentence_transformers import SentenceTransformer  # an extra
+
+    arguments = {"dtype": torch.float32} | ({} if allow_pickle else {"use_safetensors": True})
+    try:
+        return SentenceTransformer(
+            str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=arguments
+        ).eval()
+    except Exception as error:
+        raise UserError(
+            f"sentence-transformers cannot load {folder} ({_first_line(error)}); give --pooling to score its encoder alone."
+        ) from error
 
 
 def sentence_vectors(
-    checkpoint: Checkpoint,
+    checkpoint: LoadedEncoder,
     sentences: Sequence[str],
     pooling: Pooling,
     first_layer: int = 1,
@@ -158,7 +175,7 @@ def padded(table: TokenTable, places: np.ndarray, pad: int) -> tuple[Tensor, Ten
     return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
-def _pooled(checkpoint: Checkpoint, ids: Tensor, mask: Tensor, pooling: Pooling, first_layer: int) -> Tensor:
+def _pooled(checkpoint: LoadedEncoder, ids: Tensor, mask: Tensor, pooling: Pooling, first_layer: int) -> Tensor:
     """(B, hidden) from ids and mask (B, L)."""
     ids, mask = ids.to(checkpoint.device), mask.to(checkpoint.device)
     output = checkpoint.model(input_ids=ids, attention_mask=mask, output_hidden_states=pooling == "first_last_avg")

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from core.data.sts import load_sick
-from core.engine.evaluation.directions import direction_rows, mean_cosine_rows, spectrum_rows, spread
+from core.engine.checkpoint import Checkpoint
 from core.engine.evaluation.evaluation import Evaluation
 from core.engine.evaluation.evaluation import rows as evaluation_rows
-from core.engine.evaluation.metrics import mean_of_7, mean_of_8_rounded
+from core.engine.evaluation.metrics import direction_rows, mean_cosine_rows, mean_of_7, mean_of_8_rounded, spectrum_rows, spread
 from core.engine.evaluation.scorer import Scorer
-from core.engine.standing import Checkpoint
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.execution import Execution

@@ -15,7 +15,7 @@ from core.engine.encoder.packing import Packed, looked_up, pack, padded
 from core.engine.evaluation.encoding import length_batches
 from core.engine.evaluation.evaluation import Encode, Evaluation, evaluate
 from core.engine.evaluation.metrics import Vectors
-from core.engine.threads import TOKENS_PER_BATCH, each
+from core.engine.streams import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable
 
 

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods import contrastive, ema
-from core.methods.contrastive import TrainingText
+from core.methods import contrastive
+from core.methods.contrastive import TrainingText, averaged_pairs, update_averages
+from core.methods.esimcse.repetition import insertions, repeat_tokens, repeat_words, stream_for
 from core.methods.esimcse.sections import Repetition
 from core.methods.esimcse.settings import ESimCSERun
 from core.methods.heads import INITIAL_SPREAD, TrainingHead
 from core.methods.queue import VectorQueue
-from core.methods.repetition import insertions, repeat_tokens, repeat_words, stream_for
 from core.methods.simcse.model import SimCSE
 
 
@@ -32,7 +32,7 @@ class ESimCSE(SimCSE):
         super().__init__(config, encoder, device)
         branches = [(self.momentum_encoder, encoder), (self.momentum_head, self.head)]
         followed = [(slow, fast) for slow, fast in branches if slow is not None]
-        self.averaged = ema.averaged_pairs([slow for slow, _ in followed], [fast for _, fast in followed])
+        self.averaged = averaged_pairs([slow for slow, _ in followed], [fast for _, fast in followed])
 
     def follow(self) -> None:
         """Make the momentum encoder and its queue, as far as the run has them."""
@@ -98,7 +98,7 @@ class ESimCSE(SimCSE):
         """Move the momentum weights, then push this batch's vectors from them."""
         momentum, queue = self.config.momentum, self.queue
         assert momentum is not None and queue is not None, "nothing is kept without a queue"
-        ema.update(*self.averaged, momentum.lambda_)
+        update_averages(*self.averaged, momentum.lambda_)
         self.weights_moved(self.averaged[0])
         queue.push(self._kept_vectors(kept))
 

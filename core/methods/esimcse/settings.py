@@ -13,7 +13,7 @@ from core.methods.esimcse.sections import Momentum, MomentumQueue, Repetition
 from core.methods.simcse.settings import PAPER as SIMCSE
 from core.methods.simcse.settings import check_two_views
 from core.spec.errors import UserError
-from core.spec.method import Method
+from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, scaled_count
 
 

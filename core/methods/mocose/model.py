@@ -6,7 +6,7 @@ import contextlib
 import copy
 import random
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,18 +15,17 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Embeddings, Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
-from core.engine.evaluation.view_difference import view_differences
 from core.engine.streams import torch_stream
-from core.methods import contrastive, ema
-from core.methods.augmentation import cutoff_mask, shuffled_positions
-from core.methods.clusters import summarised
-from core.methods.contrastive import Contrastive, TrainingText
+from core.methods import contrastive
+from core.methods.contrastive import Contrastive, TrainingText, averaged_pairs, update_averages
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
+from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
+from core.methods.mocose.clusters import summarised
+from core.methods.mocose.fgsm import StaleGradient, changed_share, view_differences
+from core.methods.mocose.sections import ema_decay, traceable_distance
 from core.methods.mocose.settings import MoCoSERun
-from core.methods.perturbation import StaleGradient, changed_share
 from core.methods.queue import KeyQueue
-from core.methods.schedules import ema_decay, traceable_distance
 from core.spec.result import Row
 
 GENERATORS = ("clustering", "augmenting", "augmenting_tests")
@@ -57,7 +56,7 @@ class MoCoSE(Contrastive):
         self.to(device)
         self.trained = [p for p in self.parameters() if p.requires_grad]
         self.dropping = dropping(config.seed.data, device, self)
-        self.averaged = ema.averaged_pairs([target for target, _ in followed], [online for _, online in followed])
+        self.averaged = averaged_pairs([target for target, _ in followed], [online for _, online in followed])
         self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
         self.clustering = torch_stream(config.seed.model, "queue clusters")
         self.augmenting = torch_stream(config.seed.data, "augmentation")
@@ -141,12 +140,6 @@ class MoCoSE(Contrastive):
     def scored_parts(self) -> nn.ModuleDict:
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
 
-    def layers_behind(self) -> list[tuple[nn.Linear, str]]:
-        if self.config.eval.vector == "cls_before_pooler":
-            return []
-        projection = list(self.projection) if self.config.eval.vector == "projection" else []
-        return [(cast(nn.Linear, layer), "Identity") for layer in (self.pooler, *projection)]  # bare ones, where the run is keepable
-
     def new_layers(self) -> list[nn.Module]:
         """The trained layers that start at random; train.new_layer_factor applies to them. A checkpoint's own pooler is not new."""
         pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
@@ -157,7 +150,13 @@ class MoCoSE(Contrastive):
         how far it puts the two views of these sentences apart at the end."""
         if self.config.fgsm.gradient == "none":
             return {}
-        return {"fgsm_changed_fraction": self.changed_share, **view_differences(self, batch)}
+        was_training = self.training
+        self.eval()
+        stale = self.config.fgsm.gradient == "stale_online"
+        sign = self.stale.sign_for(batch) if stale else self.sign_at(batch)  # (T, hidden)
+        differences = view_differences(self.encoder, self.config.fgsm, sign, batch)
+        self.train(was_training)
+        return {"fgsm_changed_fraction": self.changed_share, **differences}
 
     def method_rows(self, selected_step: int) -> list[Row]:
         """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the selected step (D3)."""
@@ -186,7 +185,7 @@ class MoCoSE(Contrastive):
 
     def _average(self) -> None:
         self.updates += 1
-        ema.update(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
+        update_averages(*self.averaged, ema_decay(self.config.ema, self.updates, self.config.train.steps))
         self.weights_moved(self.averaged[0])
 
     def _sign_of_target(self, sign: Tensor | None, batch: Packed, other: Packed) -> Tensor | None:

@@ -6,6 +6,7 @@ Each field that stands for a known difference between the paper and its code car
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -183,3 +184,24 @@ class Augmentation(Section):
     def active(self) -> bool:
         """Whether any of them is on."""
         return self.position_shuffle != "off" or self.token_cutoff > 0 or self.feature_cutoff > 0
+
+
+def ema_decay(ema: EMA, update: int, steps: int) -> float:
+    """eta of update number `update` (1 at the first training forward), D2.
+
+    constant: eta = start. cosine_to_end: half a cosine from start to end over the run's `steps`, then end.
+    released_cosine: eta_t = end - (end - start) * (cos(pi * t / T) + 1) / 2 with T = total_updates; it comes back down
+    after T, as the released code does.
+    """
+    if ema.schedule == "constant" or ema.end is None:
+        return ema.start
+    if ema.schedule == "released_cosine" and ema.total_updates is not None:
+        progress = update / ema.total_updates
+    else:
+        progress = min(1.0, update / steps)
+    return ema.end - (ema.end - ema.start) * (math.cos(math.pi * progress) + 1.0) / 2.0
+
+
+def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
+    """Maximum traceable distance d = 1 / (1 - eta) + queue / batch (MoCoSE, eq. 4), in steps; infinite at eta = 1 (D4)."""
+    return math.inf if decay >= 1.0 else 1.0 / (1.0 - decay) + queue_size / batch_size

@@ -9,10 +9,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.methods.mocose.sections import EMA, FGSM, Augmentation, Heads, NegativeQueue, Target
-from core.methods.schedules import ema_decay
+from core.methods.mocose.sections import EMA, FGSM, Augmentation, Heads, NegativeQueue, Target, ema_decay
 from core.spec.errors import UserError
-from core.spec.method import Method
+from core.spec.methods import Method
 from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, Measure, RunConfig, Seed, Selection, Train, scaled_count
 from core.spec.views import CONTEXTUAL, OWN_ENCODER, TextView
 
@@ -95,8 +94,7 @@ class MoCoSERun(RunConfig):
 
     @property
     def keepable(self) -> bool:
-        plain = self.heads.projection_layers == 0 or self.heads.projection_layers == 1 and self.heads.projection_tail == "linear"
-        return self.eval.vector != "projection" or plain
+        return self.eval.vector == "cls_before_pooler"
 
     @property
     def disturbed(self) -> bool:

@@ -47,9 +47,6 @@ class SimCSE(Contrastive):
     def scored_parts(self) -> nn.ModuleDict:
         return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
 
-    def layers_behind(self) -> list[tuple[nn.Linear, str]]:
-        return [(self.head.linear, "Tanh")] if self.config.eval.head == "on" else []
-
     def new_layers(self) -> list[nn.Module]:
         return [self.head]
 

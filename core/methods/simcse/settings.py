@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.spec.errors import UserError
-from core.spec.method import Method
+from core.spec.methods import Method
 from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, RunConfig, Seed, Selection, Train
 
 

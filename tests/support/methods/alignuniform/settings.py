@@ -9,7 +9,7 @@ from typing import Literal
 from core.methods.simcse.settings import PAPER as SIMCSE
 from core.methods.simcse.settings import SimCSERun
 from core.spec.errors import UserError
-from core.spec.method import Method
+from core.spec.methods import Method
 from core.spec.run import RunConfig
 from core.spec.section import Section
 

@@ -1,0 +1,115 @@
+"""FGSM as released: the sign of the previous step's gradient, applied slot by slot to the next batch (D18);
+what it changes (D18, D19)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.engine.encoder.bert import Encoder
+from core.engine.encoder.packing import Packed
+from core.engine.evaluation.metrics import cosines
+from core.methods.mocose.sections import FGSM
+
+
+class StaleGradient(nn.Module):
+    """The online view's gradient of the loss with respect to its word embeddings, kept by batch slot and
+    token slot.
+
+    Padding slots have no gradient, so a token that stands where the previous batch had padding is not
+    changed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.signs: Tensor | None = None  # (B, L, hidden)
+        self._watched: tuple[Tensor, Packed] | None = None
+
+    def sign_for(self, batch: Packed) -> Tensor | None:
+        """Signs for the tokens of this batch, (T, hidden); None before the first backward. Slots beyond the
+        stored ones get 0."""
+        if self.signs is None:
+            return None
+        rows, width, _ = self.signs.shape
+        if batch.bias is not None and batch.batch == rows and batch.width <= width:
+            return self.signs[:, : batch.width].flatten(0, 1)
+        inside = (batch.row < rows) & (batch.slot < width)  # (T,)
+        picked = self.signs[batch.row.clamp(max=rows - 1), batch.slot.clamp(max=width - 1)]  # (T, hidden)
+        return picked * inside.unsqueeze(1)
+
+    def watch(self, words: Tensor, batch: Packed) -> None:
+        """Remember the looked-up embeddings (T, hidden) whose gradient the coming backward fills."""
+        self._watched = (words, batch)
+
+    def keep(self) -> None:
+        """Store the signs of the gradient that the backward left, and forget the batch."""
+        assert self._watched is not None, "a step keeps what its forward pass watched"
+        words, batch = self._watched
+        self._watched = None
+        assert words.grad is not None, "the backward pass has been"
+        sign = words.grad.sign()  # (T, hidden)
+        if batch.bias is not None:
+            self._keep_padded(sign.view(batch.batch, batch.width, -1))
+            return
+        grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
+        grid[batch.cells] = sign
+        self.signs = grid.view(batch.batch, batch.width, -1)
+
+    def _keep_padded(self, sign: Tensor) -> None:
+        """Store signs (B, L, hidden) in the memory of earlier ones, where a CUDA graph finds them; a wider
+        batch gets a wider one."""
+        if self.signs is None or self.signs.shape[0] != len(sign) or self.signs.shape[1] < sign.shape[1]:
+            self.signs = sign
+            return
+        self.signs[:, : sign.shape[1]] = sign
+        self.signs[:, sign.shape[1] :] = 0.0
+
+    def get_extra_state(self) -> dict[str, Tensor | None]:
+        """What the next step reads of the last one."""
+        return {"signs": self.signs}
+
+    def set_extra_state(self, state: dict[str, Tensor | None]) -> None:
+        """Put back what `get_extra_state` gave."""
+        self.signs = state["signs"]
+
+
+@torch.no_grad()
+def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) -> float:
+    """Which share of a batch's word embeddings (T, hidden) epsilon * sign changes in their own precision,
+    padding left out (D19)."""
+    changed = words + epsilon * sign != words  # (T, hidden)
+    return float(changed[batch.mask[batch.row, batch.slot]].float().mean())
+
+
+def view_differences(encoder: Encoder, fgsm: FGSM, sign: Tensor | None, batch: Packed) -> dict[str, float]:
+    """How far apart FGSM puts the inputs of the two branches for these sentences; no entry that is not
+    finite.
+
+    view_cosine: mean cosine of the [CLS] of the online and of the target view's input, perturbed as the run
+    perturbs them by `sign` (T, hidden). view_cosine_plain: the same without FGSM; 1 up to rounding.
+    view_input_difference: mean over tokens of |online - target| / |target|, of the word embeddings that enter
+    the encoder. Both inputs go through the online encoder, since the target branch has other weights, without
+    augmentation. Views of `fgsm.views=both_same` are perturbed alike, so they do not differ.
+    """
+    with torch.no_grad():
+        words = encoder.embeddings.lookup(batch)  # (T, hidden)
+        online = (
+            words if sign is None else words + fgsm.epsilon * sign
+        )  # before the first step there is no gradient
+        target = words if fgsm.views == "online_only" else online
+        real = batch.mask[batch.row, batch.slot]  # (T,)
+        differences = {
+            "view_cosine": _mean_cosine(encoder, batch, online, target),
+            "view_cosine_plain": _mean_cosine(encoder, batch, words, words.clone()),
+            "view_input_difference": float(((online - target).norm(dim=1) / target.norm(dim=1))[real].mean()),
+        }
+    return {name: value for name, value in differences.items() if np.isfinite(value)}
+
+
+def _mean_cosine(encoder: Encoder, batch: Packed, online: Tensor, target: Tensor) -> float:
+    """Mean cosine of the online encoder's [CLS] of two inputs (T, hidden), each encoded on its own."""
+    one, other = (
+        encoder.stack(encoder.embeddings.finish(words, batch.slot), batch) for words in (online, target)
+    )
+    return float(cosines(one.float().cpu().numpy(), other.float().cpu().numpy()).mean(dtype=np.float64))
