@@ -147,12 +147,11 @@ def _log_potential(x: Vectors) -> float:
     """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows, by blocks: |x_i - x_j|^2 = 2 - 2 x_i . x_j."""
     total, pairs = 0.0, len(x) * (len(x) - 1) / 2
     if on_a_gpu(x):
-        rows = x.float()
-        for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK]
-            potential = (4.0 * (block @ rows[start:].T) - 4.0).exp()  # (block, rest)
+        for start in range(0, len(x), _BLOCK):  # float64: a product in float32 may be TF32
+            block = x[start : start + _BLOCK]
+            potential = (4.0 * (block @ x[start:].T) - 4.0).exp()  # (block, rest)
             width = len(block)
-            total += float(potential[:, :width].triu(1).double().sum() + potential[:, width:].double().sum())
+            total += float(potential[:, :width].triu(1).sum() + potential[:, width:].sum())
         return float(np.log(total / pairs))
     if not np.isfinite(x).all():
         return float("nan")
