@@ -105,7 +105,7 @@ class Command:
             plan = with_models(plan, self.store)
         match options.mode:
             case "plan":
-                if not options.gpus and (refusal := self.training.refusal(plan, found)):
+                if refusal := self.training.refusal(plan, found):
                     print(f"Training here would be refused: {refusal}")
                 return tell_plan(options, plan, edition.scale, found, self.store)
             case "status":

@@ -63,7 +63,7 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store, cach
 
     turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, len(set(resources.gpus))))
     gpu = GPU if elsewhere else _gpu() if resources.device == "cuda" else ""
-    basis = f"from rates of one {GPU}" if gpu else "from a timing of this CPU"
+    basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
     if gpu and not any(name in gpu for name in LIKE_IT):
         basis += f", since those of {gpu} are not known"
     if elsewhere or options.cluster:

@@ -88,7 +88,8 @@ class Training:
         if not plan.missing:
             return
         scale = plan.missing[0].config.scale
-        local = None if self.options.cluster else devices.resources(scale, self.options.device, self.options.jobs)
+        elsewhere = self.options.cluster or self.options.gpus
+        local = None if elsewhere else devices.resources(scale, self.options.device, self.options.jobs)
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
         folder = encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder  # None: it is still to be fetched
         places = encoders.positions(folder) if folder is not None else None
