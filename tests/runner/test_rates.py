@@ -121,7 +121,7 @@ def test_a_plan_of_scale_paper_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, mon
 def test_a_plan_for_this_machine_s_gpu_names_whose_rates_it_has(capsys, monkeypatch, tmp_path, name, more):
     has(monkeypatch, tmp_path, name, "[N/A]")
     assert run_study.main([*PLAN, "--results-dir", str(tmp_path / "results")]) == 0
-    assert f" with 2 at once on cuda (from rates of one NVIDIA H100 in bf16{more})." in capsys.readouterr().out
+    assert f" with 1 at once on cuda (from rates of one NVIDIA H100 in bf16{more})." in capsys.readouterr().out
 
 
 def test_gpus_that_are_left_idle_make_no_run_faster(capsys, monkeypatch, tmp_path):
