@@ -23,8 +23,8 @@ from core.data.pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCO
 from core.data.senteval import senteval_root
 from core.data.sources import Places, pairs_alone
 from core.spec.errors import UserError
+from core.spec.rewriting import OWN_ENCODER
 from core.spec.run import RunConfig
-from core.spec.views import OWN_ENCODER
 
 HUB_NAMES = {"bert-base": "bert-base-uncased", "bert-large": "bert-large-uncased"}  # the others are called as in the papers
 

@@ -6,7 +6,6 @@ What is wrong with a file is kept as a fault with its place, so that commands on
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import re
 import sys
@@ -17,12 +16,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.spec.check import check_configurations, check_names, check_shape
-from core.spec.errors import StudyError, UserError
+from core.spec.errors import UserError
 from core.spec.paper import Paper
 from core.spec.printable import nearest
 from core.spec.scale import SCALES
 from core.spec.study import Study
-from core.spec.typed import check_types
 
 SETS = frozenset(name for scale in SCALES.values() for name in (*scale.tests, *scale.probes))
 Stated = TypeVar("Stated", Paper, Study)
@@ -94,8 +92,8 @@ class Catalogue:
             return
         try:
             check_configurations(study)
-        except StudyError as error:
-            raise UserError(str(_fault(one.file, error, (study.name,)))) from error
+        except UserError as error:
+            raise UserError(str(_fault(one.file, error, (study.name,), "STUDY"))) from error
 
 
 def catalogue(*folders: Path) -> Catalogue:
@@ -108,13 +106,13 @@ def catalogue(*folders: Path) -> Catalogue:
             continue
         try:
             if not (place / "__init__.py").is_file():
-                raise StudyError("There is no such file; write one that states the PAPER of this folder's studies.")
+                raise UserError("There is no such file; write one that states the PAPER of this folder's studies.")
             paper = _stated(place / "__init__.py", "PAPER", Paper, f"studies.{place.name}")
             if any(paper.key == other.key for other in papers.values()) or place.name in papers:
-                raise StudyError(f"The paper {paper.key} is there already; give this folder and its PAPER a key of their own.", paper.key)
+                raise UserError(f"The paper {paper.key} is there already; give this folder and its PAPER a key of their own.")
         except Exception as error:
             names = tuple(name for file in files for name in _names(file)) or (place.name,)
-            fault = _fault(place / "__init__.py", error, names)
+            fault = _fault(place / "__init__.py", error, names, "PAPER")
             found.append(Found(file=place / "__init__.py", folder=place.name, fault=fault))
             continue
         papers[place.name] = paper
@@ -122,7 +120,7 @@ def catalogue(*folders: Path) -> Catalogue:
     papers = dict(sorted(papers.items(), key=lambda item: (item[1].order, item[0])))
     ranks = {folder: number for number, folder in enumerate(papers)}
     found.sort(key=lambda one: (ranks.get(one.folder, len(ranks)), _order(one)))
-    return Catalogue(papers, _told_apart(found))
+    return Catalogue(papers, _distinct(found))
 
 
 def _read(file: Path, paper: Paper) -> Found:
@@ -132,65 +130,60 @@ def _read(file: Path, paper: Paper) -> Found:
     try:
         study = _stated(file, "STUDY", Study, f"studies.{folder}.{file.stem}")
         if study.paper != paper.key:
-            raise StudyError(f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.", study.paper, "paper")
+            raise UserError(f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.")
         if study.settings or study.varied:
-            raise StudyError(
-                "A file's study has no settings, which are what --set and --vary give; name these fields in base_changes.", "settings"
-            )
+            raise UserError("A file's study has no settings, which are what --set and --vary give; name these fields in base_changes.")
         check_shape(study)
         check_names(study, SETS)
         return Found(file=file, folder=folder, study=replace(study, source=paper))
     except Exception as error:  # whatever a file does when it is run, other studies go on
         names = tuple(dict.fromkeys([*([study.name] if isinstance(study, Study) else []), *_names(file)]))
-        return Found(file=file, folder=folder, fault=_fault(file, error, names))
+        return Found(file=file, folder=folder, fault=_fault(file, error, names, "STUDY"))
 
 
 def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
-    """What a file states under a name. Raises whatever its code does, and StudyError if the name is not there."""
+    """What a file states under a name. Raises whatever its code does, and UserError if the name is not there."""
     spec = importlib.util.spec_from_file_location(module, file)
     if spec is None or spec.loader is None:
-        raise StudyError(f"{file.name} cannot be read as Python.", name)
+        raise UserError(f"{file.name} cannot be read as Python.")
     made = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(made)
     except SystemExit as error:
-        raise StudyError(f"It ends the command (exit {error.code}); it may only state {name}.") from error
+        raise UserError(f"It ends the command (exit {error.code}); it may only state {name}.") from error
     value = getattr(made, name, None)
     if not isinstance(value, kind):
-        raise StudyError(f"It states no {name}; write {name} = {kind.__name__}(…), or begin the file's name with an underscore.", name)
-    check_types(value)
+        raise UserError(f"It states no {name}; write {name} = {kind.__name__}(…), or begin the file's name with an underscore.")
     return value
 
 
-def _told_apart(found: list[Found]) -> list[Found]:
-    """The same, where studies of one name are faults, since nobody knows which is meant, and so is a study with the key of an earlier one's claim."""
+def _distinct(found: list[Found]) -> list[Found]:
+    """The files, with a fault where a name or a claim's key is taken: by a paper's folder, another study, or an earlier claim."""
+    folders = {one.folder for one in found}
     names: dict[str, list[Found]] = {}
     keys: dict[str, Found] = {}
     for one in found:
-        if one.study is None:
-            continue
-        names.setdefault(one.study.name, []).append(one)
-        for claim in one.study.claims:
-            keys.setdefault(claim.key, one)
-    folders = {one.folder for one in found}
+        if one.study is not None:
+            names.setdefault(one.study.name, []).append(one)
+            for claim in one.study.claims:
+                keys.setdefault(claim.key, one)
 
-    def told(one: Found) -> Found:
-        if one.study is not None and one.study.name in folders:
-            error = StudyError(
-                f"{one.study.name} is a paper's folder, and stands for all studies in it; give the study another name.", one.study.name
-            )
-            return replace(one, study=None, fault=_fault(one.file, error, _names(one.file)))
+    def checked(one: Found) -> Found:
         if one.study is None:
             return one
-        taken = [("study", "name", one.study.name, other.file) for other in names[one.study.name] if other is not one]
-        taken += [("claim", "key", claim.key, keys[claim.key].file) for claim in one.study.claims if keys[claim.key] is not one]
-        if not taken:
+        name = one.study.name
+        taken = [("study", f"name {name}", other) for other in names[name] if other is not one]
+        taken += [("claim", f"key {claim.key}", keys[claim.key]) for claim in one.study.claims if keys[claim.key] is not one]
+        if name in folders:
+            sentence = f"{name} is a paper's folder, and stands for all studies in it; give the study another name."
+        elif taken:
+            kind, what, other = taken[0]
+            sentence = f"The {what} is that of {other.folder}/{other.file.name}, too; give each {kind} its own."
+        else:
             return one
-        kind, what, word, other = taken[0]
-        said = f"The {what} {word} is that of {other.parent.name}/{other.name}, too; give each {kind} its own."
-        return replace(one, study=None, fault=_fault(one.file, StudyError(said, word, what), (one.study.name,)))
+        return replace(one, study=None, fault=_fault(one.file, UserError(sentence), (name, *_names(one.file)), "STUDY"))
 
-    return [told(one) for one in found]
+    return [checked(one) for one in found]
 
 
 def _names(file: Path) -> tuple[str, ...]:
@@ -209,31 +202,15 @@ def _order(one: Found) -> tuple:
     return (one.study.order, kind, parts, one.study.name)
 
 
-def _fault(file: Path, error: BaseException, names: tuple[str, ...]) -> Fault:
-    """An error as a sentence with its line in the file."""
+def _fault(file: Path, error: BaseException, names: tuple[str, ...], stated: str) -> Fault:
+    """An error as a sentence with its line in the file: the traceback's, else the line that states PAPER or STUDY."""
+    text = " ".join(str(error).split())
+    sentence = text if isinstance(error, UserError) else f"{type(error).__name__}: {text[:300]}; mend that line."
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return Fault(file=file, line=error.lineno or 1, sentence=f"It is no Python ({error.msg}); mend that line.", names=names)
     frames = [frame for one in (error, error.__cause__) if one is not None for frame in traceback.extract_tb(one.__traceback__)]
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-    line = _line(file, error.near) if isinstance(error, StudyError) and error.near else None
-    text = " ".join(str(error).split())
-    sentence = text if isinstance(error, UserError) else f"{type(error).__name__}: {text[:300]}; mend that line."
-    return Fault(file=file, line=line or (lines[-1] if lines else None) or 1, sentence=sentence, names=names)
-
-
-def _line(file: Path, near: tuple[str, ...]) -> int | None:
-    """The first line of a file where one of these stands: a text, "Cell(published='70')" for an argument that is written so, else an argument
-    of the study itself."""
-    nodes = list(ast.walk(ast.parse(file.read_bytes())))
-    texts = {node.value: node.lineno for node in reversed(nodes) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Study", "Paper")]
-    written = {
-        f"{getattr(node.func, 'id', '')}({word.arg}={ast.unparse(word.value)})": word.value.lineno
-        for node in nodes
-        if isinstance(node, ast.Call)
-        for word in node.keywords
-    }
-    arguments = {word.arg: word.value.lineno for call in calls for word in call.keywords}
-    return next(
-        (place[name] for name in near for place in (texts, written, arguments) if name in place), calls[0].lineno if calls else None
-    )
+    lines = [frame.lineno for frame in frames if frame.filename == str(file) and frame.lineno]
+    if not lines and file.is_file():
+        text = file.read_text(encoding="utf-8", errors="replace")
+        lines = [number for number, line in enumerate(text.splitlines(), 1) if re.match(rf"{stated}\b", line)]
+    return Fault(file=file, line=lines[-1] if lines else 1, sentence=sentence, names=names)

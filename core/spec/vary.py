@@ -12,9 +12,8 @@ from typing import Any
 
 from core.spec import methods
 from core.spec.errors import UserError
-from core.spec.numbers import decimal, whole
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, field_types, public_name, public_names
+from core.spec.section import Section, alternatives, decimal, field_types, public_name, public_names, whole
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from core.spec.bounds import MOST
+from core.spec.section import MOST
 
 # By the metric's first letters: least and most. Others are real numbers of single precision, or say by nan or inf that there is none.
 RANGES = (
