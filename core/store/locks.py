@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from core.spec.errors import UserError
-from core.store import console
+from core.spec.printable import printable, say
 
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 POLL = 0.05  # seconds between two tries for a lock that is waited for
 PATIENCE = 10.0  # seconds of waiting after which that is said
-WORDS = 300  # characters that a holder may say of itself
+WORDS = 300  # characters of a holder's note
 
 
 def hold(path: Path) -> int | None:
@@ -44,7 +44,7 @@ def hold(path: Path) -> int | None:
 def held(path: Path) -> bool:
     """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to read it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO in its place would keep us waiting
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False  # never made, or hidden from us
     try:
@@ -70,7 +70,7 @@ def waiting(path: Path, what: str) -> Iterator[None]:
     while (descriptor := hold(path)) is None:
         if not told and time.monotonic() - began > PATIENCE:
             told = True
-            console.say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
+            say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
         time.sleep(POLL)
     try:
         yield
@@ -103,27 +103,21 @@ def _opened(path: Path) -> int:
         raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
 
 
-def say(descriptor: int, text: str) -> None:
-    """Write into a held lock's file who holds it, for people who wait; nothing rests on it."""
+def note_holder(descriptor: int, text: str) -> None:
+    """Write into a held lock's file who holds it, for people who wait."""
     line = " ".join(text.split())[:WORDS].encode()
     with contextlib.suppress(OSError):  # a full disk is no reason not to hold
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, line, 0)
 
 
-def said(path: Path) -> str:
-    """What the holder of the lock at `path` says of itself; empty if nothing can be read."""
+def holder(path: Path) -> str:
+    """What the holder of the lock at `path` notes of itself; empty if nothing can be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(path, "rb") as file:
+            return printable(file.read(4 * WORDS).decode(errors="replace"))[:WORDS]
     except OSError:
         return ""
-    try:
-        text = os.read(descriptor, 4 * WORDS).decode(errors="replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def release(descriptor: int) -> None:

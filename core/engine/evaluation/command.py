@@ -20,8 +20,8 @@ from core.engine.evaluation.pooling import POOLINGS, Pooling, installed, modules
 from core.runner.arguments import Parser
 from core.spec import section
 from core.spec.errors import UserError
+from core.spec.printable import say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
-from core.store.console import say
 from core.store.files import write_whole
 
 MOST_THREADS = 4096
