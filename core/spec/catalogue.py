@@ -42,103 +42,108 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A file that holds a study. `study` is None where it has a fault."""
+class StudyFile:
+    """A file that states a study, or its fault."""
 
-    file: Path
-    folder: str
+    path: Path
     study: Study | None = None
     fault: Fault | None = None
 
     @property
+    def folder(self) -> str:
+        """The folder of its paper."""
+        return self.path.parent.name
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """The full names to which this answers."""
+        """The full names of its study."""
         if self.study is not None:
             return (self.study.name,)
         return self.fault.names if self.fault is not None else ()
 
 
 class Catalogue:
-    """Every paper and study of some folders, in order: papers by `order`; a paper's studies by theirs, then tables, figures and
-    others, each by number."""
+    """Every paper and study of some folders.
 
-    def __init__(self, papers: Mapping[str, Paper], found: list[Found]):
+    Papers come by `order`; a paper's studies by theirs, then tables, figures and others, each by number.
+    """
+
+    def __init__(self, papers: Mapping[str, Paper], files: list[StudyFile]):
         self.papers = tuple(papers.values())
-        self._found = found
-        self.studies = tuple(one.study for one in found if one.study is not None)
-        self.faults = tuple(dict.fromkeys(one.fault for one in found if one.fault is not None))
-        self.groups = {folder: tuple(one.study for one in found if one.folder == folder and one.study is not None) for folder in papers}
+        self._files = files
+        self.studies = tuple(file.study for file in files if file.study is not None)
+        self.faults = tuple(dict.fromkeys(file.fault for file in files if file.fault is not None))
+        self.groups = {folder: tuple(file.study for file in files if file.folder == folder and file.study is not None) for folder in papers}
 
     def find(self, name: str) -> Study:
-        """The study of that name; the paper may be left out, and the first that has such a study is meant: `table7` is
-        `mocose-table7`, `table11` is `esimcse-table11`. Raises UserError: the study's fault, or the nearest name."""
-        full = {known: one for one in reversed(self._found) for known in one.names}
-        short = {known.removeprefix(f"{one.folder}-"): one for known, one in full.items()}
-        one = full.get(name) or short.get(name)
-        if one is None and name in self.groups:
+        """The study of that name. Raises UserError: the study's fault, or the nearest name.
+
+        Without the paper, a name means the first study that has it: `table7` is `mocose-table7`, `table11` `esimcse-table11`.
+        """
+        full = {known: file for file in reversed(self._files) for known in file.names}
+        short = {known.removeprefix(f"{file.folder}-"): file for known, file in full.items()}
+        file = full.get(name) or short.get(name)
+        if file is None and name in self.groups:
             raise UserError(f"{name} stands for all studies of its folder; name one of them, such as {self.groups[name][0].name}.")
-        if one is None:
+        if file is None:
             names = [study.name for study in self.studies]
             hint = nearest(name.lower(), [*names, *short, *self.groups], f"choose one of {', '.join(names)}.", cutoff=0.5)
             raise UserError(f"There is no study {name[:80]!r}; {hint}")
-        if one.study is None:
-            raise UserError(str(one.fault))
-        return one.study
+        if file.study is None:
+            raise UserError(str(file.fault))
+        return file.study
 
     def check(self, study: Study) -> None:
         """Refuse a study of which some cell makes no run. Raises UserError with the file and line."""
-        one = next((one for one in self._found if one.study is not None and one.study.name == study.name), None)
-        if one is None:
-            return
-        try:
-            check_configurations(study)
-        except UserError as error:
-            raise UserError(str(_fault(one.file, error, (study.name,), "STUDY"))) from error
+        for file in self._files:
+            if file.study is not None and file.study.name == study.name:
+                try:
+                    check_configurations(study)
+                except UserError as error:
+                    raise UserError(str(_fault(file.path, error, (study.name,), "STUDY"))) from error
 
 
 def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
     papers: dict[str, Paper] = {}
-    found: list[Found] = []
+    files: list[StudyFile] = []
     for place in [path for folder in folders for path in sorted(folder.iterdir()) if path.is_dir()]:
-        files = sorted(path for path in place.glob("[!_.]*.py") if path.is_file())
-        if not files and not (place / "__init__.py").is_file():
+        paths, facts = sorted(path for path in place.glob("[!_.]*.py") if path.is_file()), place / "__init__.py"
+        if not paths and not facts.is_file():
             continue
         try:
-            if not (place / "__init__.py").is_file():
+            if not facts.is_file():
                 raise UserError("There is no such file; write one that states the PAPER of this folder's studies.")
-            paper = _stated(place / "__init__.py", "PAPER", Paper, f"studies.{place.name}")
+            paper = _stated(facts, "PAPER", Paper, f"studies.{place.name}")
             if any(paper.key == other.key for other in papers.values()) or place.name in papers:
                 raise UserError(f"The paper {paper.key} is there already; give this folder and its PAPER a key of their own.")
         except Exception as error:
-            names = tuple(name for file in files for name in _names(file)) or (place.name,)
-            fault = _fault(place / "__init__.py", error, names, "PAPER")
-            found.append(Found(file=place / "__init__.py", folder=place.name, fault=fault))
+            names = tuple(name for path in paths for name in _names(path)) or (place.name,)
+            files.append(StudyFile(path=facts, fault=_fault(facts, error, names, "PAPER")))
             continue
         papers[place.name] = paper
-        found += [_read(file, paper) for file in files]
+        files += [_read(path, paper) for path in paths]
     papers = dict(sorted(papers.items(), key=lambda item: (item[1].order, item[0])))
     ranks = {folder: number for number, folder in enumerate(papers)}
-    found.sort(key=lambda one: (ranks.get(one.folder, len(ranks)), _order(one)))
-    return Catalogue(papers, _distinct(found))
+    files.sort(key=lambda file: (ranks.get(file.folder, len(ranks)), _order(file)))
+    return Catalogue(papers, _distinct(files))
 
 
-def _read(file: Path, paper: Paper) -> Found:
+def _read(path: Path, paper: Paper) -> StudyFile:
     """The study of a file, with its paper's facts, or what is wrong with it."""
-    folder = file.parent.name
-    study = None
+    names = _names(path)
     try:
-        study = _stated(file, "STUDY", Study, f"studies.{folder}.{file.stem}")
+        study = _stated(path, "STUDY", Study, f"studies.{path.parent.name}.{path.stem}")
+        names = tuple(dict.fromkeys([study.name, *names]))
         if study.paper != paper.key:
             raise UserError(f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.")
         if study.settings or study.varied:
             raise UserError("A file's study has no settings, which are what --set and --vary give; name these fields in base_changes.")
         check_shape(study)
         check_names(study, SETS)
-        return Found(file=file, folder=folder, study=replace(study, source=paper))
+        return StudyFile(path=path, study=replace(study, source=paper))
     except Exception as error:  # whatever a file does when it is run, other studies go on
-        names = tuple(dict.fromkeys([*([study.name] if isinstance(study, Study) else []), *_names(file)]))
-        return Found(file=file, folder=folder, fault=_fault(file, error, names, "STUDY"))
+        return StudyFile(path=path, fault=_fault(path, error, names, "STUDY"))
 
 
 def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
@@ -157,49 +162,49 @@ def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
     return value
 
 
-def _distinct(found: list[Found]) -> list[Found]:
+def _distinct(files: list[StudyFile]) -> list[StudyFile]:
     """The files, with a fault where a name or a claim's key is taken: by a paper's folder, another study, or an earlier claim."""
-    folders = {one.folder for one in found}
-    names: dict[str, list[Found]] = {}
-    keys: dict[str, Found] = {}
-    for one in found:
-        if one.study is not None:
-            names.setdefault(one.study.name, []).append(one)
-            for claim in one.study.claims:
-                keys.setdefault(claim.key, one)
+    folders = {file.folder for file in files}
+    names: dict[str, list[StudyFile]] = {}
+    keys: dict[str, StudyFile] = {}
+    for file in files:
+        if file.study is not None:
+            names.setdefault(file.study.name, []).append(file)
+            for claim in file.study.claims:
+                keys.setdefault(claim.key, file)
 
-    def checked(one: Found) -> Found:
-        if one.study is None:
-            return one
-        name = one.study.name
-        taken = [("study", f"name {name}", other) for other in names[name] if other is not one]
-        taken += [("claim", f"key {claim.key}", keys[claim.key]) for claim in one.study.claims if keys[claim.key] is not one]
+    def checked(file: StudyFile) -> StudyFile:
+        if file.study is None:
+            return file
+        name = file.study.name
+        taken = [("study", f"name {name}", other) for other in names[name] if other is not file]
+        taken += [("claim", f"key {claim.key}", keys[claim.key]) for claim in file.study.claims if keys[claim.key] is not file]
         if name in folders:
             sentence = f"{name} is a paper's folder, and stands for all studies in it; give the study another name."
         elif taken:
-            kind, what, other = taken[0]
-            sentence = f"The {what} is that of {other.folder}/{other.file.name}, too; give each {kind} its own."
+            kind, key, other = taken[0]
+            sentence = f"The {key} is that of {other.folder}/{other.path.name}, too; give each {kind} its own."
         else:
-            return one
-        return replace(one, study=None, fault=_fault(one.file, UserError(sentence), (name, *_names(one.file)), "STUDY"))
+            return file
+        return StudyFile(path=file.path, fault=_fault(file.path, UserError(sentence), (name, *_names(file.path)), "STUDY"))
 
-    return [checked(one) for one in found]
-
-
-def _names(file: Path) -> tuple[str, ...]:
-    """What a study is called that nobody can read, by its file."""
-    stem = file.stem.replace("_", "-")
-    return (f"{file.parent.name}-{stem}", stem)
+    return [checked(file) for file in files]
 
 
-def _order(one: Found) -> tuple:
+def _names(path: Path) -> tuple[str, ...]:
+    """The names of an unreadable study, by its file."""
+    stem = path.stem.replace("_", "-")
+    return (f"{path.parent.name}-{stem}", stem)
+
+
+def _order(file: StudyFile) -> tuple:
     """Where a study stands among its paper's: by its order, then tables, figures and others, each by number."""
-    if one.study is None:
-        return (sys.maxsize, 0, [], one.file.name)
-    first = one.study.title.partition(" ")[0]
+    if file.study is None:
+        return (sys.maxsize, 0, [], file.path.name)
+    first = file.study.title.partition(" ")[0]
     kind = ("Table", "Figure").index(first) if first in ("Table", "Figure") else 2
-    parts = [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", one.study.title)]
-    return (one.study.order, kind, parts, one.study.name)
+    parts = [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", file.study.title)]
+    return (file.study.order, kind, parts, file.study.name)
 
 
 def _fault(file: Path, error: BaseException, names: tuple[str, ...], stated: str) -> Fault:

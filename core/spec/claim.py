@@ -244,6 +244,6 @@ def matches(wanted: Labels, labels: Labels) -> bool:
 
 
 def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:
-    found = [value for labels, value in printed.items() if matches(wanted, labels)]
-    known = [value for value in found if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(found) else None
+    values = [value for labels, value in printed.items() if matches(wanted, labels)]
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None

@@ -175,7 +175,7 @@ class Study(Typed):
 
     def setting(self, text: str, runs: Mapping[tuple[str, ...], RunConfig]) -> tuple[str, object]:
         """Path and value of `FIELD=VALUE`, against a run of each cell. Raises UserError for a field that no run has or the study varies."""
-        changes = [one for cell in self.cells for some in (cell.changes, *cell.by_profile.values()) for one in some.items()]
+        changes = [change for cell in self.cells for each in (cell.changes, *cell.by_profile.values()) for change in each.items()]
         varied = {path for path, _ in changes}
         replaced = {path for path, value in changes if value is not None}  # a section that is left out has no fields to set
         path, value = parse_setting(_nearest(list(runs.values()), setting_path(text)), text)

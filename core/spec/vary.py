@@ -56,14 +56,14 @@ def read(run: RunConfig, path: str):
 
 def paths(run: RunConfig) -> list[str]:
     """Every path of the run's leaf fields, as `--set` takes them."""
-    found = []
+    leaves = []
     for field in dataclasses.fields(run):
         value = getattr(run, field.name)
         if isinstance(value, Section):
-            found += [f"{field.name}.{public_name(inner.name)}" for inner in dataclasses.fields(value)]
+            leaves += [f"{field.name}.{public_name(inner.name)}" for inner in dataclasses.fields(value)]
         else:
-            found.append(field.name)
-    return found
+            leaves.append(field.name)
+    return leaves
 
 
 def has(run: RunConfig, path: str) -> bool:

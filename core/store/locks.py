@@ -22,7 +22,7 @@ from core.spec.printable import printable, say
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 POLL = 0.05  # seconds between two tries for a lock that is waited for
-PATIENCE = 10.0  # seconds of waiting after which that is said
+PATIENCE = 10.0  # seconds of waiting before a line is printed
 WORDS = 300  # characters of a holder's note
 
 
@@ -62,14 +62,14 @@ def held(path: Path) -> bool:
 
 @contextlib.contextmanager
 def waiting(path: Path, what: str) -> Iterator[None]:
-    """Surroundings in which the lock at `path` is held, after a wait where somebody else holds it; a long wait is said to be for `what`.
+    """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints `what` it waits for.
 
     Raises UserError if it cannot be made.
     """
-    began, told = time.monotonic(), False
+    began, printed = time.monotonic(), False
     while (descriptor := hold(path)) is None:
-        if not told and time.monotonic() - began > PATIENCE:
-            told = True
+        if not printed and time.monotonic() - began > PATIENCE:
+            printed = True
             say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
         time.sleep(POLL)
     try:
@@ -130,10 +130,10 @@ def slot_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise UserError(f"{folder} cannot be made ({error.strerror}); set TMPDIR to a folder of yours.") from error
-    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):  # a link may lead into anybody's folder
+    if status.st_uid != os.getuid() or not stat.S_ISDIR(status.st_mode):  # a link may lead into anybody's folder
         raise UserError(f"{folder} is a link or belongs to another user; set TMPDIR to a folder of yours.")
     return folder
 

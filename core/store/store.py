@@ -59,10 +59,10 @@ class Store:
     def stamp(self, run: str) -> tuple[int, int] | None:
         """A value that changes whenever the user's own run is written; None if the run does not exist."""
         try:
-            found = os.stat(self._own(run))
+            status = os.stat(self._own(run))
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole or not at all.
