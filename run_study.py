@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 
 if (interrupted := signal.getsignal(signal.SIGINT)) is signal.default_int_handler and __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # while it imports there is nothing to stop in order
 
-from core.store import console
-
-console.open_closed()  # before any import can open a file in a standard stream's place
-
 from core.runner import cli
 from core.runner.command import Command, Surroundings
 from core.spec.errors import UserError
+from core.spec.printable import say
 from core.store import files
 
 HOME = Path(__file__).resolve().parent
@@ -25,6 +24,9 @@ HOME = Path(__file__).resolve().parent
 def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
     """Do what the command line asks. The exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
     try:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # a terminal's alphabet may lack what a name holds
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.engine.evaluation.command").main(argv[1:]) or 0
         options = cli.parse(argv)
@@ -32,19 +34,26 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         sys.stdout.flush()  # while a full disk can still be told
         return status
     except UserError as error:
-        console.say(str(error), out=sys.stderr)
+        say(str(error), out=sys.stderr)
         return 2
     except BrokenPipeError:
-        console.let_go(1)  # whoever read our output has had enough
+        _let_go()  # whoever read our output has had enough
         return 141
     except OSError as error:
-        console.say(files.stopped(error), out=sys.stderr)
+        say(files.stopped(error), out=sys.stderr)
         if error.filename is None:
-            console.let_go(1)
+            _let_go()
         return 2
     except KeyboardInterrupt:
         print("Stopped before any training; the same command starts again.", file=sys.stderr)
         return 130
+
+
+def _let_go() -> None:
+    """Send what is still to be written to the null device, since the output takes no more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 def shipped() -> Surroundings:

@@ -32,9 +32,9 @@ from core.methods.mocose.settings import MoCoSERun
 from core.runner.arguments import Parser
 from core.runner.train import cache_folder
 from core.spec.errors import UserError
-from core.spec.numbers import whole
 from core.spec.profiles import base
 from core.spec.scale import MINI, at_scale
+from core.spec.section import whole
 from core.spec.vary import vary
 
 ABSENT = ("nlpaug", "nlpaug.augmenter", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence")  # for their Table 5 alone

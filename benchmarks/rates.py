@@ -32,10 +32,10 @@ from core.runner.train import cache_folder
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.execution import Execution
-from core.spec.numbers import decimal, whole
 from core.spec.profiles import PROFILES, base
 from core.spec.run import RunConfig
 from core.spec.scale import LONG, MINI, Scale, Sources, at_scale
+from core.spec.section import decimal, whole
 from core.spec.vary import parse_setting, vary
 
 TRIED = {scale.name: scale for scale in (LONG, MINI)}

@@ -25,8 +25,8 @@ from core.spec.errors import UserError
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES
 from core.spec.vary import paths, read
+from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
-from core.store.stored import CorruptRun, MissingRun, OtherVersion, StoredRun
 
 if TYPE_CHECKING:
     from core.report.cells import StudyResult

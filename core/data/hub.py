@@ -11,9 +11,7 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import tarfile
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +21,10 @@ from core.data.pins import CORPUS_FILE, CORPUS_ROWS, DATA, DEFAULT_ENCODER, ENCO
 from core.data.senteval import senteval_root
 from core.data.sources import Places, pairs_alone
 from core.spec.errors import UserError
+from core.spec.rewriting import OWN_ENCODER
 from core.spec.run import RunConfig
-from core.spec.views import OWN_ENCODER
+from core.store import locks
+from core.store.files import whole_folder
 
 HUB_NAMES = {"bert-base": "bert-base-uncased", "bert-large": "bert-large-uncased"}  # the others are called as in the papers
 
@@ -134,19 +134,16 @@ def check_rows(text: Path) -> None:
 def unpack(archive: Path) -> Path:
     """The folder of SentEval data, unpacked once beside its archive. No name or link in it may lead outside."""
     target = archive.with_suffix("")
-    if not target.is_dir():
-        part = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
-        try:
-            with tarfile.open(archive) as tar:
-                tar.extractall(part, filter="data")
-            senteval_root(part)
-            os.rename(part, target)  # whole or not at all
-        except (tarfile.TarError, OSError, EOFError) as error:
-            if not target.is_dir():  # else another process was first
-                reason = str(error).splitlines()[0].rstrip(":")
-                raise UserError(f"{archive} cannot be unpacked ({reason}); delete it and fetch it again ({WITHOUT}).") from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+    with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
+        if not target.is_dir():
+            with whole_folder(target) as part:
+                try:
+                    with tarfile.open(archive) as tar:
+                        tar.extractall(part, filter="data")
+                except (tarfile.TarError, EOFError) as error:
+                    reason = str(error).splitlines()[0].rstrip(":")
+                    raise UserError(f"{archive} cannot be unpacked ({reason}); delete it and fetch it again ({WITHOUT}).") from error
+                senteval_root(part)
     return senteval_root(target)
 
 

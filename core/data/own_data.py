@@ -24,8 +24,8 @@ import numpy as np
 from core.data.sts import Pair, StsSet, sets_digest
 from core.data.text import numbered_lines
 from core.spec.errors import UserError
-from core.spec.numbers import decimal
 from core.spec.scale import Scale
+from core.spec.section import decimal
 from core.store.files import write_whole
 
 Kind = Literal["text", "pairs"]

@@ -16,8 +16,8 @@ from core.data.pins import DEMO_FOLDER
 from core.data.senteval import SICK_SPLITS, STS_YEARS, STSB_SPLITS, senteval_root, year_files
 from core.data.text import AGAIN, numbered_lines
 from core.spec.errors import UserError
-from core.spec.numbers import decimal
 from core.spec.scale import DEMO
+from core.spec.section import decimal
 
 Pair = tuple[str, str, float]
 

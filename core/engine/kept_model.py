@@ -20,7 +20,8 @@ from core.methods.contrastive import Contrastive
 from core.spec.identity import canonical_json, run_id
 from core.spec.printable import printable
 from core.spec.run import RunConfig
-from core.store.models import model_folder, whole_folder
+from core.store.files import whole_folder
+from core.store.store import model_folder
 
 CARD = """# Run {run}
 

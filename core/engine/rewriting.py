@@ -18,8 +18,8 @@ from core.engine.streams import stream_seed
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.rewriting import OWN_ENCODER, TextView
 from core.spec.run import RunConfig
-from core.spec.views import OWN_ENCODER, TextView
 from core.store import locks
 
 VERSION = 1  # raised when a change of code is meant to change what is written

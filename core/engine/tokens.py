@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
-import shutil
-import uuid
 import zlib
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -15,6 +13,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
+
+from core.spec.errors import UserError
+from core.store.files import whole_folder
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
 
@@ -96,19 +97,11 @@ def _is_table(ids: np.ndarray, offsets: np.ndarray) -> bool:
 
 
 def _save(folder: Path, table: TokenTable) -> None:
-    """Write beside the final place, then rename: another process sees the whole table or none."""
-    part = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")
-    try:
-        part.mkdir(parents=True)
+    """Put the table in its place whole. The cache is a convenience: on a full or read-only disk the table is in memory alone."""
+    with contextlib.suppress(UserError), whole_folder(folder) as part:
         np.save(part / "ids.npy", table.ids)
         np.save(part / "offsets.npy", table.offsets)
         (part / "checksums.json").write_text(json.dumps(_checksums(table.ids, table.offsets)))
-        if folder.exists() and _load(folder) is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        os.rename(part, folder)
-    except OSError:
-        # A full or read-only disk, or another process was first: the cache is a convenience, the table is in memory.
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def _checksums(ids: np.ndarray, offsets: np.ndarray) -> list[int]:

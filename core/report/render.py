@@ -7,7 +7,6 @@ import functools
 import multiprocessing
 import os
 import signal
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -31,6 +30,7 @@ from core.spec.deviations import explanations
 from core.spec.edition import Edition
 from core.spec.printable import counted
 from core.spec.study import Study
+from core.store.files import write_changed
 
 WORTH_PROCESSES = 8  # studies; a process takes about two seconds to start
 
@@ -200,24 +200,4 @@ def _remove(folder: Path, name: str) -> None:
 
 def _write_all(folder: Path, files: dict[str, bytes]) -> None:
     for name, content in files.items():
-        _write(folder / name, content)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Put a file in place at once: whoever reads it sees the old or the new one, after a crash of the machine, too. Unchanged
-    files keep their time stamp. What a killed command leaves ends in .tmp, and the next drawing sweeps it."""
-    if path.is_file() and path.read_bytes() == content:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk names no file by itself
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()  # only there if something went wrong
+        write_changed(folder / name, content)

@@ -6,9 +6,9 @@ import argparse
 import re
 
 from core.spec.errors import UserError
-from core.spec.numbers import decimal, whole
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES
+from core.spec.section import decimal, whole
 from core.spec.table import ENCODERS
 
 DESCRIPTION = "Train what is missing of the named studies and render their tables and figures."

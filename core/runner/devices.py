@@ -146,7 +146,7 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
 def taken(resources: Resources) -> dict[str, str]:
     """The slots that are held now, each with the name of its holder."""
     paths = {name: locks.slot_folder() / f"{name}.lock" for name in resources.names}
-    return {name: locks.said(path) for name, path in paths.items() if locks.held(path)}
+    return {name: locks.holder(path) for name, path in paths.items() if locks.held(path)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Slots:
                 return None
             self._own += 1
         name, descriptor = found
-        locks.say(descriptor, f"{self._holder} (process {os.getpid()}), {what}")
+        locks.note_holder(descriptor, f"{self._holder} (process {os.getpid()}), {what}")
         gpu = "" if self._resources.device == "cpu" else name.removeprefix("gpu").rpartition(".")[0]
         # An index of ours is nvidia-smi's; one of the user's is meant as CUDA counts in the user's own environment.
         order = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

@@ -17,13 +17,12 @@ from core.runner.compare import repeats
 from core.spec.edition import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.printable import are
+from core.spec.printable import are, say
 from core.spec.profiles import PROFILES
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store import files, locks
-from core.store.console import say
 from core.store.store import Store
 
 

@@ -12,9 +12,9 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.train import cache_folder
 from core.spec.errors import UserError
+from core.spec.printable import say
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
-from core.store import console
 from core.store.store import Store
 
 LOOKING = ("plan", "status", "render")  # modes that train nothing, and so fetch nothing
@@ -81,9 +81,7 @@ def on_data(options: Options, scale: Scale, studies: list[Study], found: finding
             "give another --results-dir, since a page is for one."
         )
     if other:
-        console.say(
-            f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}."
-        )
+        say(f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
     return scale, [study.on(other, own=False) if other else study for study in studies]
 
 
@@ -96,7 +94,7 @@ def _own_data(options: Options) -> tuple[Path | None, list[tuple[str, Path]]]:
 def _announced(found: finding.Found) -> finding.Found:
     """The same; says how much of your own text and how many of your own pairs were read."""
     if found.places.own_text:
-        console.say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
+        say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
     for name, path in found.places.pairs:
-        console.say(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
+        say(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
     return found

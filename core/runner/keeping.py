@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from core.runner.plan import Plan, PlannedRun, cost
 from core.spec.printable import are, counted
-from core.store.models import kept
+from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
-from core.store.stored import CorruptRun, MissingRun
 
 
 def lacking(store: Store, run: PlannedRun) -> bool:
     """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
-    if not run.config.keepable or kept(store.root, run.run_id):
+    if not run.config.keepable or store.has_model(run.run_id):
         return False
     if not store.has(run.run_id, use_published=True):
         return True

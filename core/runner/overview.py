@@ -12,10 +12,9 @@ from core.runner.plan import Plan
 from core.runner.rates import GPU
 from core.runner.train import cache_folder
 from core.spec.edition import Edition
-from core.spec.printable import counted
+from core.spec.printable import counted, say
 from core.spec.scale import Scale
 from core.spec.study import Study
-from core.store import console
 from core.store.store import Store
 
 
@@ -62,5 +61,5 @@ def tell_status(plan: Plan, store: Store) -> int:
     for identity in running:
         print(f"running {identity} {labels[identity]}")
     for identity, failure in failed.items():
-        console.say(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
+        say(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
     return 0

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from core.data.encoders import DEMO_ENCODER, configuration
 from core.data.sources import Found
 from core.runner.plan import checks, cost, tokens
+from core.spec.printable import say
 from core.spec.run import RunConfig
-from core.store.console import say
 
 PROJECT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences

@@ -20,10 +20,8 @@ from core.runner.progress import Display, display
 from core.spec.availability import check_length, check_precision
 from core.spec.errors import UserError
 from core.spec.execution import Execution
-from core.spec.printable import counted
+from core.spec.printable import counted, say
 from core.spec.scale import SCALES, Scale
-from core.store import models
-from core.store.console import say
 from core.store.store import Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
@@ -48,9 +46,8 @@ class Training:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan, found)
-        self.store.prepare()
+        self.store.prepare(models=self.options.keep_models)
         if self.options.keep_models:
-            models.prepare(self.results)
             weights = (found.places.encoder or encoders.DEMO_ENCODER) / "model.safetensors"
             print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()

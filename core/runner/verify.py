@@ -22,8 +22,8 @@ from core.spec.identity import run_id
 from core.spec.printable import are, counted
 from core.spec.result import device_kind
 from core.spec.study import Study
+from core.store.records import OtherVersion, StoredRun
 from core.store.store import Store
-from core.store.stored import OtherVersion, StoredRun
 
 
 class Verification:

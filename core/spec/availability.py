@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from core.spec.errors import UserError
+from core.spec.rewriting import OWN_ENCODER
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.table import Metric
-from core.spec.views import OWN_ENCODER
 
 
 def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:

@@ -69,19 +69,19 @@ def parts(study: Study) -> tuple[Study, ...]:
         return (study,)
     count = len(study.varied)
     own, added = study.axes[:-count], study.axes[-count:]
-    found = []
+    studies = []
     for chosen in product(*(axis.labels for axis in added)):
         fixed = tuple(replace(axis, labels=(label,)) for axis, label in zip(added, chosen, strict=True))
-        places = [one.predicate.contrasts()[0].terms[0].cell[-count:] for one in study.claims]
+        places = [claim.predicate.contrasts()[0].terms[0].cell[-count:] for claim in study.claims]
         part = replace(
             study,
             axes=(*own, *fixed),
             cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
-            claims=tuple(one for one, place in zip(study.claims, places, strict=True) if place == chosen),
+            claims=tuple(claim for claim, place in zip(study.claims, places, strict=True) if place == chosen),
             reference=study.reference and (*study.reference[:-count], *chosen),
         )
-        found.append(part)
-    return tuple(found)
+        studies.append(part)
+    return tuple(studies)
 
 
 def values(part: Study) -> str:
@@ -99,21 +99,21 @@ def _cells(
     for cell in study.cells:
         run = runs.get(cell.labels)
         made = replace(cell, labels=(*cell.labels, *chosen.values()))
-        there = [path for path in chosen if run is not None and has(run, path)]
-        own = run is None or all(read(run, path) == values[path][chosen[path]] for path in there)
+        paths = [path for path in chosen if run is not None and has(run, path)]
+        own = run is None or all(read(run, path) == values[path][chosen[path]] for path in paths)
         yield made if own else replace(made, published=None, published_runs=())
 
 
 def _claims(study: Study, labels: tuple[str, ...]) -> Iterator[Claim]:
     """The claims at one combination of values."""
 
-    def there(one: Predicate) -> Predicate:
-        if isinstance(one, Contrast):
-            return replace(one, terms=tuple(replace(term, cell=(*term.cell, *labels)) for term in one.terms))
-        return replace(one, parts=tuple(map(there, one.parts)))
+    def labelled(predicate: Predicate) -> Predicate:
+        if isinstance(predicate, Contrast):
+            return replace(predicate, terms=tuple(replace(term, cell=(*term.cell, *labels)) for term in predicate.terms))
+        return replace(predicate, parts=tuple(map(labelled, predicate.parts)))
 
     for claim in study.claims:
-        yield replace(claim, key=f"{claim.key} ({'/'.join(labels)})", predicate=there(claim.predicate))
+        yield replace(claim, key=f"{claim.key} ({'/'.join(labels)})", predicate=labelled(claim.predicate))
 
 
 def _figure(study: Study, varied: tuple[str, ...]) -> FigureSpec | None:

@@ -6,7 +6,6 @@ What is wrong with a file is kept as a fault with its place, so that commands on
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import re
 import sys
@@ -17,12 +16,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.spec.check import check_configurations, check_names, check_shape
-from core.spec.errors import StudyError, UserError
+from core.spec.errors import UserError
 from core.spec.paper import Paper
 from core.spec.printable import nearest
 from core.spec.scale import SCALES
 from core.spec.study import Study
-from core.spec.typed import check_types
 
 SETS = frozenset(name for scale in SCALES.values() for name in (*scale.tests, *scale.probes))
 Stated = TypeVar("Stated", Paper, Study)
@@ -44,196 +42,180 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A file that holds a study. `study` is None where it has a fault."""
+class StudyFile:
+    """A file that states a study, or its fault."""
 
-    file: Path
-    folder: str
+    path: Path
     study: Study | None = None
     fault: Fault | None = None
 
     @property
+    def folder(self) -> str:
+        """The folder of its paper."""
+        return self.path.parent.name
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """The full names to which this answers."""
+        """The full names of its study."""
         if self.study is not None:
             return (self.study.name,)
         return self.fault.names if self.fault is not None else ()
 
 
 class Catalogue:
-    """Every paper and study of some folders, in order: papers by `order`; a paper's studies by theirs, then tables, figures and
-    others, each by number."""
+    """Every paper and study of some folders.
 
-    def __init__(self, papers: Mapping[str, Paper], found: list[Found]):
+    Papers come by `order`; a paper's studies by theirs, then tables, figures and others, each by number.
+    """
+
+    def __init__(self, papers: Mapping[str, Paper], files: list[StudyFile]):
         self.papers = tuple(papers.values())
-        self._found = found
-        self.studies = tuple(one.study for one in found if one.study is not None)
-        self.faults = tuple(dict.fromkeys(one.fault for one in found if one.fault is not None))
-        self.groups = {folder: tuple(one.study for one in found if one.folder == folder and one.study is not None) for folder in papers}
+        self._files = files
+        self.studies = tuple(file.study for file in files if file.study is not None)
+        self.faults = tuple(dict.fromkeys(file.fault for file in files if file.fault is not None))
+        self.groups = {folder: tuple(file.study for file in files if file.folder == folder and file.study is not None) for folder in papers}
 
     def find(self, name: str) -> Study:
-        """The study of that name; the paper may be left out, and the first that has such a study is meant: `table7` is
-        `mocose-table7`, `table11` is `esimcse-table11`. Raises UserError: the study's fault, or the nearest name."""
-        full = {known: one for one in reversed(self._found) for known in one.names}
-        short = {known.removeprefix(f"{one.folder}-"): one for known, one in full.items()}
-        one = full.get(name) or short.get(name)
-        if one is None and name in self.groups:
+        """The study of that name. Raises UserError: the study's fault, or the nearest name.
+
+        Without the paper, a name means the first study that has it: `table7` is `mocose-table7`, `table11` `esimcse-table11`.
+        """
+        full = {known: file for file in reversed(self._files) for known in file.names}
+        short = {known.removeprefix(f"{file.folder}-"): file for known, file in full.items()}
+        file = full.get(name) or short.get(name)
+        if file is None and name in self.groups:
             raise UserError(f"{name} stands for all studies of its folder; name one of them, such as {self.groups[name][0].name}.")
-        if one is None:
+        if file is None:
             names = [study.name for study in self.studies]
             hint = nearest(name.lower(), [*names, *short, *self.groups], f"choose one of {', '.join(names)}.", cutoff=0.5)
             raise UserError(f"There is no study {name[:80]!r}; {hint}")
-        if one.study is None:
-            raise UserError(str(one.fault))
-        return one.study
+        if file.study is None:
+            raise UserError(str(file.fault))
+        return file.study
 
     def check(self, study: Study) -> None:
         """Refuse a study of which some cell makes no run. Raises UserError with the file and line."""
-        one = next((one for one in self._found if one.study is not None and one.study.name == study.name), None)
-        if one is None:
-            return
-        try:
-            check_configurations(study)
-        except StudyError as error:
-            raise UserError(str(_fault(one.file, error, (study.name,)))) from error
+        for file in self._files:
+            if file.study is not None and file.study.name == study.name:
+                try:
+                    check_configurations(study)
+                except UserError as error:
+                    raise UserError(str(_fault(file.path, error, (study.name,), "STUDY"))) from error
 
 
 def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
     papers: dict[str, Paper] = {}
-    found: list[Found] = []
+    files: list[StudyFile] = []
     for place in [path for folder in folders for path in sorted(folder.iterdir()) if path.is_dir()]:
-        files = sorted(path for path in place.glob("[!_.]*.py") if path.is_file())
-        if not files and not (place / "__init__.py").is_file():
+        paths, facts = sorted(path for path in place.glob("[!_.]*.py") if path.is_file()), place / "__init__.py"
+        if not paths and not facts.is_file():
             continue
         try:
-            if not (place / "__init__.py").is_file():
-                raise StudyError("There is no such file; write one that states the PAPER of this folder's studies.")
-            paper = _stated(place / "__init__.py", "PAPER", Paper, f"studies.{place.name}")
+            if not facts.is_file():
+                raise UserError("There is no such file; write one that states the PAPER of this folder's studies.")
+            paper = _stated(facts, "PAPER", Paper, f"studies.{place.name}")
             if any(paper.key == other.key for other in papers.values()) or place.name in papers:
-                raise StudyError(f"The paper {paper.key} is there already; give this folder and its PAPER a key of their own.", paper.key)
+                raise UserError(f"The paper {paper.key} is there already; give this folder and its PAPER a key of their own.")
         except Exception as error:
-            names = tuple(name for file in files for name in _names(file)) or (place.name,)
-            fault = _fault(place / "__init__.py", error, names)
-            found.append(Found(file=place / "__init__.py", folder=place.name, fault=fault))
+            names = tuple(name for path in paths for name in _names(path)) or (place.name,)
+            files.append(StudyFile(path=facts, fault=_fault(facts, error, names, "PAPER")))
             continue
         papers[place.name] = paper
-        found += [_read(file, paper) for file in files]
+        files += [_read(path, paper) for path in paths]
     papers = dict(sorted(papers.items(), key=lambda item: (item[1].order, item[0])))
     ranks = {folder: number for number, folder in enumerate(papers)}
-    found.sort(key=lambda one: (ranks.get(one.folder, len(ranks)), _order(one)))
-    return Catalogue(papers, _told_apart(found))
+    files.sort(key=lambda file: (ranks.get(file.folder, len(ranks)), _order(file)))
+    return Catalogue(papers, _distinct(files))
 
 
-def _read(file: Path, paper: Paper) -> Found:
+def _read(path: Path, paper: Paper) -> StudyFile:
     """The study of a file, with its paper's facts, or what is wrong with it."""
-    folder = file.parent.name
-    study = None
+    names = _names(path)
     try:
-        study = _stated(file, "STUDY", Study, f"studies.{folder}.{file.stem}")
+        study = _stated(path, "STUDY", Study, f"studies.{path.parent.name}.{path.stem}")
+        names = tuple(dict.fromkeys([study.name, *names]))
         if study.paper != paper.key:
-            raise StudyError(f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.", study.paper, "paper")
+            raise UserError(f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.")
         if study.settings or study.varied:
-            raise StudyError(
-                "A file's study has no settings, which are what --set and --vary give; name these fields in base_changes.", "settings"
-            )
+            raise UserError("A file's study has no settings, which are what --set and --vary give; name these fields in base_changes.")
         check_shape(study)
         check_names(study, SETS)
-        return Found(file=file, folder=folder, study=replace(study, source=paper))
+        return StudyFile(path=path, study=replace(study, source=paper))
     except Exception as error:  # whatever a file does when it is run, other studies go on
-        names = tuple(dict.fromkeys([*([study.name] if isinstance(study, Study) else []), *_names(file)]))
-        return Found(file=file, folder=folder, fault=_fault(file, error, names))
+        return StudyFile(path=path, fault=_fault(path, error, names, "STUDY"))
 
 
 def _stated(file: Path, name: str, kind: type[Stated], module: str) -> Stated:
-    """What a file states under a name. Raises whatever its code does, and StudyError if the name is not there."""
+    """What a file states under a name. Raises whatever its code does, and UserError if the name is not there."""
     spec = importlib.util.spec_from_file_location(module, file)
     if spec is None or spec.loader is None:
-        raise StudyError(f"{file.name} cannot be read as Python.", name)
+        raise UserError(f"{file.name} cannot be read as Python.")
     made = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(made)
     except SystemExit as error:
-        raise StudyError(f"It ends the command (exit {error.code}); it may only state {name}.") from error
+        raise UserError(f"It ends the command (exit {error.code}); it may only state {name}.") from error
     value = getattr(made, name, None)
     if not isinstance(value, kind):
-        raise StudyError(f"It states no {name}; write {name} = {kind.__name__}(…), or begin the file's name with an underscore.", name)
-    check_types(value)
+        raise UserError(f"It states no {name}; write {name} = {kind.__name__}(…), or begin the file's name with an underscore.")
     return value
 
 
-def _told_apart(found: list[Found]) -> list[Found]:
-    """The same, where studies of one name are faults, since nobody knows which is meant, and so is a study with the key of an earlier one's claim."""
-    names: dict[str, list[Found]] = {}
-    keys: dict[str, Found] = {}
-    for one in found:
-        if one.study is None:
-            continue
-        names.setdefault(one.study.name, []).append(one)
-        for claim in one.study.claims:
-            keys.setdefault(claim.key, one)
-    folders = {one.folder for one in found}
+def _distinct(files: list[StudyFile]) -> list[StudyFile]:
+    """The files, with a fault where a name or a claim's key is taken: by a paper's folder, another study, or an earlier claim."""
+    folders = {file.folder for file in files}
+    names: dict[str, list[StudyFile]] = {}
+    keys: dict[str, StudyFile] = {}
+    for file in files:
+        if file.study is not None:
+            names.setdefault(file.study.name, []).append(file)
+            for claim in file.study.claims:
+                keys.setdefault(claim.key, file)
 
-    def told(one: Found) -> Found:
-        if one.study is not None and one.study.name in folders:
-            error = StudyError(
-                f"{one.study.name} is a paper's folder, and stands for all studies in it; give the study another name.", one.study.name
-            )
-            return replace(one, study=None, fault=_fault(one.file, error, _names(one.file)))
-        if one.study is None:
-            return one
-        taken = [("study", "name", one.study.name, other.file) for other in names[one.study.name] if other is not one]
-        taken += [("claim", "key", claim.key, keys[claim.key].file) for claim in one.study.claims if keys[claim.key] is not one]
-        if not taken:
-            return one
-        kind, what, word, other = taken[0]
-        said = f"The {what} {word} is that of {other.parent.name}/{other.name}, too; give each {kind} its own."
-        return replace(one, study=None, fault=_fault(one.file, StudyError(said, word, what), (one.study.name,)))
+    def checked(file: StudyFile) -> StudyFile:
+        if file.study is None:
+            return file
+        name = file.study.name
+        taken = [("study", f"name {name}", other) for other in names[name] if other is not file]
+        taken += [("claim", f"key {claim.key}", keys[claim.key]) for claim in file.study.claims if keys[claim.key] is not file]
+        if name in folders:
+            sentence = f"{name} is a paper's folder, and stands for all studies in it; give the study another name."
+        elif taken:
+            kind, key, other = taken[0]
+            sentence = f"The {key} is that of {other.folder}/{other.path.name}, too; give each {kind} its own."
+        else:
+            return file
+        return StudyFile(path=file.path, fault=_fault(file.path, UserError(sentence), (name, *_names(file.path)), "STUDY"))
 
-    return [told(one) for one in found]
+    return [checked(file) for file in files]
 
 
-def _names(file: Path) -> tuple[str, ...]:
-    """What a study is called that nobody can read, by its file."""
-    stem = file.stem.replace("_", "-")
-    return (f"{file.parent.name}-{stem}", stem)
+def _names(path: Path) -> tuple[str, ...]:
+    """The names of an unreadable study, by its file."""
+    stem = path.stem.replace("_", "-")
+    return (f"{path.parent.name}-{stem}", stem)
 
 
-def _order(one: Found) -> tuple:
+def _order(file: StudyFile) -> tuple:
     """Where a study stands among its paper's: by its order, then tables, figures and others, each by number."""
-    if one.study is None:
-        return (sys.maxsize, 0, [], one.file.name)
-    first = one.study.title.partition(" ")[0]
+    if file.study is None:
+        return (sys.maxsize, 0, [], file.path.name)
+    first = file.study.title.partition(" ")[0]
     kind = ("Table", "Figure").index(first) if first in ("Table", "Figure") else 2
-    parts = [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", one.study.title)]
-    return (one.study.order, kind, parts, one.study.name)
+    parts = [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", file.study.title)]
+    return (file.study.order, kind, parts, file.study.name)
 
 
-def _fault(file: Path, error: BaseException, names: tuple[str, ...]) -> Fault:
-    """An error as a sentence with its line in the file."""
+def _fault(file: Path, error: BaseException, names: tuple[str, ...], stated: str) -> Fault:
+    """An error as a sentence with its line in the file: the traceback's, else the line that states PAPER or STUDY."""
+    text = " ".join(str(error).split())
+    sentence = text if isinstance(error, UserError) else f"{type(error).__name__}: {text[:300]}; mend that line."
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return Fault(file=file, line=error.lineno or 1, sentence=f"It is no Python ({error.msg}); mend that line.", names=names)
     frames = [frame for one in (error, error.__cause__) if one is not None for frame in traceback.extract_tb(one.__traceback__)]
-    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
-    line = _line(file, error.near) if isinstance(error, StudyError) and error.near else None
-    text = " ".join(str(error).split())
-    sentence = text if isinstance(error, UserError) else f"{type(error).__name__}: {text[:300]}; mend that line."
-    return Fault(file=file, line=line or (lines[-1] if lines else None) or 1, sentence=sentence, names=names)
-
-
-def _line(file: Path, near: tuple[str, ...]) -> int | None:
-    """The first line of a file where one of these stands: a text, "Cell(published='70')" for an argument that is written so, else an argument
-    of the study itself."""
-    nodes = list(ast.walk(ast.parse(file.read_bytes())))
-    texts = {node.value: node.lineno for node in reversed(nodes) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Study", "Paper")]
-    written = {
-        f"{getattr(node.func, 'id', '')}({word.arg}={ast.unparse(word.value)})": word.value.lineno
-        for node in nodes
-        if isinstance(node, ast.Call)
-        for word in node.keywords
-    }
-    arguments = {word.arg: word.value.lineno for call in calls for word in call.keywords}
-    return next(
-        (place[name] for name in near for place in (texts, written, arguments) if name in place), calls[0].lineno if calls else None
-    )
+    lines = [frame.lineno for frame in frames if frame.filename == str(file) and frame.lineno]
+    if not lines and file.is_file():
+        text = file.read_text(encoding="utf-8", errors="replace")
+        lines = [number for number, line in enumerate(text.splitlines(), 1) if re.match(rf"{stated}\b", line)]
+    return Fault(file=file, line=lines[-1] if lines else 1, sentence=sentence, names=names)

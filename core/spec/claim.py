@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Literal
 
-from core.spec.errors import StudyError
+from core.spec.errors import UserError
+from core.spec.section import Typed
 from core.spec.table import Metric
 
 Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
@@ -23,7 +24,7 @@ HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class Term(Typed):
     """A cell in a contrast, with its weight."""
 
     weight: float
@@ -31,7 +32,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(Typed):
     """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x 100, say).
 
     `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what of it is compared: the
@@ -44,9 +45,9 @@ class Contrast:
     metric: Metric | None = None
     of: Literal["value", "scatter", "share"] = "value"
 
-    def __post_init__(self):
+    def check(self):
         if self.of == "share" and (len(self.terms) != 1 or abs(self.terms[0].weight) != 1.0 or None in self.terms[0].cell):
-            raise StudyError("A share of runs is asked of one cell, by its own labels; use collapsed() or sound() for each cell.")
+            raise UserError("A share of runs is asked of one cell, by its own labels; use collapsed() or sound() for each cell.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -54,15 +55,15 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Typed):
     """Several predicates of which at least `needed` are true."""
 
     parts: tuple[Predicate, ...]
     needed: int
 
-    def __post_init__(self):
+    def check(self):
         if not 1 <= self.needed <= len(self.parts):
-            raise StudyError(f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell with at least one other.")
+            raise UserError(f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell with at least one other.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""
@@ -73,7 +74,7 @@ Predicate = Contrast | Joined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Typed):
     """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by their sign alone.
 
     `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
@@ -173,7 +174,7 @@ def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
 
 def _check_margin(margin: float) -> None:
     if not margin > 0.0:
-        raise StudyError(f"No difference is within {margin:g}; give a margin above 0.")
+        raise UserError(f"No difference is within {margin:g}; give a margin above 0.")
 
 
 def rising(cells: Iterable[Labels]) -> Predicate:
@@ -243,6 +244,6 @@ def matches(wanted: Labels, labels: Labels) -> bool:
 
 
 def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:
-    found = [value for labels, value in printed.items() if matches(wanted, labels)]
-    known = [value for value in found if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(found) else None
+    values = [value for labels, value in printed.items() if matches(wanted, labels)]
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None

@@ -67,15 +67,15 @@ class Edition:
             asked = cell.encoder, study.paper_config(cell, self.profile)
             other, already = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, asked))
             if already != asked:
-                names = " and ".join("/".join(one.labels) for one in (other, cell))
+                names = " and ".join("/".join(each.labels) for each in (other, cell))
                 raise UserError(
                     f"{names} of {study.name} are one run at scale {self.scale.name}, though they differ in "
                     f"{_differing(already, asked)}; give them values further apart, or choose another --scale."
                 )
 
 
-def _differing(one: tuple[str, RunConfig], other: tuple[str, RunConfig]) -> str:
-    """What two cells ask otherwise: the encoder, or paths of their configurations."""
-    if one[0] != other[0]:
-        return f"the encoder ({one[0]} and {other[0]})"
-    return ", ".join(p for p in paths(one[1]) if not has(other[1], p) or read(one[1], p) != read(other[1], p)) or "sections"
+def _differing(a: tuple[str, RunConfig], b: tuple[str, RunConfig]) -> str:
+    """In which two cells differ: the encoder, or paths of their configurations."""
+    if a[0] != b[0]:
+        return f"the encoder ({a[0]} and {b[0]})"
+    return ", ".join(path for path in paths(a[1]) if not has(b[1], path) or read(a[1], path) != read(b[1], path)) or "sections"

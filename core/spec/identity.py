@@ -61,10 +61,10 @@ def from_plain(plain: dict) -> RunConfig:
     """The configuration that `to_plain` wrote. Raises UserError for unknown kinds, unknown or missing fields."""
     if plain.get("kind") != _kind(RunConfig) and "method" not in plain:
         raise UserError("This document does not hold a run configuration.")
-    found = _section_from(plain, methods.method(str(plain.get("method"))).run)
-    if not isinstance(found, RunConfig):
+    run = _section_from(plain, methods.method(str(plain.get("method"))).run)
+    if not isinstance(run, RunConfig):
         raise UserError("This document does not hold a run configuration.")
-    return found
+    return run
 
 
 def from_canonical_json(text: str) -> tuple[RunConfig, int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.spec.section import Typed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paper:
+class Paper(Typed):
     """What is known of a paper. `key` is what its studies say (`paper="mocose"`), `name` what tables say; papers come by `order`."""
 
     key: str

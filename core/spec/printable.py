@@ -1,9 +1,11 @@
-"""Names of folders and files, and what is read from stored files, as one line of text: they may hold anything. And numbers of things."""
+"""Text for people: lines that no name can break, numbers of things, and the nearest name."""
 
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
+from typing import TextIO
 
 
 def printable(text: str) -> str:
@@ -15,6 +17,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def say(*lines: str, out: TextIO | None = None) -> None:
+    """Print these lines at once, whatever their names hold."""
+    print(*map(printable, lines), sep="\n", file=out or sys.stdout, flush=True)
 
 
 def counted(number: int, noun: str) -> str:

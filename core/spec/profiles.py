@@ -49,5 +49,5 @@ def deviating(method: str) -> dict[str, dict[str, object]]:
 
     A study that has those of `paper` among its base changes stays on the paper's side under every profile.
     """
-    found = [path for path in profile_changes(methods.method(method).paper, "released") if path != "seed.data"]
-    return {profile: {path: read(base(method, profile), path) for path in found} for profile in PROFILES}
+    differing = [path for path in profile_changes(methods.method(method).paper, "released") if path != "seed.data"]
+    return {profile: {path: read(base(method, profile), path) for path in differing} for profile in PROFILES}

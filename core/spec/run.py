@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from core.spec.errors import UserError
+from core.spec.rewriting import TextView
 from core.spec.section import Section
-from core.spec.views import TextView
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
 PAPER_HIDDEN = 768

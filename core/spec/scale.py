@@ -58,7 +58,7 @@ class Sources:
 
     def encoder(self, stands_for: str) -> EncoderSource | None:
         """The encoder that stands for one of the papers'; None if there is none here."""
-        return next((found for found in self.encoders() if found.stands_for == stands_for), None)
+        return next((encoder for encoder in self.encoders() if encoder.stands_for == stands_for), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,47 +1,74 @@
-"""Typed, frozen configuration sections: what a field may hold is checked when the object is made."""
+"""Types of fields: frozen dataclasses that check their fields when they are made, and numbers as people write them."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
+import re
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from core.spec.bounds import MOST
 from core.spec.errors import UserError
 
 Class = TypeVar("Class", bound=type)
 Found = TypeVar("Found")
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
+LONGEST = 100  # characters of a number
+MOST = {  # ten times and more above what a paper or a patient user trains: beyond it no run ends, or fits any memory
+    "train.steps": 10_000_000,
+    "train.batch_size": 65_536,
+    "heads.out_size": 65_536,
+    "heads.predictor_hidden": 65_536,
+    "queue.size": 1_048_576,
+    "queue.clusters": 65_536,
+    "eval.every": 10_000_000,
+}
+NAMES = {int: "a whole number below 2**53", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
 
 
-class Section:
-    """Base of every configuration section: checks each field against its annotation.
+class Typed:
+    """Base of the frozen dataclasses that a study's file states: each field is checked against its annotation.
 
     An int where a float is declared becomes a float, since `1` and `1.0` would otherwise be two run ids.
-    Raises UserError for any other mismatch; subclasses add cross-field rules in `check()`.
+    Raises UserError for any other mismatch; subclasses add rules across fields in `check()`.
     """
 
     __slots__ = ()
-    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]  # every section is a dataclass
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     def __post_init__(self):
-        for name, expected, path, plain in _declared(type(self)):
+        for name, expected, place, plain in _declared(type(self)):
             value = getattr(self, name)
             if type(value) not in plain:
-                object.__setattr__(self, name, checked(value, expected, path))
+                object.__setattr__(self, name, checked(value, expected, place))
         self.check()
 
     @classmethod
-    def label(cls) -> str:
-        """The name of the section in dotted paths, for messages."""
-        return cls.__name__.lower()
+    def place_of(cls, name: str) -> str:
+        """A field in messages."""
+        return f"{cls.__name__}'s {name}"
 
     def check(self) -> None:
         """Refuse contradictions between fields; overridden where there are any."""
+
+
+class Section(Typed):
+    """Base of every section of a run's configuration."""
+
+    __slots__ = ()
+
+    @classmethod
+    def label(cls) -> str:
+        """The name of the section in dotted paths."""
+        return cls.__name__.lower()
+
+    @classmethod
+    def place_of(cls, name: str) -> str:
+        """The dotted path of a field."""
+        return f"{cls.label()}.{public_name(name)}"
 
 
 def kept(function: Callable[[Class], Found]) -> Callable[[Class], Found]:
@@ -63,18 +90,17 @@ def meanings(section: type) -> dict[str, str]:
 
 
 @kept
-def _declared(section: type[Section]) -> tuple[tuple[str, typing.Any, str, frozenset[type]], ...]:
-    """Name, resolved annotation and dotted path of each field of a section class, and the types whose every value fits."""
-    hints = field_types(section)
-    return tuple(
-        (f.name, hints[f.name], f"{section.label()}.{public_name(f.name)}", _plain(hints[f.name])) for f in dataclasses.fields(section)
-    )
+def _declared(typed: type[Typed]) -> tuple[tuple[str, typing.Any, str, frozenset[type]], ...]:
+    """Name, resolved annotation and place in messages of each field of a class, and the types whose every value fits."""
+    hints = field_types(typed)
+    names = [field.name for field in dataclasses.fields(typed)]
+    return tuple((name, hints[name], typed.place_of(name), _plain(hints[name])) for name in names)
 
 
 def _plain(expected) -> frozenset[type]:
     """The members of an annotation of which every value fits as it is: not numbers, which have limits, and not literals."""
     options = [option for option in alternatives(expected) if isinstance(option, type)]
-    return frozenset(option for option in options if option in (str, bool, type(None)) or issubclass(option, Section))
+    return frozenset(option for option in options if option in (str, bool, type(None)) or issubclass(option, Typed))
 
 
 @kept
@@ -91,11 +117,7 @@ def public_name(field_name: str) -> str:
 def checked(value, expected, path: str):
     """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
     if not fits(value, expected):
-        try:
-            shown = repr(value)
-        except ValueError:  # a number of thousands of digits
-            shown = "enormous"
-        raise UserError(f"{path} is {shown if len(shown) <= 80 else f'{shown[:80]}…'}, but it must be {describe(expected)}.")
+        raise UserError(f"{path} is {shortened(value)}, but it must be {describe(expected)}.")
     if type(value) is int and value > MOST.get(path, WHOLE):
         raise UserError(f"{path} is {value}, but {MOST[path]} is the most that can be trained; lower it.")
     if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
@@ -105,18 +127,18 @@ def checked(value, expected, path: str):
 
 def fits(value, expected) -> bool:
     """Whether a value may stand in a field of this annotation."""
-    origin = typing.get_origin(expected)
+    origin, inner = typing.get_origin(expected), typing.get_args(expected)
     if origin in (typing.Union, types.UnionType):
-        return any(fits(value, option) for option in typing.get_args(expected))
+        return any(fits(value, option) for option in inner)
     if origin is typing.Literal:
-        return any(value == option and type(value) is type(option) for option in typing.get_args(expected))
+        return any(value == option and type(value) is type(option) for option in inner)
     if origin is tuple:
-        inner = typing.get_args(expected)
         if not isinstance(value, tuple):
             return False
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return all(fits(item, inner[0]) for item in value)
-        return len(value) == len(inner) and all(fits(v, t) for v, t in zip(value, inner, strict=True))
+        each = inner[:1] * len(value) if inner[1:] == (Ellipsis,) else inner
+        return len(each) == len(value) and all(map(fits, value, each))
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items())
     if expected is float:
         return type(value) is int or (type(value) is float and math.isfinite(value))
     if expected is int:
@@ -139,9 +161,41 @@ def describe(expected) -> str:
     for option in alternatives(expected):
         if typing.get_origin(option) is typing.Literal:
             words += [repr(value) for value in typing.get_args(option)]
-        elif typing.get_origin(option) is tuple:
+        elif option == tuple[tuple[int, int], ...]:
             words.append("ranges such as 0-128 or 0-128,384-512")
+        elif typing.get_origin(option) is not None:
+            words.append(re.sub(r"(\w+\.)+(?=\w)", "", str(option)))  # as code has it, without modules
         else:
-            names = {int: "a whole number below 2**53", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
-            words.append(names.get(option, getattr(option, "__name__", str(option))))
+            words.append(NAMES.get(option, getattr(option, "__name__", str(option))))
     return " or ".join(words)
+
+
+def shortened(value: object) -> str:
+    """A value in at most 80 characters, for messages."""
+    try:
+        text = repr(value)
+    except ValueError:  # a number of thousands of digits
+        return "enormous"
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def whole(text: str) -> int | None:
+    """The whole number that a text is, in the digits 0 to 9; None for any other text."""
+    try:
+        return int(text) if _plain_digits(text) else None
+    except ValueError:
+        return None
+
+
+def decimal(text: str) -> float | None:
+    """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9; None for any other text."""
+    try:
+        value = float(text) if _plain_digits(text) else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _plain_digits(text: str) -> bool:
+    """Whether a text can be a number without what Python alone reads: underscores and the digits of other scripts."""
+    return len(text) <= LONGEST and text.strip().isascii() and "_" not in text

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from core.spec.section import Typed
+
 ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")  # the papers'; a scale's own stands for bert-base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
+class Axis(Typed):
     """What a table varies: `name` for CSV headers, `title` as the paper heads it, `labels` in the paper's order."""
 
     name: str
@@ -19,7 +21,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Typed):
     """The number that an entry of a table is, out of a run's rows (`core.spec.result` lists them).
 
     `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`: `spearman` (in the run's own
@@ -33,7 +35,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Typed):
     """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what the paper printed.
 
     `changes` are in the paper's terms and hold under every profile; `by_profile` adds to them under one profile, and wins.
@@ -52,9 +54,11 @@ class Cell:
     encoder: str = "bert-base"
     copied: bool = False
 
+    __hash__ = object.__hash__  # by identity: a study keeps the configurations of its cells
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FigureSpec:
+class FigureSpec(Typed):
     """How the study is drawn; axes are named by Axis.name.
 
     line: score against a numeric x, a line for each of `series`; grouped: x in groups of `series`; where neither names an axis, its

@@ -12,9 +12,8 @@ from typing import Any
 
 from core.spec import methods
 from core.spec.errors import UserError
-from core.spec.numbers import decimal, whole
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, field_types, public_name, public_names
+from core.spec.section import Section, alternatives, decimal, field_types, public_name, public_names, whole
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
@@ -57,14 +56,14 @@ def read(run: RunConfig, path: str):
 
 def paths(run: RunConfig) -> list[str]:
     """Every path of the run's leaf fields, as `--set` takes them."""
-    found = []
+    leaves = []
     for field in dataclasses.fields(run):
         value = getattr(run, field.name)
         if isinstance(value, Section):
-            found += [f"{field.name}.{public_name(inner.name)}" for inner in dataclasses.fields(value)]
+            leaves += [f"{field.name}.{public_name(inner.name)}" for inner in dataclasses.fields(value)]
         else:
-            found.append(field.name)
-    return found
+            leaves.append(field.name)
+    return leaves
 
 
 def has(run: RunConfig, path: str) -> bool:

@@ -8,7 +8,6 @@ import itertools
 import os
 import shutil
 import socket
-import stat
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
@@ -34,6 +33,16 @@ def whole(path: Path) -> Iterator[Path]:
 
     Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
     """
+    try:
+        with beside(path) as temporary:
+            yield temporary
+    except OSError as error:
+        raise UserError(trouble(path, error)) from error
+
+
+@contextlib.contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """The same, but raises the system's OSError with `path` for its file, since a full disk names none by itself."""
     temporary = path.with_name(temporary_name(path.name))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,32 +52,54 @@ def whole(path: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
     except OSError as error:
-        raise UserError(trouble(path, error)) from error
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)  # only there if something went wrong
 
 
-class NotAFile(OSError):
-    """There is something at this path that is no file to be read: a FIFO, a device, a folder, or more bytes than can be meant."""
+def write_changed(path: Path, content: bytes) -> None:
+    """Put `content` at `path` unless it is there, so that unchanged files keep their time stamp. Raises OSError."""
+    if not path.is_file() or path.read_bytes() != content:
+        with beside(path) as temporary:
+            temporary.write_bytes(content)
+
+
+@contextlib.contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder beside `folder` to write to; on leaving it is synced and takes the place of `folder`.
+
+    Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
+    """
+    temporary, old = (folder.with_name(temporary_name(folder.name)) for _ in range(2))
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        for path in (*temporary.rglob("*"), temporary):
+            sync(path)
+        if os.path.lexists(folder):
+            os.replace(folder, old)  # no folder can be renamed over a full one: between the two steps there is none
+        try:
+            os.replace(temporary, folder)
+        except OSError:
+            if os.path.lexists(old):
+                os.replace(old, folder)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        raise UserError(trouble(folder, error)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)  # only there if something went wrong
 
 
 def content(path: Path, most: int) -> bytes:
-    """The bytes of a file. Raises NotAFile, unread, for what is none or has more than `most` bytes, and any other OSError of the system.
-
-    A FIFO would keep its reader waiting for ever, and a device or a file made of holes never ends.
-    """
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode):
-        raise NotAFile(errno.EINVAL, f"it is {_kind(found.st_mode)}, not a file", str(path))
-    if found.st_size > most:
-        raise NotAFile(errno.EFBIG, f"it has {found.st_size} bytes, where {most} are the most", str(path))
+    """The bytes of a user's file. Raises OSError for what is no file or has more than `most` bytes: a pipe would never end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
+        raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
+    if (size := os.path.getsize(path)) > most:
+        raise OSError(errno.EFBIG, f"it has {size} bytes, where {most} are the most", str(path))
     return Path(path).read_bytes()
-
-
-def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"))
-    return next((name for is_one, name in kinds if is_one(mode)), "a device")
 
 
 def temporary_name(name: str) -> str:

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from core.spec.errors import UserError
-from core.store import console
+from core.spec.printable import printable, say
 
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 POLL = 0.05  # seconds between two tries for a lock that is waited for
-PATIENCE = 10.0  # seconds of waiting after which that is said
-WORDS = 300  # characters that a holder may say of itself
+PATIENCE = 10.0  # seconds of waiting before a line is printed
+WORDS = 300  # characters of a holder's note
 
 
 def hold(path: Path) -> int | None:
@@ -44,7 +44,7 @@ def hold(path: Path) -> int | None:
 def held(path: Path) -> bool:
     """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to read it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO in its place would keep us waiting
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False  # never made, or hidden from us
     try:
@@ -62,15 +62,15 @@ def held(path: Path) -> bool:
 
 @contextlib.contextmanager
 def waiting(path: Path, what: str) -> Iterator[None]:
-    """Surroundings in which the lock at `path` is held, after a wait where somebody else holds it; a long wait is said to be for `what`.
+    """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints `what` it waits for.
 
     Raises UserError if it cannot be made.
     """
-    began, told = time.monotonic(), False
+    began, printed = time.monotonic(), False
     while (descriptor := hold(path)) is None:
-        if not told and time.monotonic() - began > PATIENCE:
-            told = True
-            console.say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
+        if not printed and time.monotonic() - began > PATIENCE:
+            printed = True
+            say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
         time.sleep(POLL)
     try:
         yield
@@ -103,27 +103,21 @@ def _opened(path: Path) -> int:
         raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
 
 
-def say(descriptor: int, text: str) -> None:
-    """Write into a held lock's file who holds it, for people who wait; nothing rests on it."""
+def note_holder(descriptor: int, text: str) -> None:
+    """Write into a held lock's file who holds it, for people who wait."""
     line = " ".join(text.split())[:WORDS].encode()
     with contextlib.suppress(OSError):  # a full disk is no reason not to hold
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, line, 0)
 
 
-def said(path: Path) -> str:
-    """What the holder of the lock at `path` says of itself; empty if nothing can be read."""
+def holder(path: Path) -> str:
+    """What the holder of the lock at `path` notes of itself; empty if nothing can be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(path, "rb") as file:
+            return printable(file.read(4 * WORDS).decode(errors="replace"))[:WORDS]
     except OSError:
         return ""
-    try:
-        text = os.read(descriptor, 4 * WORDS).decode(errors="replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def release(descriptor: int) -> None:
@@ -136,10 +130,10 @@ def slot_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise UserError(f"{folder} cannot be made ({error.strerror}); set TMPDIR to a folder of yours.") from error
-    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):  # a link may lead into anybody's folder
+    if status.st_uid != os.getuid() or not stat.S_ISDIR(status.st_mode):  # a link may lead into anybody's folder
         raise UserError(f"{folder} is a link or belongs to another user; set TMPDIR to a folder of yours.")
     return folder
 

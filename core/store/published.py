@@ -1,68 +1,171 @@
-"""What the project publishes, as a store of its own: the packs of every scale in one folder, which only `publish` changes."""
+"""The runs that the project publishes, packed: one parquet file a scale, which only `publish` changes.
+
+    <published>/<scale>/runs.parquet    columns run_id, checkpoint, task, metric, step, value
+
+Runs stand in the order of their ids, 64 to a row group, so that one can be read without the others. The file's footer holds each
+run's own footer (configuration, status, provenance) and seal, as they were when the run was stored: reading checks both.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
+import json
+import threading
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.spec.errors import UserError
+from core.spec.printable import say
 from core.spec.scale import SCALES
-from core.store import files, locks, pack
-from core.store.console import say
-from core.store.pack import Pack, Run
-from core.store.parquet import Damaged
-from core.store.stored import CorruptRun
+from core.store import files, locks
+from core.store.records import RUN_SCHEMA, UNREADABLE, CorruptRun, Damaged, seal
 
+NAME = "runs.parquet"
+GROUP = 64  # runs in a row group
+SCHEMA = pa.schema([("run_id", pa.string()), *RUN_SCHEMA])
 MEND = "get the file anew, with git checkout"
+
+Run = tuple[pa.Table, dict[str, str]]  # a run's rows and its footer
+
+
+class Place(NamedTuple):
+    """Where a pack holds a run."""
+
+    footer: dict[str, str]
+    seal: str
+    group: int
+    start: int  # within the row group
+    rows: int
+
+
+class Pack:
+    """One file, opened: its list of runs is known, their rows are read when they are needed. Raises Damaged."""
+
+    def __init__(self, path: Path):
+        self._lock = threading.Lock()  # runs are launched from threads
+        self._groups: dict[int, pa.Table] = {}
+        self._places: dict[str, Place] = {}
+        try:
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+            if self._file.schema_arrow.names != SCHEMA.names or self._file.schema_arrow.types != SCHEMA.types:
+                raise Damaged("its columns are not those of published runs")
+            listed = json.loads(zlib.decompress(base64.b64decode((self._file.metadata.metadata or {})[b"runs"])))
+            start = 0
+            for number, (footer, sealed, rows) in enumerate(listed):
+                start = 0 if number % GROUP == 0 else start
+                self._places[footer["run_id"]] = Place(footer, sealed, number // GROUP, start, rows)
+                start += rows
+            if sum(place.rows for place in self._places.values()) != self._file.metadata.num_rows:
+                raise Damaged("its rows are not those of its runs")
+        except (*UNREADABLE, zlib.error) as error:
+            raise Damaged.by(error) from error
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._places
+
+    def runs(self) -> tuple[str, ...]:
+        """The ids of its runs, sorted."""
+        return tuple(sorted(self._places))
+
+    def read(self, run: str) -> Run:
+        """Rows and footer of a run. Raises Damaged unless both are as they were when the run was stored."""
+        place = self._places[run]
+        try:
+            table = self._group(place.group).slice(place.start, place.rows)
+            own = set(table["run_id"].to_pylist()) <= {run} and table.num_rows == place.rows
+            table = table.drop_columns(["run_id"]).combine_chunks()
+            sealed = own and seal(table, place.footer) == place.seal
+        except UNREADABLE as error:
+            raise Damaged.by(error) from error
+        if not sealed:
+            raise Damaged("its content does not match its seal")
+        return table, place.footer
+
+    def _group(self, number: int) -> pa.Table:
+        with self._lock:
+            if number not in self._groups:
+                self._groups[number] = self._file.read_row_group(number, use_threads=False).replace_schema_metadata(None)
+            return self._groups[number]
+
+
+def write(path: Path, runs: Mapping[str, Run]) -> None:
+    """Put a pack of exactly these runs at `path`, whole or not at all; the same runs give the same bytes. Raises UserError."""
+    ids = sorted(runs)
+    listed = [[runs[run][1], seal(*runs[run]), runs[run][0].num_rows] for run in ids]
+    sink = io.BytesIO()
+    with pq.ParquetWriter(
+        sink, SCHEMA, compression="zstd", compression_level=9, write_page_checksum=True, store_schema=False,
+        use_dictionary=["run_id", "checkpoint", "task", "metric", "step"], use_byte_stream_split=["value"],
+    ) as writer:  # fmt: skip
+        for start in range(0, len(ids), GROUP):
+            tables = [
+                runs[run][0].add_column(0, SCHEMA.field("run_id"), pa.array([run] * runs[run][0].num_rows, pa.string()))
+                for run in ids[start : start + GROUP]
+            ]
+            writer.write_table(pa.concat_tables(tables), row_group_size=max(1, sum(table.num_rows for table in tables)))
+        text = json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()
+        writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(text, 9)).decode()})
+    try:
+        files.write_changed(path, sink.getvalue())  # git sees no change where there is none
+    except OSError as error:
+        raise UserError(files.trouble(path, error)) from error
 
 
 class Published:
-    """The published runs under a folder; none without one."""
+    """The published runs under a folder, the packs of every scale as one store; none without a folder."""
 
     def __init__(self, folder: Path | None):
         self.folder = folder
         self._opened: dict[str, Pack] | None = None
 
     def __contains__(self, run: str) -> bool:
-        return any(run in one for one in self._packs().values())
+        return any(run in pack for pack in self._packs().values())
 
     def runs(self) -> set[str]:
         """The ids of all runs."""
-        return {run for one in self._packs().values() for run in one.runs()}
+        return {run for pack in self._packs().values() for run in pack.runs()}
 
-    def scale(self, run: str) -> str:
-        """The scale whose pack holds a run that is there."""
-        return next(scale for scale, one in self._packs().items() if run in one)
+    def scale(self, run: str) -> str | None:
+        """The scale whose pack holds a run; None if no pack does."""
+        return next((scale for scale, pack in self._packs().items() if run in pack), None)
 
     def place(self, run: str) -> str:
-        """Where a run stands, for messages."""
-        return f"Run {run} in {self.path(self.scale(run))}"
-
-    def path(self, scale: str) -> Path:
-        """The pack of a scale."""
-        return self._home / scale / pack.NAME
+        """A run and its file, for messages."""
+        return f"Run {run} in {self._path(str(self.scale(run)))}"
 
     def read(self, run: str) -> Run:
-        """Rows and footer of a run that is there. Raises CorruptRun."""
-        one = next(one for one in self._packs().values() if run in one)
+        """Rows and footer of a published run. Raises CorruptRun."""
         try:
-            return one.read(run)
+            return self._packs()[str(self.scale(run))].read(run)
         except Damaged as error:
             raise CorruptRun(f"{self.place(run)} is damaged: {error}; {MEND}.") from error
 
     def publish(self, new: Mapping[str, Mapping[str, Run]]) -> None:
-        """Pack these runs by scale with those that are there, each file whole or not at all; of a run that is there the new one
-        stays. Raises CorruptRun where what is there cannot be read, UserError where it cannot be written."""
+        """Add these runs by scale, each file whole or not at all; a new run replaces its published one.
+
+        Raises CorruptRun where a pack cannot be read, UserError where it cannot be written.
+        """
         with locks.waiting(self._home.parent / ".locks" / "published.lock", f"publishing in {self._home}"):
             for scale, runs in new.items():
-                path = self.path(scale)
+                path = self._path(scale)
                 files.sweep(path.parent, path.name)
                 try:
                     old = Pack(path) if path.exists() else None
                     kept = {run: old.read(run) for run in old.runs() if run not in runs} if old is not None else {}
                 except Damaged as error:
                     raise CorruptRun(f"{path} is damaged: {error}; {MEND}.") from error
-                pack.write(path, {**kept, **runs})
+                write(path, {**kept, **runs})
         self._opened = None
+
+    def _path(self, scale: str) -> Path:
+        """The pack of a scale."""
+        return self._home / scale / NAME
 
     @property
     def _home(self) -> Path:
@@ -71,16 +174,14 @@ class Published:
         return self.folder
 
     def _packs(self) -> dict[str, Pack]:
-        """The packs that are there, by scale, opened once; one that is damaged is named, and its runs count as missing."""
+        """The packs by scale, opened once; a damaged one is named, and its runs count as missing."""
         if self._opened is None:
-            found = {}
+            self._opened = {}
             for scale in SCALES if self.folder is not None else ():
-                path = self.path(scale)
-                if not path.is_file():
-                    continue
+                path = self._path(scale)
                 try:
-                    found[scale] = Pack(path)
+                    if path.is_file():
+                        self._opened[scale] = Pack(path)
                 except Damaged as error:
                     say(f"{path} is damaged: {error}; its runs count as missing; {MEND}.")
-            self._opened = found
         return self._opened

@@ -6,7 +6,7 @@
 <root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its development curve
 <root>/checkpoints/<id>.pt     a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
-<root>/models/<id>/           the run's model, with --keep-models (core.store.models)
+<root>/models/<id>/           the run's model, with --keep-models
 <root>/.locks/<id>.lock       the claim on a run
 <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
@@ -21,24 +21,27 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, run_id
-from core.spec.result import Result, Status
+from core.spec.printable import say
+from core.spec.result import Result
 from core.spec.run import RunConfig
-from core.store import files, locks, parquet, reading
-from core.store.console import say
-from core.store.models import model_folder
-from core.store.published import MEND, Published
-from core.store.stored import CorruptRun, Failure, MissingRun, StoredRun
+from core.store import files, locks, records
+from core.store.published import MEND, Published, Run
+from core.store.records import CorruptRun, Failure, MissingRun, StoredRun
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
+MODEL_FILES = ("modules.json", "model.safetensors")  # without them a folder is no kept model
+
+
+def model_folder(results: Path, run: str) -> Path:
+    """Where a run's model is kept."""
+    return Path(results) / "models" / run
 
 
 class Store:
@@ -56,10 +59,10 @@ class Store:
     def stamp(self, run: str) -> tuple[int, int] | None:
         """A value that changes whenever the user's own run is written; None if the run does not exist."""
         try:
-            found = os.stat(self._own(run))
+            status = os.stat(self._own(run))
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole or not at all.
@@ -68,14 +71,14 @@ class Store:
         """
         run = run_id(config)
         shared = {"run_id": run, "config": canonical_json(config)}
-        pairs = parquet.to_bytes(parquet.pair_table(result.pairs), shared)
+        pairs = records.to_bytes(records.pair_table(result.pairs), shared)
         footer = {
             **shared,
             "status": result.status,
             "provenance": json.dumps(result.provenance, sort_keys=True),
             "pairs": hashlib.sha256(pairs).hexdigest(),
         }
-        numbers = parquet.to_bytes(parquet.run_table(result.rows), footer)
+        numbers = records.to_bytes(records.run_table(result.rows), footer)
         files.write_whole(self._pairs(run), pairs)
         with contextlib.suppress(OSError):
             self._failure(run).unlink()  # before the run, so that no run that is there has failed
@@ -86,40 +89,34 @@ class Store:
     def load(self, run: str) -> StoredRun:
         """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
         if self._own(run).exists():
-            return _stored(run, *self._checked(self._own(run)), "own")
-        if run in self._packs:
-            return _stored(run, *self._checked_published(run), "published")
+            return self._load_own(run)[0]
+        if (published := self.load_published(run)) is not None:
+            return published
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if no pairs are stored (published runs have none). Raises CorruptRun."""
-        path = self._pairs(run)
+        path, own = self._pairs(run), self._own(run)
         if not path.exists():
             return None
-        content = reading.content(path)
-        table, _ = reading.opened(path, content, parquet.PAIR_SCHEMA)
-        if self._own(run).exists():
-            footer = reading.opened(self._own(run), reading.content(self._own(run)), parquet.RUN_SCHEMA)[1]
-            if footer.get("pairs") != hashlib.sha256(content).hexdigest():
-                raise CorruptRun(f"{path} belongs to another attempt at run {run}; train the run again with --force.")
+        table, _, digest = records.read(path, records.PAIR_SCHEMA)
+        if own.exists() and records.read(own, records.RUN_SCHEMA)[1].get("pairs") != digest:
+            raise CorruptRun(f"{path} belongs to another attempt at run {run}; train the run again with --force.")
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
         """Whether the user's own run exists and can be believed. A damaged file is set aside with a printed sentence: the run's own,
         and it counts as missing; its pairs alone, and it stays done without them. `claimed` says that the caller holds the claim."""
         own, pairs = self._own(run), self._pairs(run)
-        if not own.exists() or not self._sound(run, own, lambda: self._checked(own), "it counts as missing", claimed):
+        if not own.exists() or not self._sound(run, own, lambda: self._load_own(run), "it counts as missing", claimed):
             return False
         self._sound(run, pairs, lambda: self.load_pairs(run), "its run stays done, and is trained again if you delete it", claimed)
         return True
 
     def verified_published(self, run: str) -> bool:
         """Whether the project's published run is there and can be believed; a damaged one is named, and left where it is."""
-        if run not in self._packs:
-            return False
         try:
-            self._checked_published(run)
-            return True
+            return self.load_published(run) is not None
         except CorruptRun as error:
             say(f"{error} It counts as missing.")
             return False
@@ -131,20 +128,22 @@ class Store:
 
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, which its pack's folder tells without reading the run; None if it is not published."""
-        return self._packs.scale(run) if run in self._packs else None
+        return self._packs.scale(run)
 
     def load_published(self, run: str) -> StoredRun | None:
         """The published run, whatever one's own is; None if there is none. Raises CorruptRun or OtherVersion."""
-        return _stored(run, *self._checked_published(run), "published") if run in self._packs else None
+        if run not in self._packs:
+            return None
+        return records.stored_run(run, *self._packs.read(run), "published", self._packs.place(run), MEND)
 
     def publish(self, runs: Iterable[str], target: Path) -> None:
         """Pack one's own runs, without their pairs, into the published folder `target`. Raises MissingRun or CorruptRun."""
-        new: dict[str, dict[str, tuple[pa.Table, dict[str, str]]]] = {}
+        new: dict[str, dict[str, Run]] = {}
         for run in runs:
             if not self._own(run).exists():
                 raise MissingRun(f"Run {run} is not in {self.root}; train it before publishing it.")
-            table, config, footer = self._checked(self._own(run))
-            new.setdefault(config.scale, {})[run] = (table, footer)
+            stored, footer = self._load_own(run)
+            new.setdefault(stored.config.scale, {})[run] = (stored.table, footer)
         Published(Path(target)).publish(new)
         self._packs = Published(self.published)
 
@@ -156,7 +155,7 @@ class Store:
     def failure(self, run: str) -> Failure | None:
         """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown cause."""
         try:
-            plain = json.loads(files.content(self._failure(run), reading.MOST_BYTES))
+            plain = json.loads(self._failure(run).read_text(encoding="utf-8"))
             return Failure(
                 cause=str(plain["cause"]), detail=str(plain["detail"]), log_tail=tuple(map(str, plain["log_tail"])),
                 log=str(plain["log"]), exit_status=plain["exit_status"],
@@ -172,14 +171,7 @@ class Store:
         if descriptor is not None:
             for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run), model_folder(self.root, run)):
                 files.sweep(path.parent, path.name)
-            for path in (self.log(run), self.curve(run), self._failure(run), self.checkpoint(run)):
-                self._clear(path)
         return descriptor
-
-    def _clear(self, path: Path) -> None:
-        """Set aside what stands where the run will write and is no file: opening a FIFO would keep it waiting for ever."""
-        if path.exists() and not path.is_file():
-            say(f"{path} is no file; it was set aside as {self.set_aside(path)}.")
 
     def claimed(self, run: str) -> bool:
         """Whether somebody is at this run just now."""
@@ -218,15 +210,22 @@ class Store:
         """
         return files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{path.stem}")
 
-    def prepare(self) -> None:
-        """Make the folders. Raises UserError if the results folder cannot be written."""
+    def has_model(self, run: str) -> bool:
+        """Whether the run's model is kept: its list of modules and its weights."""
+        return all((model_folder(self.root, run) / name).is_file() for name in MODEL_FILES)
+
+    def prepare(self, models: bool = False) -> None:
+        """Make the folders, that of models with `models`. Raises UserError if a folder cannot be written."""
+        names = ("runs", "pairs", "failures", "logs", "checkpoints", ".locks", *(("models",) if models else ()))
         try:
-            for name in ("runs", "pairs", "failures", "logs", "checkpoints", ".locks"):
+            for name in names:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UserError(files.trouble(self.root, error)) from error
+            raise UserError(files.trouble(Path(error.filename or self.root), error)) from error
         if not os.access(self.root / "runs", os.W_OK):
             raise UserError(f"{self.root} may not be written; choose a folder of yours with --results-dir.")
+        if models and not os.access(self.root / "models", os.W_OK | os.X_OK):
+            raise UserError(f"{self.root / 'models'} may not be written; make it writable, or leave --keep-models out.")
 
     def _sound(self, run: str, path: Path, check: Callable[[], object], so: str, claimed: bool) -> bool:
         """Whether a file passes its check; if it does not, and nobody is writing it, it is moved away under the claim."""
@@ -255,13 +254,11 @@ class Store:
             if claim is not None:
                 locks.release(claim)
 
-    def _checked(self, path: Path) -> tuple[pa.Table, RunConfig, dict[str, str]]:
-        table, footer = reading.opened(path, reading.content(path), parquet.RUN_SCHEMA)
-        return table, reading.consistent(table, footer, path.stem, str(path), "delete the file and train the run again"), footer
-
-    def _checked_published(self, run: str) -> tuple[pa.Table, RunConfig, dict[str, str]]:
-        table, footer = self._packs.read(run)
-        return table, reading.consistent(table, footer, run, self._packs.place(run), MEND), footer
+    def _load_own(self, run: str) -> tuple[StoredRun, dict[str, str]]:
+        """The user's own run and the footer of its file. Raises MissingRun, CorruptRun or OtherVersion."""
+        path = self._own(run)
+        table, footer, _ = records.read(path, records.RUN_SCHEMA)
+        return records.stored_run(run, table, footer, "own", str(path), "delete the file and train the run again"), footer
 
     def _own(self, run: str) -> Path:
         return self.root / "runs" / f"{run}.parquet"
@@ -274,10 +271,3 @@ class Store:
 
     def _lock(self, run: str) -> Path:
         return self.root / ".locks" / f"{run}.lock"
-
-
-def _stored(run: str, table: pa.Table, config: RunConfig, footer: dict[str, str], source: Literal["own", "published"]) -> StoredRun:
-    return StoredRun(
-        run_id=run, config=config, status=cast(Status, footer["status"]), table=table, provenance=json.loads(footer["provenance"]),
-        source=source,
-    )  # fmt: skip

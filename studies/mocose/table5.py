@@ -2,9 +2,9 @@
 
 from core.spec.claim import Claim, above, all_of, greater
 from core.spec.profiles import as_coded
+from core.spec.rewriting import TextView
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
-from core.spec.views import TextView
 
 VECTOR: dict[str, tuple[dict[str, object], float, tuple[float, ...]]] = {
     "Dropout only": ({}, 76.76, ()),

@@ -14,8 +14,8 @@ from core.data.sources import Places
 from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.profiles import base
+from core.spec.rewriting import MODELS, OWN_ENCODER, TextView
 from core.spec.vary import vary
-from core.spec.views import MODELS, OWN_ENCODER, TextView
 
 
 @pytest.fixture

@@ -74,4 +74,4 @@ def test_a_bad_archive_leaves_nothing(tmp_path, name, message):
             tar.addfile(member, io.BytesIO(b"x"))
     with pytest.raises(UserError, match=f"{message}.*--scale demo"):
         hub.unpack(archive)
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["senteval.tar"]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [".senteval.lock", "senteval.tar"]

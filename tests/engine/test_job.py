@@ -16,9 +16,9 @@ from core.engine.evaluation.evaluation import Evaluation, SetScore
 from core.methods.mocose.model import MoCoSE
 from core.spec.errors import UserError
 from core.spec.execution import Execution
+from core.spec.rewriting import TextView
 from core.spec.scale import DEMO
 from core.spec.vary import vary
-from core.spec.views import TextView
 
 CPU = torch.device("cpu")
 KMEANS = {"queue__negatives": "kmeans", "queue__clusters": 2}

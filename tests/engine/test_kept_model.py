@@ -25,7 +25,8 @@ from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.vary import vary
-from core.store.models import kept, model_folder, whole_folder
+from core.store.files import sweep, whole_folder
+from core.store.store import Store, model_folder
 
 CASES = {
     "mocose": lambda: small(),
@@ -104,7 +105,7 @@ def test_evaluate_reads_the_folder_and_scores_as_the_run_did(execution, thin, mo
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from core.store.models import whole_folder
+from core.store.files import whole_folder
 with whole_folder(Path(sys.argv[1])) as folder:
     (folder / "modules.json").write_text("half")
     (folder / "model.safetensors").write_text("half")
@@ -124,8 +125,9 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
             with whole_folder(target) as folder:
                 made(folder, before)
         killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
-        assert killed.returncode == -signal.SIGKILL and kept(tmp_path, target.name) == (before is not None)
-    assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 2
+        assert killed.returncode == -signal.SIGKILL and Store(tmp_path, None).has_model(target.name) == (before is not None)
+    assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 3
+    sweep(target.parent, target.name)  # as whoever has the run's claim does
     with whole_folder(target) as folder:
         made(folder, "new")
     assert [path.name for path in target.parent.iterdir()] == [target.name] and (target / "modules.json").read_text() == "new"
@@ -166,16 +168,16 @@ def test_a_model_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeyp
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(UserError, match="0123456789abcdef could not be written because the disk is full"), whole_folder(target) as folder:
         (folder / "new").write_text("new")
-    assert kept(tmp_path, target.name) and [path.name for path in target.parent.iterdir()] == [target.name]
+    assert Store(tmp_path, None).has_model(target.name) and [path.name for path in target.parent.iterdir()] == [target.name]
 
 
 def test_a_model_without_weights_is_not_kept(tmp_path):
     target = model_folder(tmp_path, "0123456789abcdef")
     with whole_folder(target) as folder:
         made(folder, "x")
-    assert kept(tmp_path, target.name)
+    assert Store(tmp_path, None).has_model(target.name)
     (target / "model.safetensors").unlink()
-    assert not kept(tmp_path, target.name)
+    assert not Store(tmp_path, None).has_model(target.name)
 
 
 def test_the_encoder_s_name_is_no_markup_in_the_card():

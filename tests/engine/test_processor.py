@@ -7,7 +7,6 @@ import pytest
 from core.engine.processor import bf16, multiplies_bf16, multiplies_bf16_fast, processor
 from core.engine.provenance import gather
 from core.spec.execution import Execution
-from core.store.sense import KNOWN
 
 CPUINFO = """processor\t: 0
 vendor_id\t: AuthenticAMD
@@ -74,4 +73,4 @@ def test_a_run_records_it(tmp_path):
     import torch
 
     recorded = gather(Execution(results_dir=tmp_path, cache_dir=tmp_path), torch.device("cpu"), {"train": 1.0}, "digest")
-    assert recorded["processor"] == processor() and KNOWN["processor"](recorded["processor"])
+    assert recorded["processor"] == processor()

@@ -19,9 +19,9 @@ from core.methods.mocose.model import MoCoSE
 from core.spec.errors import UserError
 from core.spec.execution import Execution
 from core.spec.profiles import base
+from core.spec.rewriting import TextView
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
-from core.spec.views import TextView
 from core.store import locks
 from tools.rewriting.typos import misspelt
 

@@ -61,7 +61,7 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
     "core/spec": ("core.spec",),
     "core/store": ("core.spec", "core.store"),
     "core/data": ("core.spec", "core.store", "core.data"),
-    "core/report": ("core.spec", "core.report"),
+    "core/report": ("core.spec", "core.report", "core.store.files"),
     "core/runner": ("core.spec", "core.store", "core.data", "core.runner"),
     "core/methods": ("core.spec", "core.methods", "core.engine"),
     "core/engine": ("core.spec", "core.store", "core.data", "core.methods", "core.engine"),

@@ -16,7 +16,7 @@ from core.spec import identity
 from core.spec.check import check_shape
 from core.spec.claim import Claim, greater, of_metric
 from core.spec.edition import Edition
-from core.spec.errors import StudyError
+from core.spec.errors import UserError
 from core.spec.profiles import PROFILES, base
 from core.spec.scale import DEMO, LONG, PAPER, at_scale
 from core.spec.study import Study
@@ -259,7 +259,7 @@ def test_a_failed_run_that_counts_for_nothing_ends_the_looks_and_the_claim_says_
 
 
 def test_a_cell_that_must_learn_has_to_be_there():
-    with pytest.raises(StudyError, match="no cell d that could learn"):
+    with pytest.raises(UserError, match="no cell d that could learn"):
         check_shape(claiming(must_learn=(("d",),)))
 
 

@@ -68,7 +68,7 @@ DATA = {
     "a score with an underscore": (lambda p: edit(p, b"3.5\n", b"3_5\n"), GOLD, "line 2: expected a gold score, found '3_5'"),
     "a score in other digits": (lambda p: edit(p, b"3.5\n", "٣.٥\n".encode()), GOLD, "line 2: expected a gold score"),
     "a score that is endless": (lambda p: edit(p, b"3.5\n", b"1e400\n"), GOLD, "line 2: expected a gold score"),
-    "a set that is a FIFO": (as_fifo, DEV, "sts-dev.csv cannot be read .it is a FIFO"),
+    "a set that is a FIFO": (as_fifo, DEV, "sts-dev.csv cannot be read .it is a device or a pipe"),
     "a set that is a device": (as_device, GOLD, "FNWN.txt cannot be read .it is a device"),
     "a set made of holes": (lambda p: os.truncate(p, 1 << 40), DEV, "sts-dev.csv cannot be read .it has 1099511627776 bytes"),
     "a score in words": (lambda p: edit(p, b"3.5\n", b"high\n"), GOLD, "line 2: expected a gold score, found 'high'"),

@@ -17,7 +17,7 @@ from places import ROOT, SUPPORT
 from core.data import sources
 from core.spec.identity import NUMERICS, run_id
 from core.spec.scale import MINI
-from core.store.stored import OtherVersion
+from core.store.records import OtherVersion
 
 
 def fill(desk: Desk, count: int) -> None:
@@ -32,7 +32,7 @@ def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypa
     fill(desk, 6)
     old = desk.six()
     assert not old.missing
-    for module in ("core.spec.identity", "core.store.stored"):
+    for module in ("core.spec.identity", "core.store.records"):
         monkeypatch.setattr(f"{module}.NUMERICS", 99)
     new = desk.six()
     assert len(new.missing) == 6 and not {run.run_id for run in old.runs} & {run.run_id for run in new.runs}
@@ -51,7 +51,7 @@ def test_a_stored_file_that_another_version_wrote_is_not_taken_for_damage(desk, 
     fill(desk, 1)
     run = desk.six().runs[0]
     monkeypatch.setattr("core.spec.identity.NUMERICS", 99)
-    monkeypatch.setattr("core.store.stored.NUMERICS", 99)
+    monkeypatch.setattr("core.store.records.NUMERICS", 99)
     other = desk.results / "runs" / f"{run_id(run.config)}.parquet"
     shutil.copy(desk.results / "runs" / f"{run.run_id}.parquet", other)  # renamed by hand: the footer still tells
     assert not desk.store.verified(other.stem) and not other.exists()

@@ -18,7 +18,6 @@ from storm import SMALL
 from core.runner.plan import plan
 from core.spec.edition import Edition
 from core.spec.scale import MINI
-from core.store.models import kept
 
 STUDY = "esimcse-table11"
 DRAW, REAL = ("--all", "--seeds", "1", "--regenerate-figures"), {"REAL_REPORT": "1", "KNOWN_STUDIES": "1"}
@@ -112,4 +111,4 @@ def test_a_disk_that_fills_while_a_model_is_kept_fails_the_run_in_a_sentence(des
         failure.detail
         == f"{desk.results / 'models' / run} could not be written (File too large); mend that and give the same command again."
     )
-    assert not list((desk.results / "models").iterdir()) and not desk.store.runs() and not kept(desk.results, run)
+    assert not list((desk.results / "models").iterdir()) and not desk.store.runs() and not desk.store.has_model(run)

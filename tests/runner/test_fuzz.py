@@ -23,7 +23,7 @@ from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
 from core.spec.profiles import PROFILES, base
 from core.spec.vary import parse_setting, paths, read, vary
-from core.store import parquet
+from core.store import records
 from core.store.store import Store
 
 quick = settings(
@@ -85,8 +85,8 @@ def test_a_harmed_run_file_is_refused_or_right(tmp_path, how, kind):
 @quick
 @given(content=st.binary(max_size=3000), magic=st.booleans())
 def test_any_bytes_are_no_run(content, magic):
-    with pytest.raises(parquet.Damaged):
-        parquet.from_bytes(b"PAR1" + content + b"PAR1" if magic else content, parquet.RUN_SCHEMA)
+    with pytest.raises(records.Damaged):
+        records.from_bytes(b"PAR1" + content + b"PAR1" if magic else content, records.RUN_SCHEMA)
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from core.spec.errors import UserError
 from core.spec.identity import canonical_json, run_id
 from core.spec.printable import printable
 from core.spec.profiles import base
+from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
-from core.store.stored import CorruptRun, MissingRun
 
 STUDY = "esimcse-table11"
 NAMED = "$x^{\n|<b>_[y]`%\x1b[2J&#{"

@@ -24,7 +24,7 @@ def slot(desk, number: int) -> Path:
 def held(desk, numbers) -> list[int]:
     found = [locks.hold(slot(desk, number)) for number in numbers]
     for number, descriptor in zip(numbers, found, strict=True):
-        locks.say(descriptor, f"somebody's command {number}")
+        locks.note_holder(descriptor, f"somebody's command {number}")
     return found
 
 
@@ -69,7 +69,7 @@ def test_a_command_says_what_it_is_in_its_slot(desk):
     desk.behave_all(f"hold {release}")
     training = desk.start(*ONE)
     until(lambda: desk.started(), 120.0)
-    said = locks.said(slot(desk, 0))
+    said = locks.holder(slot(desk, 0))
     release.touch()
     training.communicate(timeout=60)
     assert said.startswith("run_study.py mocose-table3 --seeds 1") and f"process {training.pid}" in said and "seed 0" in said
@@ -191,9 +191,9 @@ def test_without_an_answer_of_nvidia_smi_s_gpus_are_counted_and_have_a_slot_each
 
 def test_what_a_holder_says_cannot_move_a_terminal(tmp_path):
     descriptor = locks.hold(tmp_path / "a.lock")
-    locks.say(descriptor, "x\x1b[2J\nsecond line " + "y" * 1000)
-    said = locks.said(tmp_path / "a.lock")
+    locks.note_holder(descriptor, "x\x1b[2J\nsecond line " + "y" * 1000)
+    said = locks.holder(tmp_path / "a.lock")
     assert "\x1b" not in said and "\n" not in said and len(said) <= locks.WORDS and said.startswith("x")
-    locks.say(descriptor, "short")
-    assert locks.said(tmp_path / "a.lock") == "short" and locks.said(tmp_path / "none.lock") == ""
+    locks.note_holder(descriptor, "short")
+    assert locks.holder(tmp_path / "a.lock") == "short" and locks.holder(tmp_path / "none.lock") == ""
     locks.release(descriptor)

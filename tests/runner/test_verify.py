@@ -19,9 +19,9 @@ from core.spec.identity import NUMERICS
 from core.spec.profiles import PROFILES
 from core.spec.result import Row
 from core.spec.vary import vary
-from core.store import pack, parquet
+from core.store import published as packs
+from core.store.records import OtherVersion
 from core.store.store import Store
-from core.store.stored import OtherVersion
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 
@@ -41,9 +41,9 @@ def files(desk: Desk) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in (desk.folder / "home").rglob("*") if path.is_file()}
 
 
-def unpacked(desk: Desk) -> dict[str, pack.Run]:
+def unpacked(desk: Desk) -> dict[str, packs.Run]:
     """The published runs of a desk."""
-    there = pack.Pack(desk.results / "published" / "mini" / "runs.parquet")
+    there = packs.Pack(desk.results / "published" / "mini" / "runs.parquet")
     return {run: there.read(run) for run in there.runs()}
 
 
@@ -99,9 +99,9 @@ def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(pu
     desk = Desk(tmp_path)
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
     runs = unpacked(published)
-    first, true = min(runs), parquet.seal
-    monkeypatch.setattr(parquet, "seal", lambda table, footer: "another" if footer["run_id"] == first else true(table, footer))
-    pack.write(desk.results / "published" / "mini" / "runs.parquet", runs)
+    first, true = min(runs), packs.seal
+    monkeypatch.setattr(packs, "seal", lambda table, footer: "another" if footer["run_id"] == first else true(table, footer))
+    packs.write(desk.results / "published" / "mini" / "runs.parquet", runs)
     monkeypatch.undo()
     done = verify(desk, "3")
     assert done.returncode == 0 and not desk.started()
@@ -113,7 +113,7 @@ def test_another_numerics_is_told_even_where_its_configuration_has_other_fields(
     run, (table, metadata) = next(iter(unpacked(published).items()))
     text = metadata["config"].replace(f'"numerics":{NUMERICS}', f'"numerics":{NUMERICS + 1}').replace('"temperature"', '"warmth"')
     assert "warmth" in text
-    pack.write(tmp_path / "mini" / "runs.parquet", {run: (table, {**metadata, "config": text})})
+    packs.write(tmp_path / "mini" / "runs.parquet", {run: (table, {**metadata, "config": text})})
     with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS + 1}, here {NUMERICS}"):
         Store(tmp_path / "own", tmp_path).load(run)
 

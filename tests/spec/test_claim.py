@@ -23,7 +23,7 @@ from core.spec.claim import (
     truth,
     within,
 )  # fmt: skip
-from core.spec.errors import StudyError
+from core.spec.errors import UserError
 
 A, B, C = ("a",), ("b",), ("c",)
 
@@ -54,7 +54,7 @@ def test_order_is_step_by_step():
 
 @pytest.mark.parametrize("terms", [(Term(1.0, A), Term(-1.0, B)), (Term(0.5, A),), (Term(1.0, (None,)),)])
 def test_a_share_is_of_one_cells_runs(terms):
-    with pytest.raises(StudyError, match="of one cell, by its own labels; use collapsed"):
+    with pytest.raises(UserError, match="of one cell, by its own labels; use collapsed"):
         Contrast(terms, 0.5, COLLAPSED, of="share")
 
 
@@ -94,7 +94,7 @@ def test_a_gain_is_as_printed_from_both_sides():
 def test_joined_predicates_list_their_contrasts_and_refuse_what_cannot_be_needed():
     several = at_least(2, [greater(A, B), all_of(greater(B, C), greater(A, C)), above(A, 1.0)])
     assert (several.needed, len(several.contrasts())) == (2, 4)
-    with pytest.raises(StudyError, match="3 of 2"):
+    with pytest.raises(UserError, match="3 of 2"):
         at_least(3, [greater(A, B), greater(B, A)])
 
 
@@ -130,11 +130,11 @@ def test_what_is_missing_leaves_a_joined_claim_open_unless_the_rest_settles_it()
     [lambda: best(("a",), [("a",)]), lambda: all_of(), lambda: within([("a",)], 1.0), lambda: at_least(2, [greater(("a",), ("b",))])],
 )
 def test_a_claim_that_compares_nothing_is_a_sentence(nothing):
-    with pytest.raises(StudyError, match="comparisons cannot be needed; compare a cell with at least one other"):
+    with pytest.raises(UserError, match="comparisons cannot be needed; compare a cell with at least one other"):
         nothing()
 
 
 @pytest.mark.parametrize("nothing", [lambda: within([A, B], 0.0), lambda: within([A, B], -1.0), lambda: gains(A, B, 1.0, -0.5)])
 def test_nothing_lies_within_no_margin(nothing):
-    with pytest.raises(StudyError, match="No difference is within .*; give a margin above 0"):
+    with pytest.raises(UserError, match="No difference is within .*; give a margin above 0"):
         nothing()

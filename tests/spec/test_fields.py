@@ -14,9 +14,9 @@ from core.spec import methods, vary
 from core.spec.errors import UserError
 from core.spec.fields import fields
 from core.spec.profiles import PROFILES, base
+from core.spec.rewriting import TextView
 from core.spec.section import meanings
 from core.spec.study import Study
-from core.spec.views import TextView
 
 BASES = [base(method, "paper") for method in methods.names()]
 

@@ -16,14 +16,14 @@ from core.methods.esimcse import sections as esimcse_sections
 from core.methods.esimcse.sections import MomentumQueue
 from core.methods.mocose import sections as mocose_sections
 from core.methods.mocose.sections import NegativeQueue
-from core.spec import identity, methods, views
+from core.spec import identity, methods, rewriting
 from core.spec import run as configs
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, from_plain, run_id, to_plain
 from core.spec.profiles import PROFILES, base
+from core.spec.rewriting import TextView
 from core.spec.section import Section, alternatives, field_types
 from core.spec.vary import vary
-from core.spec.views import TextView
 
 # If one of these changes, every stored result is orphaned. That is right only together with NUMERICS or before a release.
 GOLDEN = {
@@ -102,7 +102,7 @@ def test_perturbing_any_leaf_changes_the_id(method, section, field, expected):
 
 def test_the_walk_meets_every_section_and_field_there_is():
     met = {(type(getattr(EVERYTHING[m], s)), f) for m, s, f, _ in leaves() if s}
-    modules = (configs, views, mocose_sections, esimcse_sections)
+    modules = (configs, rewriting, mocose_sections, esimcse_sections)
     known = {v for module in modules for v in vars(module).values() if isinstance(v, type) and issubclass(v, Section)}
     kinds = {kind for kind in known if dataclasses.is_dataclass(kind) and not issubclass(kind, configs.RunConfig)}
     assert {(kind, f.name) for kind in kinds for f in dataclasses.fields(kind)} == met

@@ -9,9 +9,9 @@ from core.spec import methods
 from core.spec.availability import unavailable
 from core.spec.errors import UserError
 from core.spec.profiles import PROFILES, base, profile_changes
+from core.spec.rewriting import TextView
 from core.spec.scale import SCALES, at_scale
 from core.spec.vary import paths, read, vary
-from core.spec.views import TextView
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")

@@ -10,7 +10,7 @@ from core.methods.mocose.sections import NegativeQueue
 from core.spec import run as c
 from core.spec.check import check_shape
 from core.spec.claim import Claim, greater
-from core.spec.errors import StudyError, UserError
+from core.spec.errors import UserError
 from core.spec.scale import DEMO
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import vary
@@ -29,10 +29,7 @@ from core.spec.vary import vary
         ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",))),) * 2}, "two claims X1"),
         ({"figure": FigureSpec(kind="line", x="depth")}, "no axis depth"),
         ({"figure": FigureSpec(kind="bars", base=("c",))}, "no cell c that the others could be drawn against"),
-        ({"base_changes": None}, "Study's base_changes is None, where"),
-        ({"cells": (Cell(labels=("a",), changes=["queue.size"]),)}, "Cell's changes is "),
-        ({"cells": (Cell(labels=("a",), published=float("nan")),)}, "a has nan as what is printed"),
-        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",)), printed="fail"),)}, "X1 is printed as 'fail'; choose one of holds"),
+        ({"base_changes": None}, "Study's base_changes is None, but it must be Mapping"),
         ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",)), margin=-1.0),)}, "margin of -1; give one above 0"),
         ({"base_changes": {"method": "simcse"}}, "changes method; a cell of another method says so with method="),
         ({"base_changes": {"train.steps": 10}}, "changes train.steps, which --scale settles"),
@@ -49,13 +46,26 @@ from core.spec.vary import vary
             },
             "a/1 and a/2 fall on one place of the table of mocose-x",
         ),
-        ({"claims": (Claim(key="X1", text="", predicate=replace(greater(("a",), ("b",)), of="scater")),)}, "X1 compares the 'scater'"),
-        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",), float("nan"))),)}, "X1 compares with a number that is none"),
     ],
 )  # fmt: skip
 def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
-    with pytest.raises(StudyError, match=sentence):
+    with pytest.raises(UserError, match=sentence):
         check_shape(study(**changes))
+
+
+@pytest.mark.parametrize(
+    "make, sentence",
+    [
+        (lambda: Cell(labels=("a",), changes=["queue.size"]), "Cell's changes is .'queue.size'., but it must be Mapping.str, object."),
+        (lambda: Cell(labels=("a",), published=float("nan")), "Cell's published is nan, but it must be a finite number or none"),
+        (lambda: Claim(key="X1", text="", predicate=greater(("a",), ("b",)), printed="fail"), "Claim's printed is 'fail', but it must be 'holds'"),
+        (lambda: replace(greater(("a",), ("b",)), of="scater"), "Contrast's of is 'scater', but it must be 'value' or 'scatter'"),
+        (lambda: greater(("a",), ("b",), float("nan")), "Contrast's above is nan, but it must be a finite number"),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_is_refused_where_it_is_made(make, sentence):
+    with pytest.raises(UserError, match=sentence):
+        make()
 
 
 def sample(one, place=0):

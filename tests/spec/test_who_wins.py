@@ -13,12 +13,12 @@ from core.spec import methods
 from core.spec import run as c
 from core.spec.check import check_shape
 from core.spec.edition import Edition
-from core.spec.errors import StudyError, UserError
+from core.spec.errors import UserError
 from core.spec.profiles import PROFILES, as_coded, base
+from core.spec.rewriting import TextView
 from core.spec.scale import EncoderSource
 from core.spec.table import Cell
 from core.spec.vary import read, vary
-from core.spec.views import TextView
 
 MOCOSE = base("mocose", "paper")
 TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")
@@ -64,7 +64,7 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
     assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
     assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
     assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
-    with pytest.raises(StudyError, match="no profile tidy"):
+    with pytest.raises(UserError, match="no profile tidy"):
         check_shape(study(by_profile={"tidy": {}}))
 
 

@@ -120,3 +120,11 @@ def test_jobs_and_threads_fill_the_cores(monkeypatch):
         resources("demo", "cuda", None)
     monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: {name: Gpu("", 1 << 40) for name in "01"})
     assert (resources("paper", "auto", None).jobs, resources("paper", "auto", None).threads) == (4, 2)
+
+
+def test_a_slot_folder_that_is_a_link_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / f"run-study-slots-{os.getuid()}").symlink_to(tmp_path / "mine")
+    with pytest.raises(UserError, match="is a link or belongs to another user"):
+        locks.slot_folder()

@@ -1,28 +1,22 @@
 """Packed runs: each as it was stored, checked as it was stored, read alone, and written whole whatever dies."""
 
-import base64
-import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-import zlib
 
-import pyarrow.parquet as pq
 import pytest
 from desk import until
 from fake_jobs import made_result
 from fake_store import config_of
 from places import ROOT, SUPPORT
 
-from core.spec.identity import run_id
 from core.spec.scale import DEMO, MINI
-from core.store import pack, parquet
-from core.store.parquet import Damaged
+from core.store import published as packs
+from core.store.records import CorruptRun, Damaged
 from core.store.store import Store
-from core.store.stored import CorruptRun
 from studies import find
 
 STUDY = find("mocose-table3")
@@ -59,7 +53,7 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own):
 
 
 def test_a_run_is_read_without_the_others(own):
-    opened = pack.Pack(own.published / "demo" / "runs.parquet")
+    opened = packs.Pack(own.published / "demo" / "runs.parquet")
     assert opened._groups == {}
     last = opened.runs()[-1]
     opened.read(last)
@@ -92,14 +86,14 @@ def test_a_run_that_is_published_again_takes_the_place_of_the_old_one(own, tmp_p
 
 def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
     content = (own.published / "demo" / "runs.parquet").read_bytes()
-    runs = pack.Pack(own.published / "demo" / "runs.parquet").runs()
+    runs = packs.Pack(own.published / "demo" / "runs.parquet").runs()
     place, draw, refused = tmp_path / "demo" / "runs.parquet", random.Random(5), 0
     place.parent.mkdir()
     for _ in range(150):
         at = draw.randrange(len(content))
         place.write_bytes(content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :])
         try:
-            opened = pack.Pack(place)
+            opened = packs.Pack(place)
         except Damaged:
             refused += 1
             continue
@@ -129,11 +123,11 @@ def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(own, tmp_pa
 
 
 def test_a_run_whose_numbers_were_changed_is_named_and_left_out(own, tmp_path, capsys, monkeypatch):
-    opened = pack.Pack(own.published / "demo" / "runs.parquet")
+    opened = packs.Pack(own.published / "demo" / "runs.parquet")
     runs = {run: opened.read(run) for run in opened.runs()}
-    bad, true = opened.runs()[7], parquet.seal
-    monkeypatch.setattr(parquet, "seal", lambda table, footer: "0" * 64 if footer["run_id"] == bad else true(table, footer))
-    pack.write(tmp_path / "demo" / "runs.parquet", runs)
+    bad, true = opened.runs()[7], packs.seal
+    monkeypatch.setattr(packs, "seal", lambda table, footer: "0" * 64 if footer["run_id"] == bad else true(table, footer))
+    packs.write(tmp_path / "demo" / "runs.parquet", runs)
     monkeypatch.undo()
     store = Store(tmp_path / "results", tmp_path)
     assert not store.verified_published(bad) and "its content does not match its seal; get the file anew" in capsys.readouterr().out
@@ -166,39 +160,9 @@ def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, t
         process.send_signal(signal.SIGKILL)
         process.wait()
         for path in target.rglob("runs.parquet"):
-            opened = pack.Pack(path)
+            opened = packs.Pack(path)
             held = max(held, len(opened.runs()))
             assert all(opened.read(run)[0].equals(own.load(run).table) for run in opened.runs())
     own.publish(own.runs(), target)
     assert held and (target / "demo" / "runs.parquet").read_bytes() == (own.published / "demo" / "runs.parquet").read_bytes()
     assert not [path for path in target.rglob("*") if path.is_file() and path.name != "runs.parquet"]
-
-
-def relisted(path, change) -> None:
-    """A pack whose list of runs is another, in a sound file."""
-    listed = json.loads(zlib.decompress(base64.b64decode(pq.ParquetFile(path).metadata.metadata[b"runs"])))
-    table = pq.read_table(path).cast(pack.SCHEMA).replace_schema_metadata(None)
-    with pq.ParquetWriter(path, pack.SCHEMA, store_schema=False) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(json.dumps(change(listed)).encode())).decode()})
-
-
-LISTS = {
-    "rows below 0": lambda listed: [[*listed[0][:2], -1], *listed[1:-1], [*listed[-1][:2], listed[-1][2] + listed[0][2] + 1]],
-    "rows in parts": lambda listed: [[*listed[0][:2], float(listed[0][2])], *listed[1:]],
-    "rows in words": lambda listed: [[*listed[0][:2], str(listed[0][2])], *listed[1:]],
-    "a seal that is a number": lambda listed: [[listed[0][0], 3, listed[0][2]], *listed[1:]],
-    "a status that is a list": lambda listed: [[{**listed[0][0], "status": ["ok"]}, *listed[0][1:]], *listed[1:]],
-    "no list": lambda listed: 3,
-    "a run twice": lambda listed: [listed[0], listed[0]],
-}
-
-
-@pytest.mark.parametrize("case", LISTS)
-def test_a_list_of_runs_that_is_not_as_it_is_written_is_named_and_left(own, tmp_path, capsys, case):
-    own.publish([run_id(config) for config in CONFIGS[:2]], tmp_path / "published")
-    path = next((tmp_path / "published").rglob("*.parquet"))
-    relisted(path, LISTS[case])
-    content, store = path.read_bytes(), Store(tmp_path / "none", tmp_path / "published")
-    assert store.runs() == () and not any(store.verified_published(run) for run in own.runs())
-    assert f"{path} is damaged: it does not open (" in capsys.readouterr().out and path.read_bytes() == content

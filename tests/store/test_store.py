@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from desk import SIX
 from fake_jobs import made_result
 from places import ROOT, SUPPORT
 
@@ -22,8 +23,9 @@ from core.spec.identity import run_id
 from core.spec.profiles import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.vary import vary
-from core.store import files, locks, parquet
-from core.store.store import CorruptRun, Failure, MissingRun, Store
+from core.store import files, locks, records
+from core.store.records import CorruptRun, Failure, MissingRun
+from core.store.store import Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
 RUN = run_id(CONFIG)
@@ -109,9 +111,9 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
 
 def test_a_tampered_number_or_configuration_is_refused(store):
     store.save(CONFIG, made_result(CONFIG))
-    table, footer = parquet.from_bytes(path(store).read_bytes(), parquet.RUN_SCHEMA)
+    table, footer = records.from_bytes(path(store).read_bytes(), records.RUN_SCHEMA)
     other = vary(CONFIG, {"train.steps": 6})
-    path(store).write_bytes(parquet.to_bytes(table, {**footer, "config": footer["config"].replace('"steps":5', '"steps":6')}))
+    path(store).write_bytes(records.to_bytes(table, {**footer, "config": footer["config"].replace('"steps":5', '"steps":6')}))
     with pytest.raises(CorruptRun, match=run_id(other)):
         store.load(RUN)
 
@@ -236,3 +238,33 @@ def test_other_files_are_passed_over(store):
 def test_the_failure_file_is_plain_json(store):
     store.record_failure(RUN, Failure(cause="killed"))
     assert json.loads((store.root / "failures" / f"{RUN}.json").read_text())["run_id"] == RUN
+
+
+def test_control_characters_of_a_failure_are_shown_as_escapes(desk):
+    first = desk.six().runs[0]
+    desk.store.prepare()
+    desk.store.record_failure(first.run_id, Failure(cause="\x1b[2J\x1b]0;owned\x07", detail="a\nfailed  0000 b\r\u202e"))
+    told = desk.do(*SIX, "--status").stdout
+    line = next(line for line in told.splitlines() if line.startswith("failed"))
+    assert r"\x1b[2J\x1b]0;owned\x07: a\nfailed  0000 b\r\u202e" in line
+    assert not set(told) & set("\x1b\x07\r\u202e") and sum(line.startswith("failed") for line in told.splitlines()) == 1
+
+
+def test_a_user_s_file_is_read_up_to_its_bound_and_nothing_else_is_read(tmp_path):
+    place = tmp_path / "file"
+    place.write_bytes(b"abc")
+    assert files.content(place, 3) == b"abc"
+    with pytest.raises(OSError, match="it has 3 bytes, where 2 are the most"):
+        files.content(place, 2)
+    with pytest.raises(FileNotFoundError):
+        files.content(tmp_path / "none", 3)
+    os.mkfifo(tmp_path / "pipe")
+    for other in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError, match="it is a .*, not a file"):
+            files.content(other, 3)
+
+
+def test_a_folder_in_the_place_of_a_run_is_one_sentence(store):
+    path(store).mkdir(parents=True)
+    with pytest.raises(UserError, match=f"{RUN}.parquet cannot be read .Is a directory."):
+        store.load(RUN)

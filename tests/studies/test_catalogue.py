@@ -9,10 +9,10 @@ import studies
 from core.data.sources import demo_sources
 from core.report.quantities import CURVE, DERIVED, UNITS
 from core.spec.catalogue import SETS, catalogue
-from core.spec.check import CHECKPOINTS, QUANTITIES, TASKS
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
+from core.spec.result import CHECKPOINTS, TASKS, known_quantity
 from core.spec.scale import DEMO
 from core.store.store import Store
 
@@ -52,50 +52,60 @@ STUDY = Study(
 '''
 WRONG = {  # what is put in the place of what, the line that is named, and the sentence
     "syntax": ('rows="size",', "rows=class,", 16, "It is no Python (invalid syntax)"),
-    "a name that leads elsewhere": ('name="sketched-table2"', 'name="../../sketched"', 10, "A study cannot be called '../../sketched'"),
-    "a name that is empty": ('name="sketched-table2"', 'name=""', 10, "A study cannot be called ''"),
-    "a name with a quote": ('name="sketched-table2"', "name='a\"b'", 10, "A study cannot be called 'a\"b'"),
-    "the name of an edition's file": ('name="sketched-table2"', 'name="claims"', 10, "A study cannot be called 'claims'"),
-    "the name of another study's file": ('name="sketched-table2"', 'name="x_runs"', 10, "A study cannot be called 'x_runs'"),
-    "kind of figure": ('kind="bars"', 'kind="pie"', 23, "There is no kind of figure pie; choose one of"),
-    "task": ('task="avg"', 'task="STS17"', 22, "There is no task STS17; choose one of avg, dev"),
-    "checkpoint": ('title="Average"', 'title="Average", checkpoint="best"', 22, "There is no checkpoint best"),
-    "quantity": ('title="Average"', 'title="Average", quantity="pearson"', 22, "There is no quantity pearson"),
-    "paper": ('paper="sketched"', 'paper="yours"', 11, "There is no paper yours in this folder; it holds studies of sketched."),
-    "method": ('method="mocose"', 'method="mococo"', 14, "There is no method mococo; choose one of "),
-    "method of a cell": ('{"queue.size": 256}', '{}, method="mococo"', 19, "There is no method mococo"),
-    "encoder": ('{"queue.size": 256}', '{}, encoder="bert-huge"', 19, "There is no encoder bert-huge"),
-    "profile": ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 19, "There is no profile tidy"),
-    "claim": ('("512",), ("256",)', '("512",), ("1024",)', 26, "Claim M2.1 speaks of 1024, which is no cell of sketched-table2"),
-    "reference": ('reference=("512",)', 'reference=("1024",)', 24, "sketched-table2 has no cell 1024 for its reference"),
-    "axis": ('rows="size"', 'rows="width"', 16, "sketched-table2 has no axis width; choose one of size."),
-    "label": ('Cell(labels=("256",)', 'Cell(labels=("128",)', 19, "The cell 128 does not lie on the axes"),
-    "labels twice": ('labels=("256",), changes', 'labels=("512",), changes', 18, "sketched-table2 has two cells 512"),
+    "a name that leads elsewhere": ('name="sketched-table2"', 'name="../../sketched"', 9, "A study cannot be called '../../sketched'"),
+    "a name that is empty": ('name="sketched-table2"', 'name=""', 9, "A study cannot be called ''"),
+    "a name with a quote": ('name="sketched-table2"', "name='a\"b'", 9, "A study cannot be called 'a\"b'"),
+    "the name of an edition's file": ('name="sketched-table2"', 'name="claims"', 9, "A study cannot be called 'claims'"),
+    "the name of another study's file": ('name="sketched-table2"', 'name="x_runs"', 9, "A study cannot be called 'x_runs'"),
+    "kind of figure": ('kind="bars"', 'kind="pie"', 23, "FigureSpec's kind is 'pie', but it must be 'line' or 'grouped' or"),
+    "task": ('task="avg"', 'task="STS17"', 9, "There is no task STS17; choose one of avg, dev"),
+    "checkpoint": ('title="Average"', 'title="Average", checkpoint="best"', 9, "There is no checkpoint best"),
+    "quantity": ('title="Average"', 'title="Average", quantity="pearson"', 9, "There is no quantity pearson"),
+    "paper": ('paper="sketched"', 'paper="yours"', 9, "There is no paper yours in this folder; it holds studies of sketched."),
+    "method": ('method="mocose"', 'method="mococo"', 9, "There is no method mococo; choose one of "),
+    "method of a cell": ('{"queue.size": 256}', '{}, method="mococo"', 9, "There is no method mococo"),
+    "encoder": ('{"queue.size": 256}', '{}, encoder="bert-huge"', 9, "There is no encoder bert-huge"),
+    "profile": ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 9, "There is no profile tidy"),
+    "claim": ('("512",), ("256",)', '("512",), ("1024",)', 9, "Claim M2.1 speaks of 1024, which is no cell of sketched-table2"),
+    "reference": ('reference=("512",)', 'reference=("1024",)', 9, "sketched-table2 has no cell 1024 for its reference"),
+    "axis": ('rows="size"', 'rows="width"', 9, "sketched-table2 has no axis width; choose one of size."),
+    "label": ('Cell(labels=("256",)', 'Cell(labels=("128",)', 9, "The cell 128 does not lie on the axes"),
+    "labels twice": ('labels=("256",), changes', 'labels=("512",), changes', 9, "sketched-table2 has two cells 512"),
     "an argument that there is not": ("columns=None", "column=None", 9, "TypeError: Study.__init__() got an unexpected keyword argument"),
     "no tuple": ("SIZES = (256, 512)", "SIZES = (256, 512) + 1", 7, "TypeError: can only concatenate tuple"),
     "an import": ("import Claim, greater", "import Claim, larger", 3, "ImportError: cannot import name 'larger'"),
-    "no study": ("STUDY = Study(", "TABLE = Study(", 9, "It states no STUDY; write STUDY = Study(…)"),
+    "no study": ("STUDY = Study(", "TABLE = Study(", 1, "It states no STUDY; write STUDY = Study(…)"),
     "a word for a number": (
         'changes={"queue.size": 256}',
         'changes={}, published="70"',
         19,
-        "Cell's published is '70', where float | None is wanted",
+        "Cell's published is '70', but it must be a finite number or none.",
     ),
-    "a number for a word": ('caption="Queue sizes"', "caption=7", 13, "Study's caption is 7, where str is wanted"),
-    "a number for a title": ('Axis(name="size", title="Size"', 'Axis(name="size", title=2', 15, "Axis's title is 2, where str is wanted"),
+    "a number for a word": ('caption="Queue sizes"', "caption=7", 9, "Study's caption is 7, but it must be text."),
+    "a number for a title": ('Axis(name="size", title="Size"', 'Axis(name="size", title=2', 15, "Axis's title is 2, but it must be text."),
     "a word for a margin": (
         'text="More is better."',
         'text="More is better.", margin="1"',
         26,
-        "Claim's margin is '1', where float | None",
+        "Claim's margin is '1', but it must be a finite number or none.",
     ),
-    "a text for notes": ('rows="size"', 'footnotes=("A note."), rows="size"', 16, "Study's footnotes is 'A note.', where tuple[str, ...]"),
-    "settings": ('rows="size"', 'settings=("loss.temperature=0.1",), rows="size"', 16, "A file's study has no settings"),
+    "a text for notes": (
+        'rows="size"',
+        'footnotes=("A note."), rows="size"',
+        9,
+        "Study's footnotes is 'A note.', but it must be tuple[str, ...].",
+    ),
+    "settings": ('rows="size"', 'settings=("loss.temperature=0.1",), rows="size"', 9, "A file's study has no settings"),
     "it ends the command": ("SIZES = (256, 512)", "raise SystemExit(3)", 7, "It ends the command (exit 3)"),
 }
 UNMADE = {  # what only making the runs shows
-    "field": ('"queue.size": 256', '"queue.length": 256', 19, "256 makes no run under paper: There is no field queue.length"),
-    "value": ('"queue.size": 256', '"queue.size": 0', 19, "256 makes no run under paper: queue.size is 0"),
+    "field": (
+        '"queue.size": 256',
+        '"queue.length": 256',
+        9,
+        "256 of sketched-table2 makes no run under paper: There is no field queue.length",
+    ),
+    "value": ('"queue.size": 256', '"queue.size": 0', 9, "256 of sketched-table2 makes no run under paper: queue.size is 0"),
 }
 
 
@@ -134,10 +144,8 @@ def test_what_a_study_may_name_is_what_runs_leave_and_the_report_derives():
     left = {(row["checkpoint"], row["task"], row["metric"]) for run in rows for row in run}
     assert {checkpoint for checkpoint, _, _ in left} < set(CHECKPOINTS)
     assert {task.removesuffix(" train").removesuffix(" dev") for _, task, _ in left} - SETS <= set(TASKS) | {"DEV"}
-    assert all(
-        QUANTITIES.fullmatch(name) for name in (*(metric for _, _, metric in left), *DERIVED, *CURVE, *UNITS, "spectrum_50", "singular_9")
-    )
-    assert not any(QUANTITIES.fullmatch(name) for name in ("", "pearson", "spearman_", "singular_value_", "curve_first"))
+    assert all(known_quantity(name) for name in (*(metric for _, _, metric in left), *DERIVED, *CURVE, *UNITS, "spectrum_50", "singular_9"))
+    assert not any(known_quantity(name) for name in ("", "pearson", "spearman_", "singular_value_", "curve_first"))
 
 
 def test_studies_come_by_their_order_then_tables_figures_and_others_by_number(tmp_path):
@@ -203,7 +211,7 @@ def test_two_studies_of_one_name_are_both_refused_and_say_where_the_other_is(tmp
     written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3").replace("M2.1", "M3.1"), "table3.py")
     found = catalogue(tmp_path)
     assert [study.name for study in found.studies] == ["sketched-table3"]
-    assert sorted(str(fault).partition(", line 10: ")[2] for fault in found.faults) == [
+    assert sorted(str(fault).partition(", line 9: ")[2] for fault in found.faults) == [
         "The name sketched-table2 is that of sketched/another.py, too; give each study its own.",
         "The name sketched-table2 is that of sketched/table2.py, too; give each study its own.",
     ]
@@ -272,7 +280,7 @@ def test_a_study_whose_runs_cannot_be_made_is_refused_before_any_training(tmp_pa
     file = written(tmp_path, STUDY.replace('"queue.size": 256', '"queue.size": 0'))
     for words in (["sketched-table2"], ["sketched-table2", "--plan"], ["sketched-table2", "--list"]):
         status, _, wrong = command(*words)
-        assert status == 2 and wrong.startswith(f"{file}, line 19: 256 makes no run under paper: queue.size is 0")
+        assert status == 2 and wrong.startswith(f"{file}, line 9: 256 of sketched-table2 makes no run under paper: queue.size is 0")
     assert command("mocose-table3", "--plan")[0] == 0
 
 

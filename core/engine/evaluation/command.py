@@ -18,10 +18,10 @@ from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.engine.evaluation.pooling import POOLINGS, Pooling, installed, modules, stated
 from core.runner.arguments import Parser
-from core.spec import numbers as numerals
+from core.spec import section
 from core.spec.errors import UserError
+from core.spec.printable import say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
-from core.store.console import say
 from core.store.files import write_whole
 
 MOST_THREADS = 4096
@@ -229,7 +229,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _positive(text: str) -> int:
-    value = numerals.whole(text)
+    value = section.whole(text)
     if value is None or not 1 <= value <= MOST_THREADS:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_THREADS}")
     return value

@@ -12,8 +12,8 @@ from typing import Literal
 from core.methods.mocose.sections import EMA, FGSM, Augmentation, Heads, NegativeQueue, Target, ema_decay
 from core.spec.errors import UserError
 from core.spec.methods import Method
+from core.spec.rewriting import CONTEXTUAL, OWN_ENCODER, TextView
 from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, Measure, RunConfig, Seed, Selection, Train, scaled_count
-from core.spec.views import CONTEXTUAL, OWN_ENCODER, TextView
 
 
 def constant(decay: float) -> dict[str, object]:
