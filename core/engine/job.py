@@ -158,7 +158,7 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreT
         attention_dropout=config.encoder.attention_dropout,
         attention=config.encoder.attention,
     )
-    check_length(config, encoder.max_positions)
+    check_length(config, encoder.max_positions, torch.device(execution.device).type)
     return encoder, checkpoint.tokenizer
 
 

@@ -93,7 +93,7 @@ class Training:
         for config in (planned.config for planned in plan.missing):
             check_precision(config, "cuda" if gpus else "cpu")
             if places is not None:
-                check_length(config, places)
+                check_length(config, places, "cuda" if gpus else "cpu")
 
     def launcher(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[Launcher, int]:
         """What starts runs on this machine, and how many go at once."""

@@ -46,8 +46,9 @@ def check_precision(run: RunConfig, device: str) -> None:
         raise UserError("train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
 
 
-def check_length(run: RunConfig, places: int) -> None:
-    """Raise UserError for training sentences that an encoder with so many positions cannot read."""
-    if run.longest > places:
+def check_length(run: RunConfig, places: int, device: str) -> None:
+    """Raise UserError for training sentences that an encoder with so many positions cannot read. A GPU pads them to the longest that
+    repetition can make; a CPU reads only what is there."""
+    if (run.longest if device == "cuda" else run.data.max_length) > places:
         more = f" and repetition makes it up to {run.longest}," if run.longest > run.data.max_length else ""
         raise UserError(f"data.max_length is {run.data.max_length}{more} but the encoder has only {places} positions; lower it.")
