@@ -156,8 +156,9 @@ def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
         table, footer = from_bytes(content, schema)
     except FileNotFoundError as error:
         raise MissingRun(f"{path} is not there; train the run again.") from error
-    except Damaged as error:
-        raise CorruptRun(f"{path} is damaged: {error}; delete it and train the run again.") from error
+    except (Damaged, IsADirectoryError) as error:
+        reason = "it is a folder" if isinstance(error, IsADirectoryError) else error
+        raise CorruptRun(f"{path} is damaged: {reason}; delete it and train the run again.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
     if footer.get("run_id") != path.stem:

@@ -241,7 +241,7 @@ def test_the_papers_own_runs_are_tested_by_welch_over_all_claims():
 
 def test_the_papers_own_runs_settle_exactly_where_scipys_welch_does():
     outcomes = []
-    for gap in np.linspace(0.0, 4.0, 161):
+    for gap in map(float, np.linspace(0.0, 4.0, 161)):
         runs = {"a": (75.0 + gap, 76.0 + gap, 76.6 + gap), "b": (75.0, 75.5, 75.2, 76.9)}
         up = stats.ttest_ind(runs["a"], runs["b"], equal_var=False, alternative="greater").pvalue
         (found,) = verdicts(result(study(greater(A, B), runs=runs), a=[50.0]))

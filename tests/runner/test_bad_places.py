@@ -21,7 +21,7 @@ def desk(tmp_path, monkeypatch):
 RESULTS = {
     "a file": (lambda p: p.write_text("mine"), "results is no folder; give another"),
     "below a file": (lambda p: (p.parent.rmdir(), p.parent.write_text("mine")), "other is no folder; give another"),
-    "a file for runs": (lambda p: (p.mkdir(), (p / "runs").write_text("mine")), "results could not be written"),
+    "a file for runs": (lambda p: (p.mkdir(), (p / "runs").write_text("mine")), "results/runs could not be written"),
     "a loop": (lambda p: p.symlink_to(p), "could not be written|can be no folder"),
 }
 
