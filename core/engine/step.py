@@ -53,8 +53,8 @@ class Step:
     def __call__(self, batch: tuple, rate: float) -> Tensor:
         """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not finite.
 
-        `batch` is what the method's views made: batches, matrices (B, 1 + L) for a GPU, or None. A CPU leaves the weights alone after
-        a loss or gradient that is not finite.
+        `batch` is what the method's views made: batches, matrices (B, 1 + L) for a GPU, or None. After a loss or gradient that is not
+        finite a CPU leaves weights and averages alone.
         """
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
@@ -63,7 +63,8 @@ class Step:
                 group["lr"] = group["factor"] * rate
         self.model.before_step()
         loss = self._body(batch) if any(isinstance(part, Packed) for part in batch) else self._replayed(batch)
-        self.model.after_step()
+        if self.device.type != "cpu" or torch.isfinite(loss):
+            self.model.after_step()
         return loss
 
     def _replayed(self, batch: tuple[Tensor | None, ...]) -> Tensor:

@@ -165,3 +165,14 @@ def test_a_trained_model_does_not_hold_what_trained_it(method, recorded, monkeyp
         assert model.training and [one() for one in held] == [None, None]
     finally:
         gc.enable()
+
+
+def test_a_step_that_is_not_finite_moves_nothing_on_a_cpu(monkeypatch):
+    config = tiny.config("mocose", "paper")
+    model = methods.model("mocose").Model(config, tiny.encoder(tiny.bert()), CPU).train()
+    step = Step(config.train, model, ADAMW(config.train, model, model.new_layers()), None, False)
+    step(tiny.views(config, tiny.sentences(4)), 1e-3)
+    before = {name: value.clone() for name, value in model.named_parameters()}
+    monkeypatch.setattr(model, "loss", lambda batch: model.encoder.embeddings.word.weight.sum() * float("nan"))
+    assert not torch.isfinite(step(tiny.views(config, tiny.sentences(4)), 1e-3))
+    assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
