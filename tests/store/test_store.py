@@ -266,5 +266,5 @@ def test_a_user_s_file_is_read_up_to_its_bound_and_nothing_else_is_read(tmp_path
 
 def test_a_folder_in_the_place_of_a_run_is_one_sentence(store):
     path(store).mkdir(parents=True)
-    with pytest.raises(UserError, match=f"{RUN}.parquet cannot be read .Is a directory."):
+    with pytest.raises(UserError, match=f"{RUN}.parquet is damaged: it is a folder; delete it and train the run again."):
         store.load(RUN)
