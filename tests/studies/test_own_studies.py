@@ -36,7 +36,17 @@ def differing(a, b):
 
 
 def test_they_are_these():
-    assert [study.name for study in OWN] == ["noise", "updates", "deviations", "deviations-d21", "deviations-esimcse", "collapse", "orders"]
+    assert [study.name for study in OWN] == [
+        "noise",
+        "updates",
+        "deviations",
+        "deviations-d21",
+        "deviations-esimcse",
+        "collapse",
+        "orders",
+        "negatives",
+        "momentum",
+    ]
 
 
 @pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
