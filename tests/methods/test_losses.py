@@ -1,11 +1,13 @@
 """InfoNCE against a hand-computed case, a naive double loop, and finite differences."""
 
+import importlib
 import math
 
 import pytest
 import torch
 
 from core.methods.losses import info_nce
+from tests.support import tiny
 
 
 def naive(query, key, negatives, temperature, in_batch):
@@ -59,3 +61,40 @@ def test_scale_of_vectors_does_not_matter_but_temperature_does():
     loss = info_nce(query, key, None, temperature=0.05)
     assert float(info_nce(query * 7, key * 0.1, None, temperature=0.05)) == pytest.approx(float(loss), rel=1e-4)
     assert abs(float(info_nce(query, key, None, temperature=0.5)) - float(loss)) > 0.1
+
+
+@pytest.mark.parametrize("method, profile", [("simcse", "paper"), ("esimcse", "paper"), ("mocose", "paper")])
+@pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
+def test_the_loss_of_a_step_is_in_float32_with_bf16_too(method, profile, half, monkeypatch):
+    """A step's loss against the formula in float64 on the vectors that it compared; a bf16 logit would be wrong by up to 0.05."""
+    config, compared = tiny.config(method, profile), []
+    module = importlib.import_module(f"core.methods.{'simcse' if method == 'esimcse' else method}.model")
+    model = importlib.import_module(f"core.methods.{method}.model").Model(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
+
+    def watched(query, key, negatives, **settings):
+        loss = info_nce(query, key, negatives, **settings)
+        compared.append((query, key, negatives, settings, loss))
+        return loss
+
+    monkeypatch.setattr(module, "info_nce", watched)
+    for seed in range(2):  # the second step has a queue and, in MoCoSE, a gradient of the first
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+            loss = model.loss(*tiny.views(config, tiny.sentences(4, seed)))
+        loss.backward()
+        model.after_update()
+    assert len(compared) >= 2 and any(negatives is not None for _, _, negatives, _, _ in compared) == (method != "simcse")
+    for query, key, negatives, settings, loss in compared:
+        assert query.dtype == (torch.bfloat16 if half else torch.float32) and loss.dtype == torch.float32
+        exact = [part if part is None else part.detach().double() for part in (query, key, negatives)]
+        assert float(loss.detach()) == pytest.approx(float(info_nce(*exact, **settings)), abs=3e-6)
+
+
+def test_autocast_changes_no_bit_of_the_loss_and_its_gradient():
+    g = torch.Generator().manual_seed(6)
+    query, key, queue = (torch.randn(n, 16, generator=g) for n in (8, 8, 12))
+    query.requires_grad_(True)
+    plain = info_nce(query, key, queue, temperature=0.05)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = info_nce(query, key, queue, temperature=0.05)
+    gradients = [torch.autograd.grad(loss, query)[0] for loss in (plain, half)]
+    assert torch.equal(plain, half) and torch.equal(*gradients)
