@@ -114,7 +114,7 @@ def parser() -> Parser:
         "--checkpoint-minutes",
         type=_no_less_than_zero,
         metavar="N",
-        help="keep a long training's state every so often, to go on from if it dies; 0 for never (default: 10; at scales demo and long 0)",
+        help="keep a long training's state every so often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)",
     )
     made.add_argument(
         "--grace",

@@ -28,7 +28,7 @@ SETTLED = {
     "eval.digest": "--data-dir",
 }  # fmt: skip
 # Fields that the scale settles, unless a study or a cell names them.
-UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
+UNSCALED = ("train.warmup_fraction", "train.precision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

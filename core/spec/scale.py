@@ -8,7 +8,7 @@ fetched, the encoder's own masked-word head stands in for the paper's masked-wor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
@@ -66,9 +66,8 @@ class Scale:
     """How large a run is at this scale.
 
     `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
-    text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5
-    (others keep their ratio), and `method_rates` it again, by method; `new_layer_rate` is the rate of layers that start at random,
-    whatever the method, where a cell names none (None: the encoder's).
+    text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5,
+    and other rates keep their ratio to it (None keeps them as printed).
     `hub_models`: whether models that rewrite text are fetched from the hub; `generated`: text, encoder and pairs are the made-up
     language's, which the project brings. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table
     order.
@@ -88,17 +87,6 @@ class Scale:
     watermark: str | None
     hub_models: bool = False
     generated: bool = False
-    new_layer_rate: float | None = None
-    method_rates: tuple[tuple[str, float], ...] = ()
-
-    def rate(self, method: str) -> float | None:
-        """What replaces the papers' 3e-5 in a run of this method; None keeps it."""
-        return dict(self.method_rates).get(method, self.learning_rate)
-
-    def new_layer_factor(self, method: str) -> float:
-        """The rate of new layers as a multiple of the encoder's, in a run of this method."""
-        rate = self.rate(method)
-        return 1.0 if self.new_layer_rate is None or rate is None else self.new_layer_rate / rate
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -119,32 +107,20 @@ DEMO = Scale(
     watermark="demo scale: made-up language",
     generated=True,
 )
-# Eight times as long: the fewest steps in which the papers' longest queue turns over within a twentieth of the run. Rates are from a grid
-# (core/demo/README.md).
-LONG = replace(
-    DEMO,
-    name="long",
-    steps=1280,
-    checks=20,
-    new_layer_rate=3e-4,
-    method_rates=(("simcse", 3e-4),),
-    watermark="long scale: made-up language",
-)
+# The papers' run on a small encoder: everything per step as printed. Only encoder (2 x 384) and text are smaller.
 MINI = Scale(
     name="mini",
     seeds=3,
-    steps=1280,
-    checks=20,
+    steps=15_625,
+    checks=None,
     batch_size=64,
-    learning_rate=3e-4,
-    warmup_fraction=0.1,
+    learning_rate=None,
+    warmup_fraction=0.0,
     precision="bf16",
     dev="STS-B dev",
     tests=STS_TESTS,
     probes=TRANSFER,
     watermark=None,
-    new_layer_rate=3e-4,
-    method_rates=(("mocose", 3e-5),),
 )
 PAPER = Scale(
     name="paper",
@@ -161,7 +137,7 @@ PAPER = Scale(
     watermark=None,
     hub_models=True,
 )
-SCALES = {scale.name: scale for scale in (DEMO, LONG, MINI, PAPER)}
+SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
 
 def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base", equal_updates: bool = False) -> RunConfig:
@@ -191,10 +167,8 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
         "train.warmup_fraction": scale.warmup_fraction,
         "train.precision": scale.precision,
     }
-    if run.train.new_layer_factor == 1.0:
-        changes["train.new_layer_factor"] = scale.new_layer_factor(run.method)
-    rate = scale.rate(run.method)
-    changes["train.learning_rate"] = run.train.learning_rate * (1.0 if rate is None else rate / PAPER_RATE)
+    if scale.learning_rate is not None:
+        changes["train.learning_rate"] = run.train.learning_rate * scale.learning_rate / PAPER_RATE
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
     stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # a period is fixed, whatever the batch (D2)

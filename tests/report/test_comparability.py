@@ -7,22 +7,20 @@ import pandas as pd
 import pytest
 from fake_store import SOURCES, FakeStore, edition
 
-from core.data.sources import demo_sources
 from core.report.cells import gather
-from core.report.comparability import _named, by_configuration, comparability, initial_share, judged, not_begun, travel, turnover
+from core.report.comparability import _named, comparability, initial_share, judged, not_begun, travel, turnover
 from core.report.frames import comparability_frame
 from core.report.verdicts import verdicts
 from core.spec import identity
 from core.spec.check import check_shape
 from core.spec.claim import Claim, greater, of_metric
-from core.spec.edition import Edition
 from core.spec.errors import UserError
-from core.spec.profiles import PROFILES, base
-from core.spec.scale import DEMO, LONG, PAPER, at_scale
+from core.spec.profiles import base
+from core.spec.scale import DEMO, PAPER, at_scale
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, Metric
 from core.spec.vary import vary
-from studies import STUDIES, find
+from studies import find
 
 CONSTANT = {"ema.schedule": "constant", "ema.start": 0.9, "ema.end": None, "ema.total_updates": None}
 STEPS_200 = dataclasses.replace(DEMO, steps=200)
@@ -278,19 +276,3 @@ def test_the_frame_has_every_number():
         "no",
         "not known",
     )
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_every_study_can_be_carried_at_scale_long_and_not_at_demo(profile):
-    """By configuration: what scale long is for. At demo a queue of 4,096 turns over in two fifths of the run."""
-    wrong, withheld = {}, {}
-    scales = {"demo": DEMO, "long": LONG, "shorter": dataclasses.replace(LONG, steps=LONG.steps - 1)}
-    for name, scale in scales.items():
-        place = Edition(profile=profile, scale=scale, sources=demo_sources().sources, seeds=1)
-        found = [by_configuration(study.at(scale), place) for study in STUDIES if study.paper in ("mocose", "esimcse", "ours")]
-        wrong[name] = {one.study.name: one.not_comparable for one in found if one.not_comparable}
-        withheld[name] = {key for one in found for key in one.withheld}
-    assert wrong["long"] == {} and not withheld["long"] and "F6.2" in withheld["demo"]  # too few checks late in the run
-    assert "mocose-table7" in wrong["shorter"]
-    assert {"mocose-table3", "mocose-table7", "mocose-table8", "esimcse-table9"} <= set(wrong["demo"])
-    assert "turns over for the first time in 40 % of the run" in wrong["demo"]["mocose-table7"]

@@ -13,7 +13,7 @@ from core.runner import cli
 from core.runner.command import Command
 from core.runner.train import Training
 from core.spec.errors import UserError
-from core.spec.scale import DEMO, LONG, MINI, PAPER
+from core.spec.scale import DEMO, MINI, PAPER
 from run_study import shipped
 
 
@@ -22,8 +22,8 @@ def command(*arguments: str) -> Training:
 
 
 def test_checkpoints_and_grace_by_scale_and_by_choice():
-    assert [command().checkpoint_minutes(scale) for scale in (DEMO, LONG, MINI, PAPER)] == [None, None, 10.0, 10.0]
-    assert [command().grace(scale) for scale in (DEMO, LONG, MINI, PAPER)] == [0.0, 0.0, 60.0, 60.0]
+    assert [command().checkpoint_minutes(scale) for scale in (DEMO, MINI, PAPER)] == [None, 10.0, 10.0]
+    assert [command().grace(scale) for scale in (DEMO, MINI, PAPER)] == [0.0, 60.0, 60.0]
     chosen = command("--checkpoint-minutes", "0.5", "--grace", "7")
     assert [(chosen.checkpoint_minutes(scale), chosen.grace(scale)) for scale in (DEMO, PAPER)] == [(0.5, 7.0)] * 2
     assert command("--checkpoint-minutes", "0").checkpoint_minutes(PAPER) is None

@@ -62,20 +62,12 @@ def test_scale_keeps_ratios_of_what_a_cell_changes():
     assert plain.train.precision == "fp32"
 
 
-def test_a_method_can_have_a_rate_of_its_own():
-    scale = dataclasses.replace(SMALL, method_rates=(("simcse", 6e-5),))
-    assert at_scale(SIMCSE, scale, SOURCES).train.learning_rate == pytest.approx(6e-5)
-    assert at_scale(vary(SIMCSE, {"train.learning_rate": 1e-5}), scale, SOURCES).train.learning_rate == pytest.approx(2e-5)
-    assert at_scale(MOCOSE, scale, SOURCES).train.learning_rate == pytest.approx(3e-4)
-
-
-def test_new_layers_can_have_one_rate_whatever_the_methods():
-    scale = dataclasses.replace(SMALL, method_rates=(("simcse", 6e-5),), new_layer_rate=6e-4)
-    assert at_scale(SIMCSE, scale, SOURCES).train.new_layer_factor == pytest.approx(10.0)
-    assert at_scale(MOCOSE, scale, SOURCES).train.new_layer_factor == pytest.approx(2.0)  # 6e-4 / 3e-4
-    assert at_scale(vary(MOCOSE, {"train.new_layer_factor": 5.0}), scale, SOURCES).train.new_layer_factor == 5.0
-    assert at_scale(MOCOSE, SMALL, SOURCES).train.new_layer_factor == 1.0
-    assert at_scale(MOCOSE, dataclasses.replace(FULL, new_layer_rate=6e-4), SOURCES).train.new_layer_factor == 1.0  # the papers' own rates
+def test_a_scale_without_a_rate_keeps_the_printed_one():
+    scale = dataclasses.replace(SMALL, learning_rate=None)
+    for changes in ({}, {"train.learning_rate": 1e-5}, {"train.new_layer_factor": 5.0}):
+        run = vary(MOCOSE, changes)
+        assert at_scale(run, scale, SOURCES).train.learning_rate == run.train.learning_rate
+        assert at_scale(run, scale, SOURCES).train.new_layer_factor == run.train.new_layer_factor
 
 
 def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():

@@ -98,13 +98,12 @@ def test_a_seed_of_the_data_that_a_study_names_holds_wherever_it_names_it(names)
 
 @pytest.mark.parametrize(
     "path, value, standard",
-    [("train.warmup_fraction", 0.3, 0.1), ("train.precision", "bf16", "fp32"), ("train.new_layer_factor", 1.0, 2.0)],
+    [("train.warmup_fraction", 0.3, 0.1), ("train.precision", "bf16", "fp32")],
 )
 def test_what_the_scale_has_a_value_for_is_the_study_s_where_it_names_it(path, value, standard):
-    scale = replace(SMALL, new_layer_rate=6e-4)
     cell = Cell(labels=("a",), changes={path: value})
     one, base_too = study(cells=(cell, Cell(labels=("b",)))), study(base_changes={path: value})
-    found = [read(s.config(x, profile="paper", scale=scale, sources=SOURCES, seed=0), path) for s in (one, base_too) for x in s.cells]
+    found = [read(s.config(x, profile="paper", scale=SMALL, sources=SOURCES, seed=0), path) for s in (one, base_too) for x in s.cells]
     assert found == [value, standard, value, value]
 
 

@@ -8,11 +8,11 @@ from printed import printed_rows
 from core.spec.claim import Contrast, Joined, Term, above, greater, holds_as_printed, truth
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
-from core.spec.scale import DEMO, LONG, MINI, PAPER
+from core.spec.scale import DEMO, MINI, PAPER
 from studies import STUDIES
 
 BY_NAME = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
-SCALES = [(DEMO, SOURCES), (LONG, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
+SCALES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
 KEYS = (
     "E1.1 E1.2 E1.3 E1.4 E2.1 E-F2.1 E4.1 E4.2 E4.3 E4.4 E4.5 E5.1 E5.3 E5.4 E5.5 E5.6 E6.1 E6.2 E6.3 E6.4 E7.1 E7.2 E7.3 E8.1 E8.2 E8.3 E8.4 "
     "E9.1 E9.2 E9.3 E10.1 E10.2 E10.3 E10.4 E10.5 E11.1 E11.2"

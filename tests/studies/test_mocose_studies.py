@@ -12,7 +12,7 @@ from core.spec.vary import read
 
 @pytest.mark.parametrize("study", MOCOSE.values(), ids=MOCOSE)
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("scale, sources", PLACES, ids=["demo", "long", "mini", "paper"])
+@pytest.mark.parametrize("scale, sources", PLACES, ids=["demo", "mini", "paper"])
 def test_every_cell_that_a_scale_has_is_a_run_and_no_entry_is_there_twice(study, profile, scale, sources):
     seen = set()
     study = study.at(scale)

@@ -10,7 +10,7 @@ from core.spec import methods
 from core.spec.deviations import explanations
 from core.spec.identity import run_id, to_plain
 from core.spec.profiles import PROFILES, deviating
-from core.spec.scale import DEMO, LONG, MINI, PAPER
+from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.vary import read, vary
 from studies import STUDIES, find
 
@@ -52,7 +52,7 @@ def test_they_are_these():
 @pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(
-    "scale, sources", [(DEMO, SOURCES), (LONG, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "long", "mini", "paper"]
+    "scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"]
 )
 def test_every_cell_is_a_valid_run(study, profile, scale, sources):
     for cell in study.at(scale).cells:

@@ -12,7 +12,7 @@ from core.data.sources import demo_sources
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.profiles import PROFILES
-from core.spec.scale import DEMO, LONG, MINI, PAPER
+from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.vary import read, vary
 from studies import STUDIES, find
 
@@ -110,7 +110,7 @@ def test_single_runs_of_the_paper_average_to_what_it_prints(study):
 @pytest.mark.parametrize("study", SHIPPED, ids=lambda s: s.name)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(
-    "scale, sources", [(DEMO, SOURCES), (LONG, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "long", "mini", "paper"]
+    "scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"]
 )
 def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale, sources):
     study = study.at(scale)

@@ -3,12 +3,12 @@
 from fake_store import SOURCES
 from made_scales import PAPER_SOURCES
 
-from core.spec.scale import DEMO, LONG, MINI, PAPER
+from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.study import Study
 from studies import STUDIES
 
 MOCOSE = {study.name.removeprefix("mocose-"): study for study in STUDIES if study.paper == "mocose"}
-PLACES = [(DEMO, SOURCES), (LONG, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
+PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
 
 
 def printed(study: Study) -> dict[tuple[str, ...], float]:

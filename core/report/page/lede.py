@@ -12,7 +12,7 @@ from core.spec.scale import SCALES
 
 MOST = {"supported": 2, "contradicted": 2, "equivalent": 1}  # claims that are named of a kind
 KINDS = {"supported": "Supported", "contradicted": "Contradicted", "equivalent": "Equivalent (what decides lies within the margin)"}
-TELLING = ("paper", "mini", "long", "demo")  # scales, by how much they tell of the papers
+TELLING = ("paper", "mini", "demo")  # scales, by how much they tell of the papers
 
 
 class Part(NamedTuple):
