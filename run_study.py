@@ -14,8 +14,7 @@ if (interrupted := signal.getsignal(signal.SIGINT)) is signal.default_int_handle
 
 from core.runner import cli
 from core.runner.command import Command, Surroundings
-from core.spec.errors import UserError
-from core.spec.printable import say
+from core.spec.errors import UserError, say
 from core.store import files
 
 HOME = Path(__file__).resolve().parent

@@ -32,7 +32,7 @@ from core.methods.mocose.settings import MoCoSERun
 from core.runner.arguments import Parser
 from core.runner.train import cache_folder
 from core.spec.errors import UserError
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.scale import MINI, at_scale
 from core.spec.section import whole
 from core.spec.vary import vary

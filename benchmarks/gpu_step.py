@@ -24,7 +24,7 @@ from core.engine.tokens import TokenTable
 from core.engine.trainer import training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.vary import vary
 
 RUNS = (("mocose", "paper"), ("mocose", "repaired"), ("simcse", "paper"), ("esimcse", "paper"))

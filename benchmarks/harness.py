@@ -18,7 +18,7 @@ from core.data.sources import demo_sources
 from core.data.text import training_text
 from core.engine.tokens import cached_table, tokenise
 from core.runner.plan import plan
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.scale import DEMO
 from core.store.store import Store
 

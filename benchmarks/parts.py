@@ -9,7 +9,7 @@ import torch
 from benchmarks.setting import Setting
 from benchmarks.step import OurTraining
 from benchmarks.timing import Row, alternated
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.scale import SCALES
 from studies import find
 

@@ -29,8 +29,7 @@ from core.engine.streams import torch_stream
 from core.engine.tokens import TokenTable
 from core.engine.trainer import batch_indices
 from core.methods import heads
-from core.methods.mocose.sections import ema_decay
-from core.methods.mocose.settings import MoCoSERun
+from core.methods.mocose.settings import MoCoSERun, ema_decay
 from core.spec.run import RunConfig
 
 EVALUATION_BATCH = 128

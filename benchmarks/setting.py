@@ -16,9 +16,8 @@ from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.scorer import Scorer
 from core.engine.tokens import TokenTable
 from core.methods.mocose.settings import MoCoSERun
-from core.spec.execution import Execution
-from core.spec.profiles import base
-from core.spec.run import RunConfig
+from core.spec.methods import base
+from core.spec.run import Execution, RunConfig
 from core.spec.scale import DEMO, MINI, SCALES, at_scale
 from core.spec.vary import vary
 

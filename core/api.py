@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from core.data import sources as finding
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.errors import UserError
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
 from core.spec.vary import paths, read
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from core.data.senteval import senteval_root, used_files
+from core.data.sts import senteval_root, used_files
 from core.data.text import measure, text_bytes
 from core.spec.errors import UserError
 from core.store import files
@@ -32,7 +32,7 @@ def file_digest(path: Path) -> str:
 
 
 def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
-    """SHA-256 over the evaluation files that a run uses (`core.data.senteval.used_files`), by name and content.
+    """SHA-256 over the evaluation files that a run uses (`core.data.sts.used_files`), by name and content.
 
     With `transfer` the transfer tasks are among them, and the way in which their probes are fitted.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.data.digests import named_digest
-from core.data.pins import DEMO_FOLDER
+from core.data.text import DEMO_FOLDER
 from core.spec.errors import UserError
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"

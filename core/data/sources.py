@@ -7,18 +7,25 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.data import pins
 from core.data.digests import DigestCache, evaluation_digest
 from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, check_encoder, configuration, encoder_digest, has_masked_words
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
-from core.data.senteval import senteval_root, transfer_files
-from core.data.sts import check_sets
+from core.data.sts import check_sets, senteval_root, transfer_files
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
+# A test compares these digests with the shipped files.
+# SHA-256 of the training text, one sentence a line, no newline at the end
+DEMO_CORPUS_DIGEST = "a18f540387b8a51b17cb8a38d4c5e5b3648abe5471377e980e1e83c799f09c2a"
+DEMO_CORPUS_ROWS = 16_000
+# SHA-256 of the graded pairs, as core.data.sts.sets_digest takes it
+DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
+# SHA-256 of the graded pairs and the labelled sentences and of how probes are fitted, as core.data.transfer.probes_digest takes it
+DEMO_TRANSFER_DIGEST = "aed40945ec901d8f059020c3c1f273d77c16409fbf3c516fe4d64389b42aab9d"
+
 NOTHING = "not fetched"  # a digest that nothing has
 HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}  # of the papers' other encoders
 NOT_FETCHED = Sources(
@@ -77,11 +84,11 @@ class Found:
 def demo_sources() -> Found:
     """Scales of the made-up language: the project ships text, pairs and encoder."""
     sources = Sources(
-        corpus_digest=pins.DEMO_CORPUS_DIGEST, corpus_rows=pins.DEMO_CORPUS_ROWS, corpus_name="generated sentences",
+        corpus_digest=DEMO_CORPUS_DIGEST, corpus_rows=DEMO_CORPUS_ROWS, corpus_name="generated sentences",
         encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=configuration(DEMO_ENCODER)["hidden_size"], encoder_name="demo encoder",
         encoder_masked_words=has_masked_words(DEMO_ENCODER),
-        evaluation_digest=pins.DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
-        transfer_digest=pins.DEMO_TRANSFER_DIGEST,
+        evaluation_digest=DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
+        transfer_digest=DEMO_TRANSFER_DIGEST,
     )  # fmt: skip
     return Found(sources=sources, places=Places())
 

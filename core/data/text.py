@@ -10,11 +10,11 @@ import io
 import zlib
 from pathlib import Path
 
-from core.data.pins import DEMO_FOLDER
 from core.spec.errors import UserError
 from core.spec.run import Data
 from core.store import files
 
+DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
 MOST_BYTES = 8 << 30  # of a text, which is read whole
 LONGEST = 100_000  # characters; no sentence has so many
 MOST_LINES_BYTES = 1 << 30  # of a set, which has a few million

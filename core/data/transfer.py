@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.data.digests import with_probes
-from core.data.pins import DEMO_FOLDER
-from core.data.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES, check_transfer, senteval_root
-from core.data.sts import check_count, malformed, sentence
-from core.data.text import numbered_lines
+from core.data.sts import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES, check_count, check_transfer, malformed, sentence, senteval_root
+from core.data.text import DEMO_FOLDER, numbered_lines
 from core.spec.scale import DEMO
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")

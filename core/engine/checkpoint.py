@@ -23,10 +23,9 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from core.spec.errors import UserError
-from core.spec.execution import Execution
 from core.spec.identity import NUMERICS, run_id
 from core.spec.result import Row
-from core.spec.run import RunConfig
+from core.spec.run import Execution, RunConfig
 from core.store.files import whole
 from core.store.store import Store
 

@@ -35,12 +35,11 @@ from core.engine.tokens import cached_table, tokenise
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.availability import check_length, check_precision
+from core.spec.conditions import check_length, check_precision
 from core.spec.errors import UserError
-from core.spec.execution import Execution
 from core.spec.identity import run_id
 from core.spec.result import PairBlock, Result, Row, Status
-from core.spec.run import RunConfig
+from core.spec.run import Execution, RunConfig
 from core.spec.scale import SCALES, Scale
 
 if TYPE_CHECKING:

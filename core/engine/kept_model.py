@@ -17,8 +17,8 @@ from core.data.encoders import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
+from core.spec.errors import printable
 from core.spec.identity import canonical_json, run_id
-from core.spec.printable import printable
 from core.spec.run import RunConfig
 from core.store.files import whole_folder
 from core.store.store import model_folder

@@ -14,7 +14,7 @@ import torch
 
 from core.engine.processor import processor
 from core.engine.tokens import TokenTable
-from core.spec.execution import Execution
+from core.spec.run import Execution
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 

@@ -17,9 +17,7 @@ from core.data.text import training_text
 from core.engine.streams import stream_seed
 from core.engine.tokens import TokenTable, cached_table, tokenise
 from core.spec.errors import UserError
-from core.spec.execution import Execution
-from core.spec.rewriting import OWN_ENCODER, TextView
-from core.spec.run import RunConfig
+from core.spec.run import OWN_ENCODER, Execution, RunConfig, TextView
 from core.store import locks
 
 VERSION = 1  # raised when a change of code is meant to change what is written

@@ -45,7 +45,7 @@ def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, l
     from core.engine.optimiser import adamw
     from core.engine.step import step_for
     from core.methods.simcse.model import SimCSE
-    from core.spec.profiles import base
+    from core.spec.methods import base
     from core.spec.vary import vary
 
     torch.set_num_threads(threads)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import Dropout
-from core.methods.mocose.sections import Heads
+from core.methods.mocose.settings import Heads
 
 INITIAL_SPREAD = 0.02  # standard deviation of new Linear weights, as in BERT
 

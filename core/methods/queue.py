@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.methods.esimcse.sections import MomentumQueue
-from core.methods.mocose.sections import NegativeQueue
+from core.methods.esimcse.settings import MomentumQueue
+from core.methods.mocose.settings import NegativeQueue
 
 
 class KeyQueue(nn.Module):

@@ -16,11 +16,9 @@ from core.report.quantities import value as value_of
 from core.report.rows import Rows
 from core.report.statistics import NO_COMPARISON, Comparison, Estimate, Subset, bootstrap_over_pairs, clear_best, over_seeds
 from core.report.worst import counted
-from core.spec.axes import parts
-from core.spec.edition import Edition
-from core.spec.errors import UserError
+from core.spec.conditions import Edition, parts
+from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
-from core.spec.printable import shown
 from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.study import Study

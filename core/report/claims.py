@@ -13,9 +13,9 @@ from core.report.judgement import Outcome, Verdict
 from core.report.naming import contrast_here
 from core.report.notes import one_order
 from core.report.verdicts import verdicts
-from core.spec.axes import values
 from core.spec.claim import ROUNDING, Claim
-from core.spec.deviations import explained
+from core.spec.conditions import values
+from core.spec.fields import explained
 
 OUTCOMES: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent", "undecided", "not run", "not comparable")
 MARKS = {  # beside the word: never colour alone

@@ -24,7 +24,7 @@ from core.report.quantities import LATE, curve
 from core.report.rows import Rows
 from core.report.worst import counted
 from core.spec.claim import Contrast, Labels, matches
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
 from core.spec.table import Cell, Metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import unicodedata
 
-from core.spec.printable import printable
+from core.spec.errors import printable
 
 MARKDOWN = str.maketrans(
     {

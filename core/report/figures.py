@@ -19,7 +19,7 @@ from core.report.sheet import RIGHT, ROOM_FOR_N, WIDTH, notes_of, place, room, s
 from core.report.style import BAND, DASHED, GREY, OURS, PALE
 from core.report.verdicts import verdicts
 from core.report.withholding import in_full
-from core.spec.printable import counted
+from core.spec.errors import counted
 
 PER_ROW, PER_WRAP = 0.235, 0.1  # inches a row, and for each further line of its name
 MOST_COLUMNS = 4

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from core.report.cells import StudyResult
 from core.report.contrasts import weights
 from core.report.quantities import unit
-from core.spec.availability import unmeasured
 from core.spec.claim import POINT, ROUNDING, Claim, Contrast
+from core.spec.study import unmeasured
 
 HUNDREDS = "× 100"  # how units end of which a point is one
 

@@ -10,9 +10,9 @@ from core.report.comparability import comparability
 from core.report.naming import stand_in, text_here
 from core.report.quantities import SCORE, unit
 from core.report.worst import worst
-from core.spec.axes import values
-from core.spec.deviations import explained
-from core.spec.printable import counted, shown
+from core.spec.conditions import values
+from core.spec.errors import counted, shown
+from core.spec.fields import explained
 from core.spec.result import device_kind
 from core.spec.table import Metric
 from core.spec.vary import has, over, read

@@ -26,9 +26,9 @@ from core.report.signflip import NOISE, noise_sd
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes, svg_text
 from core.report.tables import latex, markdown
 from core.report.verdicts import study_result
-from core.spec.deviations import explanations
-from core.spec.edition import Edition
-from core.spec.printable import counted
+from core.spec.conditions import Edition
+from core.spec.errors import counted
+from core.spec.fields import explanations
 from core.spec.study import Study
 from core.store.files import write_changed
 

@@ -17,7 +17,7 @@ from core.report.cells import StudyResult
 from core.report.letters import families
 from core.report.notes import seeds_of
 from core.report.style import DPI, GREY, PALE, blank
-from core.spec.printable import are, counted
+from core.spec.errors import are, counted
 
 WIDTH = 7.2  # inches
 LEFT, RIGHT, BETWEEN = 0.66, 0.14, 0.2

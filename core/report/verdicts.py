@@ -20,7 +20,7 @@ from core.report.contrasts import Readings, printed_value, weights
 from core.report.judgement import Against, Outcome, Verdict
 from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, claim_p, decide, settled, tails
 from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.study import Study
 
 RESAMPLES = 10_000

@@ -6,7 +6,7 @@ import argparse
 import re
 
 from core.spec.errors import UserError
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
 from core.spec.section import decimal, whole
 from core.spec.table import ENCODERS

@@ -19,9 +19,9 @@ from core.runner.passed_over import passed_over
 from core.runner.publishing import Publishing
 from core.runner.train import Training
 from core.spec import fields
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.errors import UserError
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.study import Study
 from core.store.store import Store
 

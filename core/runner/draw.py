@@ -14,11 +14,10 @@ from typing import Any
 from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.compare import repeats
-from core.spec.edition import Edition
-from core.spec.errors import UserError
+from core.spec.conditions import Edition
+from core.spec.errors import UserError, are, say
 from core.spec.identity import run_id
-from core.spec.printable import are, say
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell

@@ -11,8 +11,7 @@ from core.data.own_data import data_file, read_pairs, with_own_pairs
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.train import cache_folder
-from core.spec.errors import UserError
-from core.spec.printable import say
+from core.spec.errors import UserError, say
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 from core.store.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.runner.plan import Plan, PlannedRun, cost
-from core.spec.printable import are, counted
+from core.spec.errors import are, counted
 from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
 

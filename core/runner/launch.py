@@ -21,8 +21,8 @@ from core.runner.process.child import OUT_OF_MEMORY
 from core.runner.process.driver import Child, Nursery
 from core.runner.progress import Display
 from core.spec.errors import UserError
-from core.spec.execution import Execution
 from core.spec.identity import canonical_json
+from core.spec.run import Execution
 from core.store import locks
 from core.store.store import Failure, Store
 

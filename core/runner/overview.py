@@ -11,8 +11,8 @@ from core.runner.estimate import expectation
 from core.runner.plan import Plan
 from core.runner.rates import GPU
 from core.runner.train import cache_folder
-from core.spec.edition import Edition
-from core.spec.printable import counted, say
+from core.spec.conditions import Edition
+from core.spec.errors import counted, say
 from core.spec.scale import Scale
 from core.spec.study import Study
 from core.store.store import Store

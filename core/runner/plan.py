@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.spec.edition import Edition
-from core.spec.errors import UserError
+from core.spec.conditions import Edition
+from core.spec.errors import UserError, nearest
 from core.spec.identity import run_id
-from core.spec.printable import nearest
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
 from core.spec.study import Study

@@ -10,7 +10,7 @@ from typing import Self, TextIO
 
 from core.runner.pace import Going, Pace, spoken
 from core.runner.plan import PlannedRun
-from core.spec.printable import counted, printable, say
+from core.spec.errors import counted, printable, say
 from core.store.store import Failure
 
 HEARTBEAT = 30.0  # seconds of silence after which the plain display says that it is still there

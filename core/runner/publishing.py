@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.runner.cli import Options
 from core.runner.draw import Drawing
-from core.spec.printable import counted
+from core.spec.errors import counted
 from core.spec.study import Study
 from core.store.store import Store
 

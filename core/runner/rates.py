@@ -14,7 +14,7 @@ from typing import NamedTuple
 from core.data.encoders import DEMO_ENCODER, configuration
 from core.data.sources import Found
 from core.runner.plan import checks, cost, tokens
-from core.spec.printable import say
+from core.spec.errors import say
 from core.spec.run import RunConfig
 
 PROJECT = Path(__file__).resolve().parents[2]

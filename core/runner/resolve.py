@@ -20,9 +20,9 @@ from core.runner.estimate import expectation
 from core.runner.pace import spoken
 from core.runner.plan import PlannedRun, batch, sound
 from core.runner.train import Training, cache_folder
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
+from core.spec.errors import are, counted
 from core.spec.identity import run_id
-from core.spec.printable import are, counted
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store.store import Store

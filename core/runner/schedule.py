@@ -15,7 +15,7 @@ import joblib
 from core.runner.launch import Launcher, Outcome, Stop
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.spec.printable import are, counted
+from core.spec.errors import are, counted
 
 if TYPE_CHECKING:
     from core.runner.cluster.driver import Cluster

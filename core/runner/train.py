@@ -17,10 +17,9 @@ from core.runner.estimate import expectation
 from core.runner.launch import Launcher
 from core.runner.plan import Plan
 from core.runner.progress import Display, display
-from core.spec.availability import check_length, check_precision
-from core.spec.errors import UserError
-from core.spec.execution import Execution
-from core.spec.printable import counted, say
+from core.spec.conditions import check_length, check_precision
+from core.spec.errors import UserError, counted, say
+from core.spec.run import Execution
 from core.spec.scale import SCALES, Scale
 from core.store.store import Store
 

@@ -16,10 +16,9 @@ from core.runner.cli import Options
 from core.runner.compare import SAME, across, difference, scores
 from core.runner.plan import PlannedRun, batch
 from core.runner.train import Training
-from core.spec.edition import Edition
-from core.spec.errors import UserError
+from core.spec.conditions import Edition
+from core.spec.errors import UserError, are, counted
 from core.spec.identity import run_id
-from core.spec.printable import are, counted
 from core.spec.result import device_kind
 from core.spec.study import Study
 from core.store.records import OtherVersion, StoredRun

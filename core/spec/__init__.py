@@ -1,1 +1,0 @@
-"""What to run: run configuration, identity, scales, studies and claims. Standard library only."""

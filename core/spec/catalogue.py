@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.spec.check import check_configurations, check_names, check_shape
-from core.spec.errors import UserError
-from core.spec.paper import Paper
-from core.spec.printable import nearest
+from core.spec.errors import UserError, nearest
 from core.spec.scale import SCALES
 from core.spec.study import Study
+from core.spec.table import Paper
 
 SETS = frozenset(name for scale in SCALES.values() for name in (*scale.tests, *scale.probes))
 Stated = TypeVar("Stated", Paper, Study)

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from core.spec import methods
 from core.spec.claim import Labels, matches
 from core.spec.errors import UserError
-from core.spec.methods import settled_for_cells
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES, settled_for_cells
 from core.spec.result import CHECKPOINTS, TASKS, known_quantity
 from core.spec.study import Study
 from core.spec.table import ENCODERS, Cell, Metric

@@ -1,5 +1,53 @@
-"""Mistakes that a user can mend."""
+"""Mistakes that a user can mend, and text for people: lines that no name can break, counts, and the nearest name."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable
+from typing import TextIO
 
 
 class UserError(Exception):
     """One sentence that says what is wrong and what to do; the command line prints it and exits with status 2."""
+
+
+def printable(text: str) -> str:
+    """The text with every character that is no letter, mark or blank written as an escape, such as `\\x1b` or `\\n`.
+
+    So a name cannot move a terminal's cursor, begin a new line of a table, turn the direction of writing, or fail to be encoded (a
+    file's name can hold bytes that are no text).
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def say(*lines: str, out: TextIO | None = None) -> None:
+    """Print these lines at once, whatever their names hold."""
+    print(*map(printable, lines), sep="\n", file=out or sys.stdout, flush=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as `1 run` or `2 runs`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def are(number: int, noun: str) -> str:
+    """How many things are there, with their verb: `1 run is`, `2 runs are`."""
+    return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
+    """How a sentence about an unknown name ends: `did you mean x?` with the known name nearest to it, or `otherwise` if none is near."""
+    near = difflib.get_close_matches(str(name), known, n=1, cutoff=cutoff)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+LONGEST = 60  # characters of a name that tables and figures have room for
+
+
+def shown(name: str) -> str:
+    """A name as tables, figures and pages show it: in one line, and cut where it would leave them."""
+    whole = printable(name)
+    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}…"

@@ -1,20 +1,37 @@
 """What can be set: every field of a run's configuration with its type, its default under each profile and what it means.
 
-Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from `core.spec.profiles`.
+Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from `core.spec.methods`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from core.spec import methods
-from core.spec.errors import UserError
-from core.spec.methods import settled_by
-from core.spec.printable import nearest
-from core.spec.profiles import PROFILES, base
+from core.spec.errors import UserError, nearest
+from core.spec.methods import PROFILES, base, settled_by
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_names
+
+FILE = Path(__file__).parents[2] / "studies" / "reference" / "deviations.md"
+ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)
+NUMBER = re.compile(r"\bD\d+\b")
+
+
+@cache
+def explanations() -> dict[str, str]:
+    """One sentence a D-number, in the file's order."""
+    return dict(ENTRY.findall(FILE.read_text(encoding="utf-8")))
+
+
+def explained(*texts: str) -> tuple[str, ...]:
+    """A note for each D-number in these texts, each once, in the file's order: "D21: The code …"."""
+    mentioned = {number for text in texts for number in NUMBER.findall(text)}
+    return tuple(f"{number}: {sentence}" for number, sentence in explanations().items() if number in mentioned)
+
 
 HEAD = (
     "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Set a field with --set, for example\n"

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from core.spec.errors import UserError
-from core.spec.printable import nearest
+from core.spec.errors import UserError, nearest
 from core.spec.run import RunConfig
 from core.spec.section import Section, public_name, public_names
+from core.spec.vary import over, read, vary
 
 PACKAGE = "core.methods"
 SETTLED = {
@@ -155,3 +155,41 @@ def settled_for_cells(path: str) -> str | None:
     return next(
         (option for one, option in settled.items() if one == path or one.startswith(f"{path}.")), None
     )
+
+
+PROFILES = ("paper", "repaired", "released")
+
+
+def as_coded(changes: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    """Changes that hold under `repaired` and `released`, and not under `paper`: a `by_profile` of a study or a cell."""
+    return {"repaired": changes, "released": changes}
+
+
+def base(name: str, profile: str) -> RunConfig:
+    """A method's base configuration under a profile, in paper units."""
+    run = method(name).paper
+    return vary(run, profile_changes(run, profile))
+
+
+def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
+    """What a profile changes in a configuration of `paper`, as far as it concerns the sections this run has."""
+    if profile not in PROFILES:
+        raise UserError(f"There is no profile {profile!r}; choose {', '.join(PROFILES[:-1])} or {PROFILES[-1]}.")
+    stated = method(run.method)
+    wanted: Mapping[str, object] = {}
+    if profile != "paper":
+        wanted = stated.repaired if profile == "repaired" else over(stated.repaired, stated.released)
+    changes = {}
+    for path, value in wanted.items():
+        if getattr(run, path.partition(".")[0]) is not None:
+            changes[path] = value.get(read(run, path), read(run, path)) if isinstance(value, Mapping) else value
+    return changes
+
+
+def deviating(name: str) -> dict[str, dict[str, object]]:
+    """By profile, the paths in which the profiles differ with the value each has; the seed's part (D35) is left out.
+
+    A study that has those of `paper` among its base changes stays on the paper's side under every profile.
+    """
+    differing = [path for path in profile_changes(method(name).paper, "released") if path != "seed.data"]
+    return {profile: {path: read(base(name, profile), path) for path in differing} for profile in PROFILES}

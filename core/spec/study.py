@@ -13,17 +13,44 @@ from functools import cache
 from typing import Literal
 
 from core.spec import methods
-from core.spec.availability import unavailable, unmeasured
 from core.spec.claim import Claim, Contrast, Labels, matches
 from core.spec.errors import UserError
-from core.spec.methods import UNSCALED, settled_by
-from core.spec.paper import Paper
-from core.spec.profiles import profile_changes
-from core.spec.run import RunConfig, Seed
-from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
+from core.spec.methods import UNSCALED, profile_changes, settled_by
+from core.spec.run import OWN_ENCODER, RunConfig, Seed
+from core.spec.scale import SCALES, Scale, Sources, at_scale, evaluation_digest
 from core.spec.section import Typed
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, FigureSpec, Metric, Paper
 from core.spec.vary import has, over, parse_setting, read, setting_path, vary
+
+
+def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:
+    """Why this run (as `at_scale` made it) cannot be made at this scale with this encoder, in a few words without a full stop, or
+    None if it can.
+
+    Text-level views by a model need that model: another one's only where the scale fetches models from the hub, the run's own
+    encoder's only where its checkpoint has a masked-word head.
+    """
+    text = run.rewriting
+    if text is None or text.model is None:
+        return None
+    if text.model == OWN_ENCODER:
+        if sources.encoder_masked_words:
+            return None
+        return f"needs a masked-word head, which the encoder {sources.encoder_name or 'at hand'} does not have"
+    if SCALES[scale].hub_models:
+        return None
+    return f"needs {text.model}, which scale {scale} does not have"
+
+
+def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
+    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`: whether the run scores transfer tasks."""
+    if metric.quantity.startswith("accuracy"):
+        if not transfer:
+            return "its runs score no transfer tasks (eval.transfer)"
+        return None if metric.task in ("avg_transfer", *scale.probes) else f"scale {scale.name} has no transfer task {metric.task}"
+    scores = metric.quantity.startswith(("spearman", "like_length"))
+    return f"scale {scale.name} has no test set {metric.task}" if scores and metric.task not in ("avg", "dev", *scale.tests) else None
+
 
 LONGEST_SUFFIX = 120
 MOST_NAMED = 5  # rows or cells in a footnote
@@ -62,7 +89,7 @@ class Study(Typed):
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
-    varied: tuple[str, ...] = ()  # fields of `--vary`; the last axes are their values (`core.spec.axes`)
+    varied: tuple[str, ...] = ()  # fields of `--vary`; the last axes are their values (`core.spec.conditions`)
 
     __hash__ = object.__hash__  # by identity: configurations are kept by study and cell
 

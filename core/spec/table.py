@@ -8,6 +8,20 @@ from typing import Literal
 
 from core.spec.section import Typed
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper(Typed):
+    """What is known of a paper. `key` is what its studies say (`paper="mocose"`), `name` what tables say; papers come by `order`."""
+
+    key: str
+    name: str
+    title: str
+    authors: str  # in short, with the year
+    order: int
+    link: str = ""  # to the paper
+    code: str = ""  # to its code
+
+
 ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")  # the papers'; a scale's own stands for bert-base
 
 

@@ -10,7 +10,6 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, decimal, field_types, public_name, public_names, whole
@@ -129,16 +128,20 @@ def _tuples(value):
 
 
 def _field(section: Section, public: str, path: str) -> str:
+    """The field of a public name. Raises UserError with the nearest name."""
     names = public_names(type(section))
     if public in names:
         return names[public]
-    if isinstance(section, RunConfig) and public in methods.sections():
-        raise UserError(f"{path} cannot be set: method {section.method} has no section {public}.")
     if isinstance(section, RunConfig) and (inner := _inner(section, public)):
         raise UserError(f"There is no field {path}; did you mean {' or '.join(inner)}?")
     near = difflib.get_close_matches(public, names, n=1)
     place = len(path) - len(public) if path.endswith(public) else 0  # the name is the path's end or its head
-    hint = f"did you mean {path[:place]}{near[0]}{path[place + len(public) :]}?" if near else f"known: {', '.join(sorted(names))}."
+    if near:
+        hint = f"did you mean {path[:place]}{near[0]}{path[place + len(public) :]}?"
+    elif isinstance(section, RunConfig):
+        hint = f"method {section.method} has no section {public}; it has {', '.join(sorted(names))}."
+    else:
+        hint = f"known: {', '.join(sorted(names))}."
     raise UserError(f"There is no field {path}; {hint}")
 
 

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.spec.errors import UserError
-from core.spec.printable import say
+from core.spec.errors import UserError, say
 from core.spec.scale import SCALES
 from core.store import files, locks
 from core.store.records import RUN_SCHEMA, UNREADABLE, CorruptRun, Damaged, seal

@@ -23,9 +23,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.spec.errors import UserError
+from core.spec.errors import UserError, say
 from core.spec.identity import canonical_json, run_id
-from core.spec.printable import say
 from core.spec.result import Result
 from core.spec.run import RunConfig
 from core.store import files, locks, records

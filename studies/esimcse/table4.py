@@ -1,10 +1,10 @@
 """ESimCSE Table 4: SimCSE and ESimCSE on four backbones, development set."""
 
-from core.spec.backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.profiles import as_coded
+from core.spec.methods import as_coded
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
 PRINTED = {"unsup-SimCSE": (82.45, 84.41, 83.91, 85.07), "ESimCSE": (84.85, 86.60, 85.10, 85.33)}

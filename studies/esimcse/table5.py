@@ -1,11 +1,11 @@
 """ESimCSE Table 5: SimCSE and ESimCSE on four backbones, seven test sets."""
 
-from core.spec.backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.profiles import as_coded
+from core.spec.methods import as_coded
 from core.spec.scale import STS_TESTS
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
 METHODS = {  # changes as the paper has them, and as the script does

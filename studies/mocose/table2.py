@@ -2,7 +2,7 @@
 
 from core.methods.mocose.settings import rising, wrapping
 from core.spec.claim import Claim, at_least, greater, within
-from core.spec.profiles import as_coded
+from core.spec.methods import as_coded
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 

@@ -1,8 +1,8 @@
 """MoCoSE Table 5 and Figure 9: what is added to dropout as augmentation."""
 
 from core.spec.claim import Claim, above, all_of, greater
-from core.spec.profiles import as_coded
-from core.spec.rewriting import TextView
+from core.spec.methods import as_coded
+from core.spec.run import TextView
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 

@@ -1,7 +1,7 @@
 """MoCoSE Table 8: which part of the queue serves as negatives."""
 
 from core.spec.claim import Claim, Contrast, Term, all_of, differ, greater
-from core.spec.profiles import as_coded
+from core.spec.methods import as_coded
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 

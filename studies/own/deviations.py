@@ -1,7 +1,7 @@
 """Deviations: each place where MoCoSE's paper and code part, changed alone in the paper's configuration."""
 
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.profiles import deviating
+from core.spec.methods import deviating
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 

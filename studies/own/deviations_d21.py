@@ -1,6 +1,6 @@
 """Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they draw."""
 
-from core.spec.profiles import deviating
+from core.spec.methods import deviating
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 

@@ -1,6 +1,6 @@
 """Deviations of ESimCSE: each place where paper and code part, changed alone in the paper's configuration."""
 
-from core.spec.profiles import deviating
+from core.spec.methods import deviating
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 

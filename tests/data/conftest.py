@@ -10,7 +10,7 @@ from fetching import TEXT
 from hub_server import Hub
 
 from core.data import hub
-from core.data.pins import CORPUS_FILE, DATA, EVALUATION_FILE
+from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE
 
 
 @pytest.fixture(scope="module")

@@ -8,19 +8,19 @@ import pytest
 from fetching import SHA, TEXT, TINY, nothing_kept, text
 from hub_server import COMMIT
 
-from core.data import hub, pins
-from core.data.pins import CORPUS_FILE, DATA
+from core.data import hub
+from core.data.hub import CORPUS_FILE, DATA
 from core.data.sources import Places
 from core.data.sts import load_sts
 from core.spec.errors import UserError
-from core.spec.profiles import base
-from core.spec.rewriting import MODELS, OWN_ENCODER, TextView
+from core.spec.methods import base
+from core.spec.run import MODELS, OWN_ENCODER, TextView
 from core.spec.vary import vary
 
 
 @pytest.fixture
 def tiny_default(monkeypatch):
-    monkeypatch.setitem(pins.ENCODERS, hub.DEFAULT_ENCODER, TINY)
+    monkeypatch.setitem(hub.ENCODERS, hub.DEFAULT_ENCODER, TINY)
 
 
 def test_everything_once_then_offline(served, tiny_default, tmp_path):
@@ -52,7 +52,7 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, tmp_path, given, 
 
 
 def test_other_encoders_come_once_each(served, monkeypatch, tmp_path):
-    monkeypatch.setitem(pins.ENCODERS, "bert-large-uncased", TINY)
+    monkeypatch.setitem(hub.ENCODERS, "bert-large-uncased", TINY)
     at_hand = Places(corpus=Path("t"), evaluation=Path("s"), encoder=Path("e"), others=(("roberta-base", Path("r"), "mine"),))
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
     assert [(stands_for, name) for stands_for, _, name in places.others] == [("roberta-base", "mine"), ("bert-large", "bert-large-uncased")]
@@ -74,7 +74,7 @@ def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(serve
     def runs(*views):
         return [vary(base("mocose", "paper"), {"text": view}) for view in views]
 
-    monkeypatch.setitem(pins.TEXT_MODELS, "xlnet-base-cased", (TINY,))
+    monkeypatch.setitem(hub.TEXT_MODELS, "xlnet-base-cased", (TINY,))
     hub.fetch_text_models(tmp_path, runs(TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None))
     assert not served.asked
     with pytest.raises(UserError, match="does not hold config.json of tiny/bert"):
@@ -120,7 +120,7 @@ def test_what_was_fetched_stays_when_the_hub_moves_on(served, tmp_path):
 
 
 def test_two_at_once_fetch_the_same(served, tmp_path):
-    script = "import sys, core.data.hub as hub, core.data.pins as pins; print(hub.fetch(pins.DATA, pins.CORPUS_FILE, sys.argv[1]))"
+    script = "import sys, core.data.hub as hub; print(hub.fetch(hub.DATA, hub.CORPUS_FILE, sys.argv[1]))"
     both = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     paths = [process.communicate(timeout=60)[0].splitlines()[-1] for process in both]
     assert paths[0] == paths[1] and Path(paths[0]).read_bytes() == TEXT
@@ -135,8 +135,8 @@ def test_rows_are_lines(tmp_path, monkeypatch, content, rows):
 
 def test_pins_are_well_formed():
     models = {model for names in MODELS.values() for model in names} - {OWN_ENCODER}
-    assert models == set(pins.TEXT_MODELS) and pins.DEFAULT_ENCODER in pins.ENCODERS
-    rewriting = [repository for repositories in pins.TEXT_MODELS.values() for repository in repositories]
-    for repository in (DATA, *pins.ENCODERS.values(), *rewriting):
+    assert models == set(hub.TEXT_MODELS) and hub.DEFAULT_ENCODER in hub.ENCODERS
+    rewriting = [repository for repositories in hub.TEXT_MODELS.values() for repository in repositories]
+    for repository in (DATA, *hub.ENCODERS.values(), *rewriting):
         assert repository.revision is None or len(repository.revision) == 40
         assert all(digest is None or len(bytes.fromhex(digest)) == 32 for digest in repository.files.values())

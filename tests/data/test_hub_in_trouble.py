@@ -8,7 +8,7 @@ import pytest
 from fetching import TEXT, nothing_kept, text
 
 from core.data import hub
-from core.data.pins import CORPUS_FILE, DATA
+from core.data.hub import CORPUS_FILE, DATA
 from core.data.sources import Places
 from core.spec.errors import UserError
 

@@ -14,13 +14,13 @@ import pytest
 
 import run_study
 from core.data import sources
+from core.data.hub import ENCODERS
 from core.data.own_data import data_file, named_pairs, own_digest, own_sets, read_pairs, with_own_pairs
-from core.data.pins import ENCODERS
 from core.data.sources import local_places, local_sources
 from core.runner import cli, inputs
 from core.runner.command import Command
 from core.runner.plan import plan
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import MINI, PAPER
@@ -150,8 +150,8 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     import tiny_checkpoint
 
     from core.engine import job
-    from core.spec.execution import Execution
-    from core.spec.profiles import base
+    from core.spec.methods import base
+    from core.spec.run import Execution
     from core.spec.scale import at_scale
     from core.spec.vary import vary
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM
 
-from core.data.pins import DEMO_CORPUS_DIGEST, DEMO_CORPUS_ROWS, DEMO_FOLDER
+from core.data.sources import DEMO_CORPUS_DIGEST, DEMO_CORPUS_ROWS
 from core.data.sts import load_demo
-from core.data.text import training_text
+from core.data.text import DEMO_FOLDER, training_text
 from core.spec.run import Data
 
 FOLDER = DEMO_FOLDER / "encoder"

@@ -18,9 +18,9 @@ from core.engine.tokens import TokenTable
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.execution import Execution
 from core.spec.identity import run_id
 from core.spec.result import Row
+from core.spec.run import Execution
 from core.store.store import Store
 
 CPU = torch.device("cpu")

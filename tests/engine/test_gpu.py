@@ -14,9 +14,9 @@ from core.engine.encoder.dropout import DeviceDropout
 from core.engine.encoder.packing import Packed, padded
 from core.engine.step import Step, own_stream
 from core.spec import methods
-from core.spec.execution import Execution
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.result import Result
+from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 

@@ -15,8 +15,7 @@ from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.evaluation import Evaluation, SetScore
 from core.methods.mocose.model import MoCoSE
 from core.spec.errors import UserError
-from core.spec.execution import Execution
-from core.spec.rewriting import TextView
+from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO
 from core.spec.vary import vary
 

@@ -22,8 +22,8 @@ from core.engine.kept_model import _card, keep_model
 from core.runner import keeping
 from core.runner.plan import Plan, PlannedRun
 from core.spec.errors import UserError
-from core.spec.execution import Execution
 from core.spec.identity import from_canonical_json, run_id
+from core.spec.run import Execution
 from core.spec.vary import vary
 from core.store.files import sweep, whole_folder
 from core.store.store import Store, model_folder

@@ -6,7 +6,7 @@ import pytest
 
 from core.engine.processor import bf16, multiplies_bf16, multiplies_bf16_fast, processor
 from core.engine.provenance import gather
-from core.spec.execution import Execution
+from core.spec.run import Execution
 
 CPUINFO = """processor\t: 0
 vendor_id\t: AuthenticAMD

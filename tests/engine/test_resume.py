@@ -19,9 +19,9 @@ from core.runner.launch import Launcher, Stop
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
-from core.spec.execution import Execution
 from core.spec.identity import run_id
-from core.spec.profiles import base
+from core.spec.methods import base
+from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 from core.store import locks

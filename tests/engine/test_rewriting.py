@@ -17,9 +17,8 @@ from core.engine.tokens import tokenise
 from core.methods.losses import info_nce
 from core.methods.mocose.model import MoCoSE
 from core.spec.errors import UserError
-from core.spec.execution import Execution
-from core.spec.profiles import base
-from core.spec.rewriting import TextView
+from core.spec.methods import base
+from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 from core.store import locks

@@ -9,7 +9,7 @@ from core.engine.encoder.packing import pack
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.fgsm import StaleGradient, changed_share
 from core.methods.mocose.model import MoCoSE
-from core.methods.mocose.sections import Augmentation
+from core.methods.mocose.settings import Augmentation
 
 LENGTHS = (4, 9, 6)
 PACKED = pack([np.arange(n) + 5 for n in LENGTHS])

@@ -6,10 +6,10 @@ import tiny
 import torch
 
 from core.engine.encoder.packing import pack
-from core.methods.mocose import clusters
-from core.methods.mocose.clusters import spherical_kmeans, summarised
+from core.methods.mocose import augmentation as clusters
+from core.methods.mocose.augmentation import spherical_kmeans, summarised
 from core.methods.mocose.model import MoCoSE
-from core.methods.mocose.sections import NegativeQueue
+from core.methods.mocose.settings import NegativeQueue
 from core.spec.errors import UserError
 
 

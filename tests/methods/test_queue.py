@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.methods.esimcse.sections import MomentumQueue
-from core.methods.mocose.sections import NegativeQueue
+from core.methods.esimcse.settings import MomentumQueue
+from core.methods.mocose.settings import NegativeQueue
 from core.methods.queue import KeyQueue, VectorQueue
 
 

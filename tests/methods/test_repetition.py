@@ -10,7 +10,7 @@ import pytest
 from core.data.encoders import DEMO_ENCODER
 from core.engine.evaluation.encoding import load_checkpoint
 from core.methods.esimcse.repetition import STOP_WORDS, insertions, positions, repeat_tokens, repeat_words, stream_for
-from core.methods.esimcse.sections import Repetition
+from core.methods.esimcse.settings import Repetition
 from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)

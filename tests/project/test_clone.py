@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 
 GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org")
 

@@ -21,7 +21,7 @@ HELD = {
     "core.engine.evaluation.rows.COLLAPSED_SPREAD": 1e-4,
     # training
     "core.methods.heads.INITIAL_SPREAD": 0.02,  # BERT's own
-    "core.methods.mocose.clusters.LLOYD_STEPS": 10,
+    "core.methods.mocose.augmentation.LLOYD_STEPS": 10,
     "core.engine.encoder.dropout.DRAWS": 2**16,
     "tools.rewriting.generation.APPENDED": 30,  # D28
     "tools.rewriting.contextual.TOP": 100,  # nlpaug

@@ -14,7 +14,7 @@ import studies
 from core.engine.tokens import TokenTable, cached_table
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.vary import parse_setting, paths
 from core.store.store import Store
 

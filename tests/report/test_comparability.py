@@ -15,7 +15,7 @@ from core.spec import identity
 from core.spec.check import check_shape
 from core.spec.claim import Claim, greater, of_metric
 from core.spec.errors import UserError
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.scale import DEMO, PAPER, at_scale
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, Metric

@@ -11,7 +11,7 @@ from core.report.comparability import judged
 from core.report.notes import of_runs
 from core.report.verdicts import verdicts
 from core.spec.claim import Claim, above, greater, of_metric
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.table import Axis, Cell, Metric
 
 A, B, C = ("a",), ("b",), ("c",)

@@ -22,7 +22,7 @@ from core.report.page.content import Section, gathered_page
 from core.report.page.writing import page_files
 from core.report.style import drawing, pdf_bytes, pixels, png_bytes
 from core.report.tables import latex, markdown
-from core.spec.printable import printable, shown
+from core.spec.errors import printable, shown
 from core.spec.scale import DEMO, MINI
 from studies import find
 

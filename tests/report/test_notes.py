@@ -11,7 +11,7 @@ from core.report.claims import claim_frame
 from core.report.frames import cell_frame
 from core.report.notes import footnotes, one_order, reading, seeds_of, setting
 from core.report.tables import markdown
-from core.spec.deviations import explanations
+from core.spec.fields import explanations
 from core.spec.scale import MINI
 from core.spec.table import Axis, Cell
 from studies import find

@@ -19,7 +19,7 @@ from core.report.page.content import Section, gathered_page
 from core.report.page.writing import page_files
 from core.report.render import gathered, render, render_index
 from core.runner.plan import plan
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.result import Row
 from core.spec.scale import SCALES, Sources
 from core.store.store import Store

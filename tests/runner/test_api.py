@@ -15,7 +15,7 @@ import studies
 from core import api
 from core.api import load
 from core.data.sources import demo_sources
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.result import Row

@@ -12,7 +12,7 @@ from desk import encoder
 from refusals import check, here, refusing_desk
 
 from core.data.encoders import DEMO_ENCODER
-from core.data.senteval import year_files
+from core.data.sts import year_files
 
 DEV = "STS/STSBenchmark/sts-dev.csv"
 TEXT, GOLD = year_files("STS13", "FNWN")

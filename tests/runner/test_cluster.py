@@ -21,7 +21,7 @@ from places import ROOT
 from core.runner.cluster import driver as cluster
 from core.runner.cluster import worker
 from core.spec.errors import UserError
-from core.spec.execution import Execution
+from core.spec.run import Execution
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 

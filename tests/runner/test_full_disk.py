@@ -16,7 +16,7 @@ from places import ROOT
 from storm import SMALL
 
 from core.runner.plan import plan
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.scale import MINI
 
 STUDY = "esimcse-table11"

@@ -16,12 +16,11 @@ import studies
 from core.data import sts
 from core.data import text as corpus
 from core.data.encoders import check_encoder
-from core.data.senteval import SICK_SPLITS, STSB_SPLITS, year_files
-from core.data.sts import load_sts
+from core.data.sts import SICK_SPLITS, STSB_SPLITS, load_sts, year_files
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json, from_canonical_json, run_id
-from core.spec.profiles import PROFILES, base
+from core.spec.methods import PROFILES, base
 from core.spec.vary import parse_setting, paths, read, vary
 from core.store import records
 from core.store.store import Store

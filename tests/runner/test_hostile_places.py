@@ -18,10 +18,9 @@ from fake_jobs import made_result
 from storm import planned
 
 from core.runner.process import child
-from core.spec.errors import UserError
+from core.spec.errors import UserError, printable
 from core.spec.identity import canonical_json, run_id
-from core.spec.printable import printable
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
 

@@ -17,7 +17,7 @@ from core.runner.pace import Pace
 from core.runner.process.child import cause_of
 from core.runner.progress import Display
 from core.spec.errors import UserError
-from core.spec.execution import Execution
+from core.spec.run import Execution
 from core.store import locks
 
 

@@ -14,7 +14,7 @@ from core.data.encoders import MINI_ENCODER
 from core.data.sources import demo_sources, unfetched_sources
 from core.runner import rates
 from core.runner.rates import BERT_BASE, MINI, Shape, gpu_seconds, shape, shapes
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.scale import PAPER, at_scale
 from core.spec.vary import vary
 

@@ -25,7 +25,7 @@ from core.report.verdicts import verdicts
 from core.runner import resolve as resolving
 from core.runner.estimate import History
 from core.spec.identity import run_id
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.scale import MINI
 from core.store.store import Store
 

@@ -16,7 +16,7 @@ from core.runner.compare import SAME, Difference, apart, difference
 from core.runner.verify import spread
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.result import Row
 from core.spec.vary import vary
 from core.store import published as packs

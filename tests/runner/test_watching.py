@@ -15,9 +15,9 @@ from core.report.terminal import terminal
 from core.runner.pace import Pace
 from core.runner.plan import PlannedRun, cost
 from core.spec.claim import Claim, greater
-from core.spec.execution import Execution
 from core.spec.identity import run_id
-from core.spec.profiles import base
+from core.spec.methods import base
+from core.spec.run import Execution
 from core.spec.vary import vary
 
 

@@ -13,9 +13,9 @@ from core.engine import job
 from core.engine.encoder.packing import pack
 from core.spec import methods
 from core.spec.errors import UserError
-from core.spec.execution import Execution
 from core.spec.identity import canonical_json, from_canonical_json, run_id
-from core.spec.profiles import base
+from core.spec.methods import base
+from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import parse_setting, vary
 from core.store.store import Store

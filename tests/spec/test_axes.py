@@ -3,7 +3,7 @@
 import pytest
 from fake_store import edition
 
-from core.spec.axes import parts, values
+from core.spec.conditions import parts, values
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.vary import read, vary

@@ -8,13 +8,13 @@ import pytest
 
 import run_study
 import studies
-from core.methods.esimcse.sections import MomentumQueue
-from core.methods.mocose.sections import NegativeQueue
+from core.methods.esimcse.settings import MomentumQueue
+from core.methods.mocose.settings import NegativeQueue
 from core.spec import methods, vary
 from core.spec.errors import UserError
 from core.spec.fields import fields
-from core.spec.profiles import PROFILES, base
-from core.spec.rewriting import TextView
+from core.spec.methods import PROFILES, base
+from core.spec.run import TextView
 from core.spec.section import meanings
 from core.spec.study import Study
 

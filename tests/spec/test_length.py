@@ -3,7 +3,7 @@
 import pytest
 import tiny
 
-from core.spec.availability import check_length
+from core.spec.conditions import check_length
 from core.spec.errors import UserError
 
 

@@ -3,7 +3,7 @@
 from published_runs import PUBLISHED
 
 from core.data.sources import recorded
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.identity import run_id
 from core.spec.scale import MINI
 from core.store.store import Store

@@ -14,8 +14,8 @@ from core.data.sources import demo_sources
 from core.engine import job
 from core.engine.trainer import train, training_batches
 from core.spec import methods
-from core.spec.execution import Execution
-from core.spec.profiles import base
+from core.spec.methods import base
+from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 

@@ -13,7 +13,7 @@ from places import SHARED, SUPPORT
 
 from core.spec import methods
 from core.spec.identity import to_plain
-from core.spec.profiles import PROFILES, base
+from core.spec.methods import PROFILES, base
 from core.spec.scale import PAPER, EncoderSource, Sources
 from core.spec.vary import paths, read, vary
 from studies import find

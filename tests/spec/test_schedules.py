@@ -5,7 +5,7 @@ import math
 import pytest
 
 from core.engine.optimiser import learning_rate
-from core.methods.mocose.sections import EMA, ema_decay, traceable_distance
+from core.methods.mocose.settings import EMA, ema_decay, traceable_distance
 from core.spec.run import Train
 
 

@@ -8,18 +8,15 @@ import traceback
 import numpy as np
 import pytest
 
-from core.methods.esimcse import sections as esimcse_sections
 from core.methods.esimcse import settings as esimcse_settings
-from core.methods.esimcse.sections import Momentum, MomentumQueue, Repetition
-from core.methods.mocose import sections as mocose_sections
+from core.methods.esimcse.settings import Momentum, MomentumQueue, Repetition
 from core.methods.mocose import settings as mocose_settings
-from core.methods.mocose.sections import FGSM, NegativeQueue
+from core.methods.mocose.settings import FGSM, NegativeQueue
 from core.methods.simcse import settings as simcse_settings
-from core.spec import rewriting
 from core.spec import run as c
 from core.spec.errors import UserError
-from core.spec.profiles import base
-from core.spec.rewriting import TextView
+from core.spec.methods import base
+from core.spec.run import TextView
 from core.spec.vary import parse_setting, paths, read, vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
@@ -120,7 +117,7 @@ def test_contradictions_are_refused_with_their_sentence(run, changes, sentence):
 def test_every_refusal_in_config_is_reached_by_a_case():
     raises = {
         (module.__file__, n.lineno, n.end_lineno)
-        for module in (c, rewriting, mocose_sections, mocose_settings, esimcse_sections, esimcse_settings, simcse_settings) for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Raise)
+        for module in (c, mocose_settings, esimcse_settings, simcse_settings) for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.Raise)
     }  # fmt: skip
     files = {file for file, _, _ in raises}
     reached = set()

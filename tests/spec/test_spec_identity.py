@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from places import ROOT
 
-from core.methods.esimcse import sections as esimcse_sections
-from core.methods.esimcse.sections import MomentumQueue
-from core.methods.mocose import sections as mocose_sections
-from core.methods.mocose.sections import NegativeQueue
-from core.spec import identity, methods, rewriting
+from core.methods.esimcse import settings as esimcse_sections
+from core.methods.esimcse.settings import MomentumQueue
+from core.methods.mocose import settings as mocose_sections
+from core.methods.mocose.settings import NegativeQueue
+from core.spec import identity, methods
 from core.spec import run as configs
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, from_plain, run_id, to_plain
-from core.spec.profiles import PROFILES, base
-from core.spec.rewriting import TextView
+from core.spec.methods import PROFILES, base
+from core.spec.run import TextView
 from core.spec.section import Section, alternatives, field_types
 from core.spec.vary import vary
 
@@ -102,7 +102,7 @@ def test_perturbing_any_leaf_changes_the_id(method, section, field, expected):
 
 def test_the_walk_meets_every_section_and_field_there_is():
     met = {(type(getattr(EVERYTHING[m], s)), f) for m, s, f, _ in leaves() if s}
-    modules = (configs, rewriting, mocose_sections, esimcse_sections)
+    modules = (configs, mocose_sections, esimcse_sections)
     known = {v for module in modules for v in vars(module).values() if isinstance(v, type) and issubclass(v, Section)}
     kinds = {kind for kind in known if dataclasses.is_dataclass(kind) and not issubclass(kind, configs.RunConfig)}
     assert {(kind, f.name) for kind in kinds for f in dataclasses.fields(kind)} == met
@@ -115,7 +115,7 @@ def test_golden_ids(method, profile):
 
 
 def test_ids_are_the_same_in_a_fresh_process_with_another_hash_seed():
-    code = "from core.spec.profiles import base; from core.spec.identity import run_id; print(run_id(base('mocose', 'repaired')))"
+    code = "from core.spec.methods import base; from core.spec.identity import run_id; print(run_id(base('mocose', 'repaired')))"
     root = ROOT
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, env={"PYTHONHASHSEED": "77"}, check=False)
     assert done.stdout.strip() == run_id(base("mocose", "repaired"))

@@ -6,11 +6,11 @@ import pytest
 from made_scales import FULL, SMALL, SOURCES
 
 from core.spec import methods
-from core.spec.availability import unavailable
 from core.spec.errors import UserError
-from core.spec.profiles import PROFILES, base, profile_changes
-from core.spec.rewriting import TextView
+from core.spec.methods import PROFILES, base, profile_changes
+from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
+from core.spec.study import unavailable
 from core.spec.vary import paths, read, vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))

@@ -6,7 +6,7 @@ import pytest
 from made_scales import SMALL, SOURCES
 from small_study import printed as study
 
-from core.methods.mocose.sections import NegativeQueue
+from core.methods.mocose.settings import NegativeQueue
 from core.spec import run as c
 from core.spec.check import check_shape
 from core.spec.claim import Claim, greater

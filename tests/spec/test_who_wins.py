@@ -7,15 +7,14 @@ import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
 from small_study import printed as study
 
-from core.methods.mocose.sections import NegativeQueue
-from core.methods.mocose.settings import constant, rising, wrapping
+from core.methods.mocose.settings import NegativeQueue, constant, rising, wrapping
 from core.spec import methods
 from core.spec import run as c
 from core.spec.check import check_shape
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.errors import UserError
-from core.spec.profiles import PROFILES, as_coded, base
-from core.spec.rewriting import TextView
+from core.spec.methods import PROFILES, as_coded, base
+from core.spec.run import TextView
 from core.spec.scale import EncoderSource
 from core.spec.table import Cell
 from core.spec.vary import read, vary

@@ -20,7 +20,7 @@ from places import ROOT, SUPPORT
 
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.vary import vary
 from core.store import files, locks, records

@@ -11,13 +11,13 @@ from core.report.quantities import CURVE, DERIVED, UNITS
 from core.spec.catalogue import SETS, catalogue
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.result import CHECKPOINTS, TASKS, known_quantity
 from core.spec.scale import DEMO
 from core.store.store import Store
 
 PAPER = """
-from core.spec.paper import Paper
+from core.spec.table import Paper
 
 PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 2026", order=9)
 """

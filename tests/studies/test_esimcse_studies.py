@@ -7,7 +7,7 @@ from printed import printed_rows
 
 from core.spec.claim import Contrast, Joined, Term, above, greater, holds_as_printed, truth
 from core.spec.identity import run_id
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER
 from studies import STUDIES
 

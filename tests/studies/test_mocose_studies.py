@@ -5,7 +5,7 @@ from fake_store import SOURCES
 from mocose_cells import MOCOSE, PLACES, config
 
 from core.spec.identity import run_id
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.scale import DEMO, MINI, STS_TESTS, TRANSFER
 from core.spec.vary import read
 

@@ -7,9 +7,9 @@ from fake_store import SOURCES
 from made_scales import PAPER_SOURCES
 
 from core.spec import methods
-from core.spec.deviations import explanations
+from core.spec.fields import explanations
 from core.spec.identity import run_id, to_plain
-from core.spec.profiles import PROFILES, deviating
+from core.spec.methods import PROFILES, deviating
 from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.vary import read, vary
 from studies import STUDIES, find
@@ -51,9 +51,7 @@ def test_they_are_these():
 
 @pytest.mark.parametrize("study", OWN, ids=lambda study: study.name)
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize(
-    "scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"]
-)
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"])
 def test_every_cell_is_a_valid_run(study, profile, scale, sources):
     for cell in study.at(scale).cells:
         run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=5)

@@ -12,7 +12,7 @@ from small_study import result
 
 from core.report.claims import noted
 from core.report.notes import footnotes
-from core.spec.deviations import FILE, explained, explanations
+from core.spec.fields import FILE, explained, explanations
 from studies import STUDIES, find
 
 READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks", "docs")

@@ -11,7 +11,7 @@ from places import ROOT
 from core.data.sources import demo_sources
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.profiles import PROFILES
+from core.spec.methods import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.vary import read, vary
 from studies import STUDIES, find
@@ -25,7 +25,7 @@ def available(study, scale, sources):
 
 
 def files():
-    return sorted(path for path in (ROOT / "studies").glob("*/*.py") if path.name != "__init__.py")
+    return sorted(path for path in (ROOT / "studies").glob("*/[!_]*.py"))
 
 
 def test_every_file_is_listed_and_named_as_its_study():
@@ -38,7 +38,7 @@ def test_every_file_is_listed_and_named_as_its_study():
 def test_a_study_is_data_over_spec_and_settings_and_short(path):
     text = path.read_text()
     modules = {n.module for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
-    assert modules and all(module.startswith("core.spec.") or module.endswith(".settings") for module in modules)
+    assert modules and all(module.startswith("core.spec.") or module.endswith((".settings", "._backbones")) for module in modules)
     assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Import, ast.FunctionDef, ast.For, ast.While))]
     assert len(text.splitlines()) <= 180  # of which claims, in the paper's words, take the most
 
@@ -109,9 +109,7 @@ def test_single_runs_of_the_paper_average_to_what_it_prints(study):
 
 @pytest.mark.parametrize("study", SHIPPED, ids=lambda s: s.name)
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize(
-    "scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"]
-)
+@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"])
 def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale, sources):
     study = study.at(scale)
     cells = available(study, scale, sources)

@@ -20,7 +20,7 @@ import senteval_folder
 import studies
 from core.data.sources import Found, local_places, local_sources
 from core.runner.plan import Plan, plan
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.scale import MINI
 from core.store.store import Store
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, Scale, Sources
 

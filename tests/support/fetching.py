@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 
 from core.data import hub
-from core.data.pins import CORPUS_FILE, DATA, Repository
+from core.data.hub import CORPUS_FILE, DATA, Repository
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
 SHA = hashlib.sha256(TEXT).hexdigest()

@@ -9,7 +9,7 @@ import pandas as pd
 from core.data.sources import recorded
 from core.report.cells import gather
 from core.report.frames import csv_text, run_frame
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.scale import SCALES
 from core.store.store import Store
 from studies import find

@@ -10,7 +10,7 @@ from scipy import stats
 from core.data import sources
 from core.report import quantities
 from core.report.cells import gather
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.scale import MINI
 from core.spec.table import Metric
 from core.store.store import Store

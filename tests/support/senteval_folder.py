@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.data.senteval import SICK_SPLITS, STS_YEARS, STSB_SPLITS, year_files
+from core.data.sts import SICK_SPLITS, STS_YEARS, STSB_SPLITS, year_files
 
 
 def build(root: Path) -> Path:

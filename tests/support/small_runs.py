@@ -7,7 +7,7 @@ from core.data.sts import StsSet, load_demo, sets_digest
 from core.engine import job
 from core.runner.plan import PlannedRun
 from core.spec.identity import run_id
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 

@@ -6,7 +6,7 @@ from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.packing import pack, rows
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.vary import vary
 
 HIDDEN = 16

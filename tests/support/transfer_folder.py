@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.data.senteval import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES
+from core.data.sts import MRPC_SPLITS, SST_SPLITS, TREC_SPLITS, TWO_FILES
 from core.data.transfer import TREC_KINDS
 
 

@@ -15,10 +15,9 @@ from pathlib import Path
 
 from core.data.sources import demo_sources
 from core.engine import job
-from core.spec.execution import Execution
-from core.spec.profiles import base
+from core.spec.methods import base
 from core.spec.result import Result
-from core.spec.run import RunConfig
+from core.spec.run import Execution, RunConfig
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
 

@@ -2,14 +2,15 @@
 
     python -m tools.demo.files [--out core/demo]
 
-The content is always the same. Its digests are in `core/data/pins.py`.
+The content is always the same. Its digests are in `core/data/sources.py`.
 """
 
 import argparse
 import gzip
 from pathlib import Path
 
-from core.data.pins import DEMO_CORPUS_ROWS, DEMO_FOLDER
+from core.data.sources import DEMO_CORPUS_ROWS
+from core.data.text import DEMO_FOLDER
 from tools.demo.corpus import training_sentences
 from tools.demo.pairs import DEV, TESTS, graded_pairs
 from tools.demo.probes import TASKS, probe

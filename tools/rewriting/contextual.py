@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from core.spec.rewriting import TextView
+from core.spec.run import TextView
 
 BATCH = 64  # sentences; the same on every device, so that all draw alike
 TOP = 100  # nlpaug's default

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from core.spec.rewriting import CONTEXTUAL, TextView
+from core.spec.run import CONTEXTUAL, TextView
 from tools.rewriting.contextual import proposed
 from tools.rewriting.generation import continued, translated
 from tools.rewriting.models import load_model

@@ -19,8 +19,7 @@ from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.engine.evaluation.pooling import POOLINGS, Pooling, installed, modules, stated
 from core.runner.arguments import Parser
 from core.spec import section
-from core.spec.errors import UserError
-from core.spec.printable import say
+from core.spec.errors import UserError, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 

@@ -13,9 +13,8 @@ from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.baselines import FirstLast, Untrained, kept_path, kept_rows
 from core.engine.evaluation.scorer import SentenceModel, array, table_vectors
 from core.engine.tokens import cached_table, tokenise
-from core.spec.execution import Execution
 from core.spec.result import Row
-from core.spec.run import RunConfig
+from core.spec.run import Execution, RunConfig
 
 UNTRAINED = ("untrained", "untrained_first_last")
 

@@ -15,9 +15,8 @@ from core.engine.evaluation.metrics import direction_rows, mean_cosine_rows, mea
 from core.engine.evaluation.scorer import Scorer
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
-from core.spec.execution import Execution
 from core.spec.result import PairBlock, Row, Status
-from core.spec.run import RunConfig
+from core.spec.run import Execution, RunConfig
 
 COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 

@@ -16,8 +16,7 @@ from core.engine.streams import torch_stream
 from core.methods import contrastive
 from core.methods.contrastive import TrainingText, averaged_pairs, update_averages
 from core.methods.esimcse.repetition import insertions, repeat_tokens, repeat_words, stream_for
-from core.methods.esimcse.sections import Repetition
-from core.methods.esimcse.settings import ESimCSERun
+from core.methods.esimcse.settings import ESimCSERun, Repetition
 from core.methods.heads import INITIAL_SPREAD, TrainingHead
 from core.methods.queue import VectorQueue
 from core.methods.simcse.model import SimCSE

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from core.methods.esimcse.sections import Repetition
+from core.methods.esimcse.settings import Repetition
 from core.spec.errors import UserError
 
 # Which list the paper used is not known (the released code refers to one that is commented out, D72). This list is ours:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.evaluation.metrics import cosines
-from core.methods.mocose.sections import FGSM
+from core.methods.mocose.settings import FGSM
 
 
 class StaleGradient(nn.Module):

@@ -20,11 +20,9 @@ from core.methods import contrastive
 from core.methods.contrastive import Contrastive, TrainingText, averaged_pairs, update_averages
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
-from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
-from core.methods.mocose.clusters import summarised
+from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions, summarised
 from core.methods.mocose.fgsm import StaleGradient, changed_share, view_differences
-from core.methods.mocose.sections import ema_decay, traceable_distance
-from core.methods.mocose.settings import MoCoSERun
+from core.methods.mocose.settings import MoCoSERun, ema_decay, traceable_distance
 from core.methods.queue import KeyQueue
 from core.spec.result import Row
 

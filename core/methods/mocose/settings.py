@@ -7,13 +7,221 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from core.methods.mocose.sections import EMA, FGSM, Augmentation, Heads, NegativeQueue, Target, ema_decay
 from core.spec.errors import UserError
 from core.spec.methods import Method
-from core.spec.rewriting import CONTEXTUAL, OWN_ENCODER, TextView
-from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, Measure, RunConfig, Seed, Selection, Train, scaled_count
+from core.spec.run import (
+    CONTEXTUAL,
+    OWN_ENCODER,
+    PAPER_STEPS,
+    STS,
+    Data,
+    Encoder,
+    Evaluation,
+    Loss,
+    Measure,
+    RunConfig,
+    Seed,
+    Selection,
+    Switch,
+    TextView,
+    Train,
+    scaled_count,
+)
+from core.spec.section import Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heads(Section):
+    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of the contrastive space (D13)."""
+
+    projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)"] = 1
+    predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)"] = 2
+    out_size: Annotated[int, "width of the space in which vectors are contrasted (D13)"] = 768
+    predictor_hidden: Annotated[int | None, "width inside the predictor; none is out_size (D13)"] = None
+    projection_tail: Annotated[
+        Literal["linear_ln_dropout", "linear_ln", "linear"],
+        "what the projection ends in (D11)",
+    ] = "linear_ln_dropout"
+    dropout: Annotated[float, "dropout between the heads' layers"] = 0.1
+
+    def check(self):
+        for name in ("projection_layers", "predictor_layers"):
+            if not 0 <= getattr(self, name) <= 3:
+                raise UserError(f"heads.{name} is {getattr(self, name)}, but only depths 0 to 3 are defined (D12).")
+        if self.out_size < 1:
+            raise UserError(f"heads.out_size is {self.out_size}, but it must be at least 1.")
+        if not 0.0 <= self.dropout < 1.0:
+            raise UserError(f"heads.dropout is {self.dropout}, but a dropout rate lies in [0, 1).")
+        if self.predictor_hidden is not None and self.predictor_layers < 2:
+            raise UserError("heads.predictor_hidden has no effect with fewer than 2 predictor layers; leave it none.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NegativeQueue(Section):
+    """MoCoSE's queue of past keys, newest first (D17)."""
+
+    size: Annotated[int, "keys that MoCoSE's queue holds, newest first (D17)"] = 512
+    init: Annotated[
+        Literal["paper_grow", "released_2022"],
+        "how the queue starts: grows from random vectors, or as released in 2022 (D14, D15)",
+    ] = "paper_grow"
+    init_size: Annotated[int, "random vectors in the queue at the start (D14, D16)"] = 128
+    slice: Annotated[
+        tuple[tuple[int, int], ...] | None,
+        "places of the full queue that enter the loss, such as 0-128 or 0-128,384-512; none is all (D44)",
+    ] = None
+    # Slide deck only: what stands for the visible entries in the loss. `clusters` counts centres, not sentences: no scale changes it.
+    negatives: Annotated[
+        Literal["entries", "mean", "kmeans"],
+        "what stands for the visible entries in the loss; only the slides have another than entries",
+    ] = field(default="entries", metadata={"neutral": "entries"})
+    clusters: Annotated[
+        int | None,
+        "k-means centres, whatever the scale; with negatives kmeans alone",
+    ] = field(default=None, metadata={"neutral": None})
+
+    @classmethod
+    def label(cls):
+        return "queue"
+
+    def check(self):
+        if self.size < 1:
+            raise UserError(f"queue.size is {self.size}, but the queue needs at least one place.")
+        if not 0 <= self.init_size <= self.size:
+            raise UserError(f"queue.init_size is {self.init_size}, but it must lie between 0 and queue.size={self.size}.")
+        for start, stop in self.slice or ():
+            if not 0 <= start < stop <= self.size:
+                raise UserError(f"queue.slice {start}-{stop} does not fit a queue of {self.size}; choose 0 <= start < stop <= size.")
+        if self.slice is not None and not self.slice:
+            raise UserError("queue.slice is empty; leave it none to use the whole queue.")
+        if (self.negatives == "kmeans") != (self.clusters is not None):
+            raise UserError("queue.clusters goes with queue.negatives=kmeans and with nothing else; set both or neither.")
+        if self.clusters is not None and not 1 <= self.clusters <= self.size:
+            raise UserError(f"queue.clusters is {self.clusters}, but it must lie between 1 and queue.size={self.size}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target(Section):
+    """MoCoSE's target branch."""
+
+    stop_gradient: Annotated[bool, "no gradient flows into the target branch (D6)"] = True
+    freeze_projection: Annotated[bool, "the target's projection is not trained (D7)"] = True
+    embeddings: Annotated[
+        Literal["shared", "ema"],
+        "word embeddings of the target branch: those of the online one, or an average of their own (D8)",
+    ] = "shared"
+    dropout: Annotated[Switch, "dropout in the target branch (D9)"] = "on"
+
+    def check(self):
+        if not self.freeze_projection and self.stop_gradient:
+            raise UserError("target.freeze_projection=false needs target.stop_gradient=false, since no gradient reaches it otherwise.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EMA(Section):
+    """Decay eta of MoCoSE's target branch: target <- eta * target + (1 - eta) * online."""
+
+    schedule: Annotated[
+        Literal["constant", "cosine_to_end", "released_cosine"],
+        "how the decay of the target's moving average goes along the run (D2)",
+    ] = "released_cosine"
+    start: Annotated[float, "decay at the start: target <- decay * target + (1 - decay) * online (D3)"] = 0.85
+    end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)"] = 1.0
+    total_updates: Annotated[int | None, "updates in which released_cosine rises and comes down; none is the whole run (D2)"] = 15000
+    when: Annotated[Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"] = "after_optimizer_step"
+
+    def check(self):
+        if not 0.0 <= self.start <= 1.0:
+            raise UserError(f"ema.start is {self.start}, but a decay lies between 0 and 1.")
+        if self.schedule == "constant":
+            if self.end is not None or self.total_updates is not None:
+                raise UserError("ema.schedule=constant takes neither ema.end nor ema.total_updates; set both to none.")
+            return
+        if self.end is None or not 0.0 <= self.end <= 1.0:
+            raise UserError(f"ema.schedule={self.schedule} needs ema.end between 0 and 1.")
+        if self.schedule == "released_cosine":
+            if self.total_updates is None or self.total_updates < 1:
+                raise UserError("ema.schedule=released_cosine needs ema.total_updates of at least 1.")
+        elif self.total_updates is not None:
+            raise UserError("ema.schedule=cosine_to_end runs over the whole run; set ema.total_updates to none.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FGSM(Section):
+    """x' = x + epsilon * sign(gradient) on the looked-up word embeddings (D18 - D20)."""
+
+    epsilon: Annotated[float, "length of the step along the gradient's sign, on word embeddings (D19)"] = 5e-9
+    gradient: Annotated[
+        Literal["none", "stale_online", "current"],
+        "whose gradient: of this input, of the previous step's batch, or none (D18)",
+    ] = "stale_online"
+    views: Annotated[Literal["both_same", "online_only"], "which views are moved (D18)"] = "both_same"
+    at_eval: Annotated[bool, "move sentences in evaluation, too, by the last stored gradient (D20)"] = False
+
+    def check(self):
+        if self.epsilon < 0:
+            raise UserError(f"fgsm.epsilon is {self.epsilon}, but it must not be negative.")
+        if (self.gradient == "none") != (self.epsilon == 0):
+            raise UserError("fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither.")
+        if self.at_eval and self.gradient != "stale_online":
+            raise UserError("fgsm.at_eval=true needs fgsm.gradient=stale_online: only a stored gradient can be replayed.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Augmentation(Section):
+    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw separately."""
+
+    position_shuffle: Annotated[
+        Literal["off", "per_batch", "per_sentence"],
+        "shuffle positions, one order a batch or one a sentence (D24)",
+    ] = "off"
+    position_shuffle_range: Annotated[Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"] = None
+    token_cutoff: Annotated[float, "share of tokens whose embeddings become 0"] = 0.0
+    token_cutoff_pool: Annotated[
+        Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
+        "of which tokens that share is taken (D22)",
+    ] = None
+    feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)"] = 0.0
+
+    @classmethod
+    def label(cls):
+        return "aug"
+
+    def check(self):
+        for name in ("token_cutoff", "feature_cutoff"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise UserError(f"aug.{name} is {getattr(self, name)}, but a rate lies in [0, 1).")
+        if (self.position_shuffle == "off") != (self.position_shuffle_range is None):
+            raise UserError("aug.position_shuffle and aug.position_shuffle_range go together; set both or neither.")
+        if (self.token_cutoff == 0) != (self.token_cutoff_pool is None):
+            raise UserError("aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither.")
+
+    def active(self) -> bool:
+        """Whether any of them is on."""
+        return self.position_shuffle != "off" or self.token_cutoff > 0 or self.feature_cutoff > 0
+
+
+def ema_decay(ema: EMA, update: int, steps: int) -> float:
+    """eta of update number `update` (1 at the first training forward), D2.
+
+    constant: eta = start. cosine_to_end: half a cosine from start to end over the run's `steps`, then end.
+    released_cosine: eta_t = end - (end - start) * (cos(pi * t / T) + 1) / 2 with T = total_updates; it comes back down
+    after T, as the released code does.
+    """
+    if ema.schedule == "constant" or ema.end is None:
+        return ema.start
+    if ema.schedule == "released_cosine" and ema.total_updates is not None:
+        progress = update / ema.total_updates
+    else:
+        progress = min(1.0, update / steps)
+    return ema.end - (ema.end - ema.start) * (math.cos(math.pi * progress) + 1.0) / 2.0
+
+
+def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
+    """Maximum traceable distance d = 1 / (1 - eta) + queue / batch (MoCoSE, eq. 4), in steps; infinite at eta = 1 (D4)."""
+    return math.inf if decay >= 1.0 else 1.0 / (1.0 - decay) + queue_size / batch_size
 
 
 def constant(decay: float) -> dict[str, object]:

@@ -17,7 +17,7 @@ from core.report.signflip import sentences
 from core.report.statistics import HOLDS_95
 from core.report.verdicts import settled_once, verdicts
 from core.spec.claim import Claim
-from core.spec.edition import Edition
+from core.spec.conditions import Edition
 from core.spec.scale import SCALES
 from core.spec.study import Study
 

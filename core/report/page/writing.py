@@ -27,7 +27,7 @@ from core.report.page.content import Page, seconds, slug, title
 from core.report.page.lede import answer, lede
 from core.report.quantities import curve
 from core.report.tables import grid, marks
-from core.spec.printable import shown
+from core.spec.errors import shown
 
 TEMPLATES = Path(__file__).with_name("templates")
 DEVIATION = re.compile(r"\bD\d+\b")

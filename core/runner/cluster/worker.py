@@ -15,7 +15,7 @@ from core.runner.pace import Pace
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
 from core.spec.errors import UserError
-from core.spec.execution import Execution
+from core.spec.run import Execution
 from core.store.store import Store
 
 TELL = 2.0  # least seconds between two reports of one run

@@ -18,10 +18,9 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from core.spec.errors import UserError
-from core.spec.execution import Execution
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.result import Result
-from core.spec.run import RunConfig
+from core.spec.run import Execution, RunConfig
 from core.store.store import Store
 
 OUT_OF_MEMORY = "out of memory"

@@ -1,7 +1,6 @@
 """The makers of the demo's text, pairs and labelled sentences still make what core/demo ships."""
 
-from core.data.pins import DEMO_FOLDER
-from core.data.text import text_bytes
+from core.data.text import DEMO_FOLDER, text_bytes
 from tools.demo.files import contents
 from tools.demo.frame import PERSONS
 from tools.demo.probes import probe

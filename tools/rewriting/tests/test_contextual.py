@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from core.data.encoders import DEMO_ENCODER, has_masked_words
 from core.spec.errors import UserError
-from core.spec.rewriting import TextView
+from core.spec.run import TextView
 from tools.rewriting import contextual
 from tools.rewriting.contextual import TOP, WORD, Choice, blanked, proposed
 from tools.rewriting.models import load_model

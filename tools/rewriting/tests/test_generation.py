@@ -6,7 +6,7 @@ import torch
 from transformers import AutoTokenizer, XLNetConfig, XLNetLMHeadModel
 
 from core.spec.errors import UserError
-from core.spec.rewriting import TextView
+from core.spec.run import TextView
 from tools.rewriting.generation import APPENDED, continued, translated
 from tools.rewriting.models import load_model
 from tools.rewriting.rewrite import rewrite
