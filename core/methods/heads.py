@@ -49,9 +49,9 @@ def projection(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn
 
 
 def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
-    """MoCoSE's predictor, (B, out_size) to (B, out_size) (D12, D13).
+    """MoCoSE's predictor, (B, out_size) to (B, out_size) (D11, D12, D13).
 
-    Depth 0 is the identity; depth n is (n - 1) blocks of Linear, LayerNorm, Dropout, then Linear and tanh.
+    Depth 0 is the identity; depth n is (n - 1) blocks of Linear, LayerNorm, Dropout, then Linear and the tail.
     """
     width, layers = heads.out_size, []
     inner = heads.predictor_hidden or heads.out_size
@@ -59,7 +59,9 @@ def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.
         layers += [new_linear(width, inner, generator), nn.LayerNorm(inner, encoder.norm_eps), Dropout(heads.dropout)]
         width = inner
     if heads.predictor_layers:
-        layers += [new_linear(width, heads.out_size, generator), nn.Tanh()]
+        layers.append(new_linear(width, heads.out_size, generator))
+    if heads.predictor_layers and heads.predictor_tail == "tanh":
+        layers.append(nn.Tanh())
     return nn.Sequential(*layers)
 
 

@@ -16,7 +16,7 @@ def info_nce(
     in_batch_negatives: bool = True,
 ) -> Tensor:
     """Mean cross-entropy of each query against its key, the other keys and the queue. All similarities are
-    cosines.
+    cosines (D54).
 
     query, key: (batch, dim); negatives: (width, dim) or None. Row i has the logits cos(q_i, k_1..k_B) / tau,
     then cos(q_i, negatives) / tau, and the correct class is i. With `in_batch_negatives` False only k_i and

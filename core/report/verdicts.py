@@ -79,7 +79,7 @@ def _verdict(claim: Claim, readings: Readings, reason: str) -> Verdict:
         claim=claim, outcome=outcome, reason=reason, contrast=turn.contrast, effect=shown.effect, low=shown.low, high=shown.high,
         n=shown.n, look=decision.look, p=decision.p, alpha=alpha_at(decision.look, number) if decision.look >= 0 else np.nan,
         effect_now=np.nan if now is None else float(now.mean()), n_now=seeds[turn.contrast],
-        printed=holds_as_printed(claim.predicate, numbers),
+        printed=holds_as_printed(claim.predicate, numbers, claim.read_to),
         printed_effect=printed_value(turn.contrast, result), against_printed=against_printed(turn.contrast, shown, result),
         paper_runs=on_paper_runs(claim, result), p_best=p_best(claim.predicate, readings),
     )  # fmt: skip

@@ -19,6 +19,7 @@ Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None sta
 ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
 POINT = 1.0  # the margin of a claim that states none, in scores x 100
 Printed = Literal["holds", "fails", "not printed"]
+Gate = Literal["learns", "none"]
 COLLAPSED = Metric(task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last")
 HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
 
@@ -80,7 +81,9 @@ class Claim(Typed):
     `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
     `place` where they stand. `decided_by` is the comparison that decides it, in words that a reader can check against the table.
     `margin` is the difference, in the unit of the predicate, below which a claim may be "equivalent". None: the
-    predicate has a margin of its own. `note` is a reservation that goes with any verdict.
+    predicate has a margin of its own. `gate` says what a verdict requires of the methods that the claim compares: that each has learnt,
+    or nothing, as for a claim on collapse or on time. `read_to` is the reading error of printed numbers that stand in a figure: what
+    lies within it is "not printed". `note` is a reservation that goes with any verdict.
     """
 
     key: str
@@ -92,6 +95,8 @@ class Claim(Typed):
     margin: float | None = POINT
     printed: Printed = "holds"
     note: str = ""
+    gate: Gate = "learns"
+    read_to: float = 0.0
 
 
 def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
@@ -218,8 +223,9 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
     return False if len(parts) - parts.count(False) < predicate.needed else None
 
 
-def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None]) -> bool | None:
-    """Whether a predicate holds on plain numbers, by their sign alone; None if a number that it needs is missing.
+def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None], read_to: float = 0.0) -> bool | None:
+    """Whether a predicate holds on plain numbers, by their sign alone; None if a number that it needs is missing, or if each number
+    is read off a figure to ± `read_to` and that could turn the sign.
 
     `printed` has every cell of the study, None where the paper prints nothing; a wildcard is the mean over its cells, all of them.
     """
@@ -233,7 +239,8 @@ def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None
             if value is None:
                 return None
             total += term.weight * value
-        return total - contrast.above > ROUNDING
+        error = read_to * sum(abs(term.weight) for term in contrast.terms)
+        return None if error and abs(total - contrast.above) <= error else total - contrast.above > ROUNDING
 
     return truth(predicate, of)
 

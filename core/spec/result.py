@@ -19,7 +19,7 @@ Every metric, by checkpoint and task. `set` is each test set and `dev` (the deve
                                              others of the same gold score, in SDs of the set's cosines (ESimCSE, Section 1)
     selected                  edits          cosine_itself, cosine_insertion, cosine_deletion, cosine_repetition,
                                              cosine_repetition_subword: means over 100 sentences (ESimCSE, Table 2)
-    selected, untrained, untrained_first_last
+    selected, untrained, untrained_first_last, untrained_last (the last layer's mean)
                               a transfer task, avg_transfer
                                              accuracy_test, accuracy_dev: x 100, with eval.transfer alone (MoCoSE, Table 2; D42)
     selected                  train          mtd_at_selected_checkpoint
@@ -59,6 +59,7 @@ CHECKPOINTS = (
     "untrained",
     "untrained_first_last",
     "untrained_first_last_0",
+    "untrained_last",
     "whitening",
     "bag_of_words",
 )  # fmt: skip  (time: of step_seconds)

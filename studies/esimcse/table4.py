@@ -56,8 +56,8 @@ STUDY = Study(
             quote=SENTENCE,
             place="Section 4.3",
             decided_by="ESimCSE against unsup-SimCSE on each of the four backbones, development set, all four needed",
-            margin=min(GAINS.values()),
-            note="The margin is the smallest printed gain.",
+            margin=min(GAINS.values()) / 2,
+            note="The margin is half of the smallest printed gain.",
         ),
         Claim(
             key="E4.1 (BERT-base)",
@@ -66,8 +66,8 @@ STUDY = Study(
             quote=SENTENCE,
             place="Section 4.3",
             decided_by="ESimCSE against unsup-SimCSE on BERT-base, development set",
-            margin=GAINS["BERT-base"],
-            note="The margin is the printed gain.",
+            margin=GAINS["BERT-base"] / 2,
+            note="The margin is half of the printed gain.",
         ),
         *(
             Claim(

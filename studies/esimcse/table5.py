@@ -69,8 +69,8 @@ STUDY = Study(
             quote=SENTENCE,
             place="Section 4.3",
             decided_by="ESimCSE against unsup-SimCSE on each of the four backbones, average of the seven STS sets, all four needed",
-            margin=min(GAINS.values()),
-            note="The margin is the smallest printed gain.",
+            margin=min(GAINS.values()) / 2,
+            note="The margin is half of the smallest printed gain.",
         ),
         Claim(
             key="E5.1 (BERT-base)",
@@ -79,8 +79,8 @@ STUDY = Study(
             quote=SENTENCE,
             place="Section 4.3",
             decided_by="ESimCSE against unsup-SimCSE on BERT-base, average of the seven STS sets",
-            margin=GAINS["BERT-base"],
-            note="The margin is the printed gain.",
+            margin=GAINS["BERT-base"] / 2,
+            note="The margin is half of the printed gain.",
         ),
         *(
             Claim(

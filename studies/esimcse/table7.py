@@ -53,8 +53,8 @@ STUDY = Study(
             quote="either word repetition or momentum contrast can bring substantial improvements to unsup-SimCSE.",
             place="Section 4.3",
             decided_by="+word repetition and +momentum contrast each against unsup-SimCSE, average of the seven STS sets, both needed",
-            margin=min(REPETITION_GAINS, QUEUE_GAINS),
-            note="The margin is the smaller printed gain.",
+            margin=min(REPETITION_GAINS, QUEUE_GAINS) / 2,
+            note="The margin is half of the smaller printed gain.",
         ),
         Claim(
             key="E7.2",
@@ -63,8 +63,8 @@ STUDY = Study(
             quote="these two modifications can be superimposed (ESimCSE) to get further improvements.",
             place="Section 4.3",
             decided_by="ESimCSE against +word repetition and against +momentum contrast, average of the seven STS sets, both needed",
-            margin=BOTH_GAINS,
-            note="The margin is the smaller printed gain.",
+            margin=BOTH_GAINS / 2,
+            note="The margin is half of the smaller printed gain.",
         ),
         Claim(
             key="E7.3",

@@ -1,11 +1,12 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
-from core.spec.claim import Claim, all_of, best, greater
+from core.spec.claim import Claim, all_of, best, greater, of_metric
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 PREDICTOR = ("1", "2", "3")
 ADDED = "0"  # predictor layers of a column that the paper does not print
+UNIFORMITY = Metric(task="STS-B", title="Uniformity", quantity="uniformity_global")
 PRINTED = {  # projection layers: score by predictor layers
     "0": (60.46, 62.67, 63.62),
     "1": (76.74, 76.89, 76.24),
@@ -75,6 +76,23 @@ STUDY = Study(
             place="Section 5.2",
             decided_by="one projection layer against two and against three, at each of the three depths of the predictor, all six needed",
             note="The paper says that 1/2 is best; that one layer is better at every depth of the predictor is our reading of it.",
+        ),
+        Claim(
+            key="T4.4",
+            text="The predictor makes vectors more uniform (our reading).",
+            printed="not printed",
+            margin=0.1,
+            predicate=of_metric(greater(("1", ADDED), ("1", "2")), UNIFORMITY),
+            quote=(
+                "both the queue and the prediction layer of the upper branch serves to disperse the output feature of the upper and lower branches, "
+                "thus ensuring that the contrastive loss obtains features with sufficient uniformity."
+            ),
+            place="Section 3",
+            decided_by="uniformity on STS-B, less being better: without predictor above that with two layers",
+            note=(
+                "The sentence is of the features that the loss sees; ours are the sentence vectors, which is our reading. The margin, in the unit of "
+                "uniformity, is ours, as in F4.1. No row is without the queue."
+            ),
         ),
     ),
     footnotes=(

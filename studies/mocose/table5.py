@@ -1,6 +1,6 @@
 """MoCoSE Table 5 and Figure 9: what is added to dropout as augmentation."""
 
-from core.spec.claim import Claim, above, all_of, greater
+from core.spec.claim import Claim, all_of, best, greater
 from core.spec.methods import as_coded
 from core.spec.run import TextView
 from core.spec.study import Study
@@ -28,7 +28,7 @@ TEXT: dict[str, tuple[dict[str, object], float, tuple[float, ...]]] = {
 DROPOUT, FGSM, SHUFFLE = ("Dropout only",), ("FGSM 5e-9",), ("Position shuffle",)
 CUTOFFS = ("Token dropout 0.1", "Feature dropout 0.01", "Feature dropout 0.1")
 GENERATED = ("Paraphrasing", "Back-translation")  # need a model that writes
-APART = Metric(task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last")
+FGSM_GAINS = 0.28  # over dropout alone, as printed
 NO_FGSM = {"fgsm.epsilon": 0.0, "fgsm.gradient": "none"}
 
 STUDY = Study(
@@ -55,16 +55,26 @@ STUDY = Study(
     claims=(
         Claim(
             key="T5.1",
-            text="Of the vector-level methods only FGSM improves on dropout alone.",
-            margin=None,
-            predicate=all_of(greater(FGSM, DROPOUT), *(greater(DROPOUT, (name,), by=-1.0) for name in (*CUTOFFS, *SHUFFLE))),
+            text="FGSM improves on dropout alone.",
+            margin=FGSM_GAINS / 2,
+            predicate=greater(FGSM, DROPOUT),
             quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
             place="Section 5.3",
-            decided_by="FGSM above dropout only, and none of the three cut-offs and shuffled positions above it by a point",
+            decided_by="FGSM at 5e-9 against dropout only",
             note=(
-                "The others do not improve if they are not a point better, which is our margin, so that FGSM may gain less than they do; text-level methods are T5.5. As "
-                "printed FGSM gains 0.28; the perturbation is of the size of rounding (D18, D19)."
+                "The margin is half of the printed gain of 0.28. A perturbation of 5e-9 is of the size of rounding (D18, D19): what differs between "
+                "the two rows is a rerun."
             ),
+        ),
+        Claim(
+            key="T5.1 (only)",
+            text="No other vector-level method improves on dropout alone.",
+            margin=None,
+            predicate=all_of(*(greater(DROPOUT, (name,), by=-1.0) for name in (*CUTOFFS, *SHUFFLE))),
+            quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
+            place="Section 5.3",
+            decided_by="none of the three cut-offs and shuffled positions above dropout only by a point",
+            note="Does not improve is read as: is not a point better, which is our margin. Text-level methods are T5.5.",
         ),
         Claim(
             key="T5.2",
@@ -136,18 +146,13 @@ STUDY = Study(
             note="Slightly is read as by less than a point, which is our margin; as printed by 35.44, 0.43 and 5.14.",
         ),
         Claim(
-            key="T5.7",
-            text="FGSM makes the two views differ more, by a cosine of 0.001 (our reading).",
-            printed="not printed",
-            margin=None,
-            predicate=above(FGSM, 0.001, APART),
-            quote="which may due to the adversarial attack slightly enhances the difference between the two samples",
-            place="Section 5.3",
-            decided_by="the mean cosine of the two views without FGSM minus that with it, dropout off, above 0.001",
-            note=(
-                "A cosine of 0.001 is our margin, a hundredth of what leaves two views at a cosine of 0.9; the paper says slightly, without a "
-                "size. FGSM's size is D19. Under repaired and released both views are perturbed alike (D18)."
-            ),
+            key="T5.8",
+            text="FGSM with dropout has the best result of the augmentations.",
+            predicate=best(FGSM, [(name,) for name in (*VECTOR, *TEXT) if name not in GENERATED]),
+            quote="the best results are obtained by using FGSM and dropout as augmentations.",
+            place="Section 1",
+            decided_by="FGSM against each other row that needs no model that writes",
+            note="As printed by 0.28 over dropout only. The two rows that need a model that writes are T5.5 (generated).",
         ),
     ),
     footnotes=(

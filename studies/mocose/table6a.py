@@ -53,7 +53,7 @@ STUDY = Study(
     ),
     footnotes=(
         (
-            "Queue 512 is the slides'; the rest of the standard setting (batch 64, 128 initial vectors, decay 0.85) is a guess. Section 4.1 "
+            "Queue 512 is the slides' and the poster's (D47); the rest of the standard setting (batch 64, 128 initial vectors, decay 0.85) is a guess. Section 4.1 "
             "would have the decay rise from 0.75 to 0.95 (D2)."
         ),
         ("The dimension is that of projection, predictor and queue alike; the sentence vector keeps the encoder's width (D13)."),

@@ -22,6 +22,7 @@ CHANGES: dict[str, dict[str, object]] = {
     "D10 projection's vector scored": {"eval.vector": "projection"},
     "D11 keys end in LayerNorm": {"heads.projection_tail": "linear_ln"},
     "D11 keys end in LayerNorm and dropout": {"heads.projection_tail": "linear_ln_dropout"},
+    "D11 predictor ends in a linear layer": {"heads.predictor_tail": "linear"},
     "D14 + D15 queue of the 2022 code": {"queue.init": "released_2022"},
     "D18 no FGSM": {"fgsm.gradient": "none", "fgsm.epsilon": 0.0},
     "D18 stale gradient, both views": STALE,

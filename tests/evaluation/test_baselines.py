@@ -152,6 +152,8 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
         average = (layers[layer] + layers[-1]) / 2
         wanted = np.stack([average[i, : len(array)].mean(0) for i, array in enumerate(arrays)])
         assert found == pytest.approx(wanted, abs=1e-5)
+    last = scorer.vectors(baselines.LastMean(tiny.encoder(make(), dropout=0.5)), TEXTS)
+    assert last == pytest.approx(np.stack([layers[-1][i, : len(array)].mean(0) for i, array in enumerate(arrays)]), abs=1e-5)
 
 
 def test_first_last_scores_are_those_of_its_two_halves(scorer, tmp_path):

@@ -33,6 +33,7 @@ CONTRADICTIONS = [
     (MOCOSE, {"heads.out_size": 0}, "heads.out_size"),
     (MOCOSE, {"heads.dropout": 1.0}, "heads.dropout"),
     (MOCOSE, {"heads.predictor_hidden": 64, "heads.predictor_layers": 1}, "no effect"),
+    (MOCOSE, {"heads.predictor_tail": "linear", "heads.predictor_layers": 0}, "no effect"),
     (MOCOSE, {"loss.temperature": 0.0}, "loss.temperature"),
     (MOCOSE, {"queue.size": 0, "queue.init_size": 0}, "at least one place"),
     (MOCOSE, {"queue.init_size": 513}, "queue.size=512"),

@@ -1,182 +1,254 @@
-"""The studies: listed, named after their files, complete, true to the papers' numbers, and sharing the runs that they share."""
+"""All studies: each is data in its own file, each cell a run at every scale and under every profile, and equal settings are equal runs."""
 
 import ast
 import re
 
 import pytest
-from fake_store import SOURCES, config_of
+from fake_store import SOURCES
 from made_scales import PAPER_SOURCES
+from mocose_cells import MOCOSE, config
 from places import ROOT
 
 from core.data.sources import demo_sources
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
-from core.spec.scale import DEMO, MINI, PAPER
+from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER
 from core.spec.vary import read, vary
 from studies import STUDIES, find
 
-BY_NAME = {study.name: study for study in STUDIES}
-SHIPPED = [study for study in STUDIES if study.paper in ("mocose", "esimcse", "ours")]
-
-
-def available(study, scale, sources):
-    return [cell for cell in study.cells if study.unavailable(cell, scale, sources) is None]
+PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
+ESIMCSE = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
+STANDARD = [
+    ("table3", "0.85"), ("table4", "1", "2"), ("table5", "FGSM 5e-9"), ("table6a", "768"), ("table6b", "64"), ("table9", "5e-9"),
+    ("table7", "quarter", "512"), ("figure2", "64", "14.67"), ("figure3", "64", "14.67"), ("figure5", "standard", "last"), ("kmeans", "normal"),
+]  # fmt: skip
+EQUAL = [
+    (("table6b", "128"), ("figure3", "128", "10.67")), (("table6b", "256"), ("figure3", "256", "8.67")),
+    (("table7", "half", "256"), ("figure3", "64", "10.67")), (("table9", "none"), ("table5", "Dropout only")),
+    (("figure4", "uniformity", "12"), ("figure3", "256", "12")), (("figure2", "256", "21"), ("figure3", "256", "21")),
+    (("figure7", "SimCSE", "at 50"), ("table1", "SimCSE-BERT-base", "STS16")),
+    (("figure7", "MoCoSE", "at 50"), ("table1", "BERT (first-last avg.)", "avg")),
+    (("table1", "MoCoSE-BERT-base", "avg"), ("table1", "BERT-whitening", "STS12")),
+    (("table2", "MoCoSE-BERT-base", "dev", "MR"), ("table2", "BERT-[CLS] embedding", "test", "MR")),
+    (("table4", "1", "0"), ("figure5", "no predictor, usual decay", "last")),
+]  # fmt: skip
+OWN_METHOD = [("table4", "ESimCSE", "BERT-base"), ("table5", "ESimCSE-BERT-base", "avg"), ("table6", "ESimCSE"), ("table7", "ESimCSE", "STS12"),
+              ("table8", "0.1"), ("table9", "0.32"), ("table10", "sub-word repetition"), ("table11", "2.5")]  # fmt: skip
+SIMCSE = [("table1", "at most 3", "STS12"), ("table2", "deletion"), ("table3", "test", "STS12"), ("figure2", "64"),
+          ("table4", "unsup-SimCSE", "BERT-base"), ("table5", "unsup-SimCSE-BERT-base", "STS-B"), ("table6", "unsup-SimCSE"),
+          ("table7", "unsup-SimCSE", "avg"), ("table8", "SimCSE"), ("table9", "SimCSE"), ("table10", "none")]  # fmt: skip
 
 
 def files():
     return sorted(path for path in (ROOT / "studies").glob("*/[!_]*.py"))
 
 
-def test_every_file_is_listed_and_named_as_its_study():
-    own = {path.stem.replace("_", "-") for path in files() if path.parent.name == "own"}
-    assert {f"{path.parent.name}-{path.stem}" for path in files() if path.parent.name != "own"} | own == set(BY_NAME)
-    assert len(BY_NAME) == len(STUDIES)
+def available(study, scale, sources):
+    return [cell for cell in study.cells if study.unavailable(cell, scale, sources) is None]
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
-def test_a_study_is_data_over_spec_and_settings_and_short(path):
-    text = path.read_text()
-    modules = {n.module for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)}
-    assert modules and all(module.startswith("core.spec.") or module.endswith((".settings", "._backbones")) for module in modules)
-    assert not [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.Import, ast.FunctionDef, ast.For, ast.While))]
-    assert len(text.splitlines()) <= 180  # of which claims, in the paper's words, take the most
+def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
+    names = {path.stem.replace("_", "-") if path.parent.name == "own" else f"{path.parent.name}-{path.stem}" for path in files()}
+    assert names == {study.name for study in STUDIES} and len(names) == len(STUDIES)
+    for path in files():
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert modules and all(module.startswith("core.spec.") or module.endswith((".settings", "._backbones")) for module in modules), path
+        assert not [node for node in nodes if isinstance(node, (ast.Import, ast.FunctionDef, ast.For, ast.While))], path
+        assert len(path.read_text().splitlines()) <= 220, path  # of which claims, in the paper's words, take the most
 
 
-@pytest.mark.parametrize(
-    "name, full", [("table7", "mocose-table7"), ("mocose-table3", "mocose-table3"), ("esimcse-table11", "esimcse-table11")]
-)
-def test_studies_are_found_by_name_and_mocose_by_its_short_name(name, full):
-    assert find(name).name == full
+def test_studies_are_found_by_name_and_an_unknown_one_is_refused_with_the_nearest():
+    assert [find(name).name for name in ("table7", "mocose-table3", "esimcse-table11")] == [
+        "mocose-table7",
+        "mocose-table3",
+        "esimcse-table11",
+    ]
+    hints = {"tabel7": "did you mean table7", "esimsce-table10": "did you mean esimcse-table10", "xyz": "choose one of mocose-table"}
+    for name, hint in hints.items():
+        with pytest.raises(UserError, match=hint):
+            find(name)
 
 
-@pytest.mark.parametrize(
-    "name, hint", [("tabel7", "did you mean table7"), ("esimsce-table10", "did you mean esimcse-table10"), ("Table3", "did you mean table3"),
-                   ("xyz", "choose one of mocose-table")]
-)  # fmt: skip
-def test_an_unknown_study_is_refused_with_the_nearest_name(name, hint):
-    with pytest.raises(UserError, match=hint):
-        find(name)
-
-
-def test_table_3_as_printed():
-    study = BY_NAME["mocose-table3"]
-    assert {cell.labels[0]: cell.published for cell in study.cells} == {
-        "0.5": 75.76, "0.8": 75.19, "0.85": 76.49, "0.9": 76.05, "0.95": 76.08, "0.99": 75.12,
-    }  # fmt: skip
-    assert [cell.changes for cell in study.cells] == [{"ema.start": v} for v in (0.5, 0.8, 0.85, 0.9, 0.95, 0.99)]
-    run = config_of(study, ("0.9",), 0, scale=MINI)
-    assert (run.queue.size, run.queue.init_size, run.train.batch_size) == (512, 128, 64)
-
-
-def test_table_7_as_printed():
-    study = BY_NAME["mocose-table7"]
-    printed = {cell.labels: cell.published for cell in study.cells}
-    assert [study.axis(study.rows).labels, study.axis(study.columns).labels] == [
-        ("none", "quarter", "half", "all"), ("128", "256", "512", "1024", "4096"),
-    ]  # fmt: skip
-    assert [printed["none", k] for k in ("128", "256", "512", "1024", "4096")] == [76.40, 76.19, 75.38, 76.63, 50.17]
-    assert [printed[row, "512"] for row in ("none", "quarter", "half", "all")] == [75.38, 77.30, 76.94, 76.29]
-    assert [printed[row, "4096"] for row in ("none", "quarter", "half", "all")] == [50.17, 50.42, 38.74, 45.80]
-    assert sum(printed.values()) == pytest.approx(1406.97)  # of the twenty printed numbers
-    assert max(printed, key=printed.get) == study.reference
-    sizes = {cell.labels: (cell.changes["queue.size"], cell.changes["queue.init_size"]) for cell in study.cells}
-    assert [sizes[row, "1024"] for row in ("none", "quarter", "half", "all")] == [(1024, 1), (1024, 256), (1024, 512), (1024, 1024)]
-
-
-def test_table_11_as_printed():
-    study = BY_NAME["esimcse-table11"]
-    assert [(cell.labels[0], cell.changes["queue.size"], cell.published) for cell in study.cells] == [
-        ("1", 64, 83.83), ("1.5", 96, 83.81), ("2", 128, 83.03), ("2.5", 160, 84.85), ("3", 192, 82.66),
-    ]  # fmt: skip
-    assert study.metric.task == "dev"
-    run = config_of(study, ("2.5",), 0, scale=MINI)
-    assert (run.momentum.lambda_, run.dup.rate, run.dup.unit, run.train.batch_size) == (0.995, 0.32, "subword", 64)
-
-
-@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
-def test_single_runs_of_the_paper_average_to_what_it_prints(study):
-    known = [cell for cell in study.cells if cell.published_runs]
-    if study.name in ("mocose-table3", "mocose-table7"):
-        assert len(known) == {"mocose-table3": 5, "mocose-table7": 20}[study.name]
-    for cell in known:
-        if cell.published is None:
-            continue
-        read_to = 0.3 if cell.labels[-1] == "4096" or study.name == "mocose-figure12" else 0.02
-        assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(cell.published_runs)
-        assert sum(cell.published_runs) / 3 == pytest.approx(cell.published, abs=read_to)
-
-
-@pytest.mark.parametrize("study", SHIPPED, ids=lambda s: s.name)
+@pytest.mark.parametrize("scale, sources", PLACES, ids=["demo", "mini", "paper"])
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("scale, sources", [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)], ids=["demo", "mini", "paper"])
-def test_cells_share_a_run_only_where_they_change_the_same(study, profile, scale, sources):
-    study = study.at(scale)
-    cells = available(study, scale, sources)
-    runs = [study.config(cell, profile=profile, scale=scale, sources=sources, seed=s) for cell in cells for s in range(3)]
+def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(profile, scale, sources):
     given = {"seed.data": 42} if profile == "released" else {}  # what a cell names of the profile itself is no change
-    changes = [[one for one in sorted(c.changes.items()) if one not in given.items()] for c in cells]
-    assert len({run_id(run) for run in runs}) == 3 * len({(c.method, c.encoder, repr(one)) for c, one in zip(cells, changes, strict=True)})
-    assert {run.scale for run in runs} == {scale.name} or study.name == "mocose-figure13"  # of BERT-large alone
+    for whole in STUDIES:
+        study = whole.at(scale)
+        cells, runs = available(study, scale, sources), {}
+        assert cells or study.name == "mocose-figure13", study.name  # of BERT-large alone
+        for cell in cells:
+            for seed in (1, 2):
+                run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+                assert (run.scale, run.method) == (scale.name, cell.method or study.method)
+                assert run.encoder.digest == sources.encoder(cell.encoder).digest
+                named = repr([one for one in sorted(cell.changes.items()) if one not in given.items()])
+                runs.setdefault((cell.method or study.method, cell.encoder, named, seed), set()).add(run_id(run))
+        assert all(len(ids) == 1 for ids in runs.values()), study.name
+        assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
+        for cell in set(study.cells) - set(cells):  # copied, of another encoder, or in need of a model that rewrites text
+            text = cell.changes.get("text")
+            assert cell.copied or cell.encoder != "bert-base" or (text is not None and text.model is not None)
 
 
-@pytest.mark.parametrize("study", SHIPPED, ids=lambda s: s.name)
-def test_profiles_share_a_run_only_where_they_say_the_same_and_cells_keep_what_they_vary(study):
-    for cell in available(study, PAPER, PAPER_SOURCES):
-        paper, repaired, released = (study.config(cell, profile=p, scale=PAPER, sources=PAPER_SOURCES, seed=7) for p in PROFILES)
-        pinned = (
-            study.name.startswith("deviations") and "seed.data" in cell.changes
-        )  # there profiles differ in the seed alone, and it has one
-        assert (run_id(released) in (run_id(paper), run_id(repaired))) == pinned
-        same = paper.method == "simcse" or study.name.startswith("deviations") or cell.changes.get("dup", paper) is None
-        if (dup := getattr(paper, "dup", None)) is not None:  # repaired caps it at ten, which 32 tokens reach at a rate above 0.34 (D62)
-            same = same or (dup.unit == "subword" and int(dup.rate * 32) <= 10 and not cell.by_profile.get("repaired"))
-        assert (run_id(paper) == run_id(repaired)) == same  # SimCSE's paper is its code; a list of deviations is the same under each
-        own = study.base_changes if cell.method in (None, study.method) else {}
-        for profile, run in zip(PROFILES, (paper, repaired, released), strict=True):
-            named = {**own, **study.by_profile.get(profile, {}), **cell.changes, **cell.by_profile.get(profile, {})}
-            for path, value in named.items():
-                if cell.method not in (None, study.method) and path not in {**cell.changes, **cell.by_profile.get(profile, {})}:
-                    continue
-                if path != "text":  # what of it is the code's slip, the profile decides (D26, D27)
-                    assert read(run, path) == value
+def test_no_entry_of_a_paper_is_there_twice():
+    for study in STUDIES:
+        if study.paper in ("mocose", "esimcse"):
+            cells = available(study, PAPER, PAPER_SOURCES)
+            entries = {
+                (run_id(study.config(cell, profile="paper", scale=PAPER, sources=PAPER_SOURCES, seed=1)), study.metric_of(cell))
+                for cell in cells
+            }
+            assert len(entries) == len(cells), study.name
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("scale", [DEMO, MINI], ids=["demo", "mini"])
-def test_tables_3_and_7_share_one_run(profile, scale):
-    ids = {
-        name: {run_id(config_of(BY_NAME[name], cell.labels, 1, profile, scale)): cell.labels for cell in BY_NAME[name].cells}
-        for name in ("mocose-table3", "mocose-table7", "esimcse-table11")
+def test_cells_keep_what_they_name_under_every_profile():
+    for study in STUDIES:
+        for cell in available(study, PAPER, PAPER_SOURCES):
+            for profile in PROFILES:
+                own = {**study.base_changes, **study.by_profile.get(profile, {})} if cell.method in (None, study.method) else {}
+                run = study.paper_config(cell, profile)
+                for path, value in {**own, **cell.changes, **cell.by_profile.get(profile, {})}.items():
+                    if path == "text":  # what it says of the code's slips is the profile's (D26, D27)
+                        assert (run.text.rate, run.text.model) == (value.rate, value.model) and (profile == "released" or run.text == value)
+                    else:
+                        assert read(run, path) == value, (study.name, cell.labels, path)
+                assert run.seed.data == 42 or profile != "released" or "seed.data" in cell.changes
+
+
+def test_what_is_the_same_setting_is_the_same_run():
+    for profile in PROFILES:
+        for scale, sources in PLACES:
+            ids = [run_id(config(MOCOSE[name], *labels, profile=profile, scale=scale, sources=sources)) for name, *labels in STANDARD]
+            assert len(set(ids)) == 1 and ids[0] == run_id(config(find("noise"), "standard", profile=profile, scale=scale, sources=sources))
+        for cells in (OWN_METHOD, SIMCSE):
+            assert len({run_id(config(ESIMCSE[name], *labels, profile=profile)) for name, *labels in cells}) == 1
+    for (one, *here), (other, *there) in EQUAL:
+        assert run_id(config(MOCOSE[one], *here)) == run_id(config(MOCOSE[other], *there))
+    for method in ("unsup-SimCSE", "ESimCSE"):
+        for backbone in ESIMCSE["table4"].axis("backbone").labels:
+            table5 = config(ESIMCSE["table5"], f"{method}-{backbone}", "STS13")
+            assert run_id(config(ESIMCSE["table4"], method, backbone)) == run_id(table5)
+
+
+def test_only_other_encoders_and_copied_rows_are_missing_where_there_is_one_encoder():
+    left = {study.name: {cell.labels[0] for cell in available(study, MINI, SOURCES)} for study in STUDIES}
+    assert left["mocose-table1"] == {"BERT (first-last avg.)", "BERT-whitening", "SimCSE-BERT-base", "MoCoSE-BERT-base"}
+    assert left["mocose-table2"] == {"Avg. BERT embeddings", "BERT-[CLS] embedding", "SimCSE-BERT-base", "MoCoSE-BERT-base"}
+    assert {cell.labels[0] for cell in MOCOSE["table5"].cells} - left["mocose-table5"] == {"Paraphrasing", "Back-translation"}
+    assert left["esimcse-table5"] == {"unsup-SimCSE-BERT-base", "ESimCSE-BERT-base"}
+    copied = {(study.name, cell.labels[0]) for study in STUDIES for cell in study.cells if cell.copied}
+    assert {name for study, name in copied if study == "mocose-table1"} == {
+        "GloVe (avg.)", "BERT-flow", "IS-BERT", "CT-BERT", "DeCLUTR-RoBERTa",
+    }  # fmt: skip
+    assert {name for study, name in copied if study == "esimcse-table3"} == {"train", "dev"}
+
+
+def test_mocose_s_settings_that_are_easy_to_get_wrong():
+    run = config(MOCOSE["table8"], "without 256~768")
+    assert (run.queue.size, run.queue.init_size, run.train.batch_size, run.eval.every) == (1024, 128, 256, 100)
+    assert config(MOCOSE["table8"], "all", profile="repaired").eval.every == 175
+    assert run.queue.slice == ((0, 256), (768, 1024)) and run.fgsm.epsilon == 5e-9
+    assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == ((512, 1024),)
+    collapse = config(MOCOSE["figure5"], "no predictor, η = 0", "last")
+    assert (collapse.heads.predictor_layers, collapse.ema.schedule, collapse.ema.start, collapse.ema.end) == (0, "constant", 0.0, None)
+    revival = config(MOCOSE["figure5"], "predictor, η from 0", "last")
+    assert (revival.heads.predictor_layers, revival.ema.schedule, revival.ema.start) == (2, "released_cosine", 0.0)
+    dropout, shuffled = config(MOCOSE["table5"], "Dropout only"), config(MOCOSE["table5"], "Position shuffle", profile="released")
+    assert dropout.fgsm.gradient == "none" and not dropout.aug.active() and dropout.text is None
+    assert shuffled.eval.apply_augmentation and shuffled.aug.position_shuffle == "per_batch" and shuffled.fgsm.epsilon == 0
+    assert config(MOCOSE["table4"], "0", "3", scale=DEMO, sources=SOURCES).heads.out_size == SOURCES.encoder_hidden
+    large = config(MOCOSE["table1"], "MoCoSE-BERT-large", "avg")
+    assert (large.train.batch_size, large.train.learning_rate, large.queue.size, large.heads.out_size) == (32, 1e-5, 512, 1024)
+    assert config(MOCOSE["table1"], "SimCSE-RoBERTa-large", "avg", profile="released").train.batch_size == 512
+    sizes = {cell.labels: (cell.changes["queue.size"], cell.changes["queue.init_size"]) for cell in MOCOSE["table7"].cells}
+    assert [sizes[row, "1024"] for row in ("none", "quarter", "half", "all")] == [(1024, 1), (1024, 256), (1024, 512), (1024, 1024)]
+    assert (config(MOCOSE["figure12"], "128").queue.size, config(MOCOSE["figure12"], "128").queue.init_size) == (4096, 128)
+
+
+def test_the_distance_in_a_label_is_that_of_its_setting():
+    for name, place in (("figure2", 1), ("figure3", 1), ("figure4", 1), ("figure13", 0)):
+        for cell in MOCOSE[name].cells:
+            if cell.labels[place] != "SimCSE":
+                run = config(MOCOSE[name], *cell.labels)
+                distance = 1 / (1 - run.ema.start) + run.queue.size / run.train.batch_size
+                assert distance == pytest.approx(float(cell.labels[place]), abs=0.005)
+
+
+def test_esimcse_s_settings_by_backbone_are_the_paper_s_and_the_scripts():
+    def settings(method, backbone, profile):
+        run = config(ESIMCSE["table4"], method, backbone, profile=profile)
+        own = (run.dup.rate, run.queue.size, run.momentum.lambda_) if method == "ESimCSE" else ()
+        assert run.encoder.hidden_dropout == run.encoder.attention_dropout
+        return (run.train.learning_rate, run.train.batch_size, run.encoder.hidden_dropout, *own)
+
+    for profile in PROFILES:
+        script = profile != "paper"
+        assert [settings("ESimCSE", name, profile) for name in ESIMCSE["table4"].axis("backbone").labels] == [
+            (3e-5, 64, 0.1, 0.32, 160, 0.995),
+            (1e-5, 64, 0.1 if script else 0.15, 0.32, 160, 0.995),
+            (1e-5, 64, 0.1, 0.30 if script else 0.32, 160, 0.995),
+            (1e-5, 64, 0.15, 0.28 if script else 0.32, 128 if script else 160, 0.995),
+        ]
+        assert [settings("unsup-SimCSE", name, profile) for name in ESIMCSE["table4"].axis("backbone").labels] == [
+            (3e-5, 64, 0.1), (1e-5, 64, 0.1), (1e-5, 512, 0.1), (3e-5, 512, 0.1),
+        ]  # fmt: skip
+    repetition, queue = (config(ESIMCSE["table6"], name) for name in ("+word repetition", "+momentum contrast"))
+    assert (repetition.queue, repetition.momentum, repetition.dup.rate) == (None, None, 0.32)
+    assert (queue.dup, queue.queue.size, queue.momentum.lambda_) == (None, 160, 0.995)
+    words = [config(ESIMCSE["table10"], name).dup for name in ESIMCSE["table10"].axis("lengthening").labels[1:]]
+    assert [(dup.unit, dup.protect_special) for dup in words] == [("stopword", False), ("mask", False), ("word", False), ("subword", True)]
+    assert config(ESIMCSE["table10"], "word repetition", profile="released").dup.protect_special  # D63
+
+
+def test_test_sets_and_transfer_tasks_are_the_scales():
+    assert MOCOSE["table1"].axis("task").labels == (*STS_TESTS, "avg") and MOCOSE["table2"].axis("task").labels == (*TRANSFER, "avg")
+    for name in ("table1", "table5", "table7"):
+        for scale in (DEMO, MINI):
+            study = ESIMCSE[name].at(scale)
+            assert set(study.axis("task").labels) - {"avg"} <= set(scale.tests)
+            sides = {"at most 3": "spearman_gap_le3", "more than 3": "spearman_gap_gt3"}
+            for cell in study.cells:
+                wanted = "spearman" if name != "table1" else sides[cell.labels[0].rpartition(", ")[2]]
+                assert (study.metric_of(cell).task, study.metric_of(cell).quantity) == (cell.labels[1], wanted)
+    demo = MOCOSE["table1"].at(DEMO)
+    by_labels = {cell.labels: cell for cell in demo.cells}
+    assert demo.axis("task").labels == (*DEMO.tests, "avg") and {claim.key for claim in demo.claims} == {
+        "T1.1",
+        "T1.4",
+        "T1.6",
+        "T1.6 (large)",
     }
-    shared = set(ids["mocose-table3"]) & set(ids["mocose-table7"])
-    assert [(ids["mocose-table3"][i], ids["mocose-table7"][i]) for i in shared] == [(("0.85",), ("quarter", "512"))]
-    assert not set(ids["esimcse-table11"]) & (set(ids["mocose-table3"]) | set(ids["mocose-table7"]))
+    assert by_labels["BERT (first-last avg.)", DEMO.tests[0]].metric.checkpoint == "untrained_first_last_0"
+    assert by_labels["CT-BERT", "avg"].copied and by_labels["CT-BERT", "avg"].published == 72.05
+    counts = ESIMCSE["table3"]
+    assert {(metric.quantity, metric.checkpoint) for metric in map(counts.metric_of, counts.cells)} == {("pairs", "data")}
+    assert [cell.labels for cell in counts.at(DEMO).cells if not cell.copied] == [("test", task) for task in DEMO.tests]
+    edits = [ESIMCSE["table2"].metric_of(cell) for cell in ESIMCSE["table2"].cells]
+    assert [(metric.task, metric.quantity.partition("_")[2]) for metric in edits] == [
+        ("edits", name) for name in ("itself", "insertion", "deletion", "repetition", "repetition_subword")
+    ]
 
 
-@pytest.mark.parametrize("study", STUDIES, ids=lambda s: s.name)
-def test_guesses_are_said_in_footnotes_and_titles_are_the_papers(study):
-    assert study.paper == "ours" or re.sub(r"\W", "", study.title).lower() == study.name.partition("-")[2]
-    assert study.footnotes and all(note.endswith(".") for note in study.footnotes)
-    said = study.paper != "mocose" or study.name == "mocose-table8"  # Table 8's setting is in the paper and the notebook
-    assert said or any("guess" in note for note in study.footnotes)
+def test_guesses_are_said_in_footnotes_and_titles_are_the_papers():
+    for study in STUDIES:
+        assert study.paper == "ours" or re.sub(r"\W", "", study.title).lower() == study.name.partition("-")[2]
+        assert study.footnotes and all(note.endswith(".") for note in study.footnotes), study.name
+        if study.paper == "mocose" and study.name != "mocose-table8":  # Table 8's setting is in the paper and the notebook
+            assert any("guess" in note for note in study.footnotes), study.name
 
 
-def test_transfer_tasks_as_a_setting_change_what_the_run_is_evaluated_on():
-    study = find("table3")
-    sample = study.config(study.cells[0], profile="paper", scale=DEMO, sources=demo_sources().sources, seed=0)
-    run = study.with_settings(("eval.transfer=true",), {study.cells[0].labels: sample}).config(
-        study.cells[0], profile="paper", scale=DEMO, sources=demo_sources().sources, seed=0
-    )
-    assert run == vary(sample, {"eval.transfer": True, "eval.digest": demo_sources().sources.transfer_digest})
-
-
-def test_a_variant_has_no_rows_for_what_the_paper_copied():
+def test_a_variant_evaluates_on_transfer_tasks_and_has_no_rows_that_the_paper_copied():
+    study, sources = find("table3"), demo_sources().sources
+    sample = study.config(study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
+    varied = study.with_settings(("eval.transfer=true",), {study.cells[0].labels: sample})
+    run = varied.config(study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
+    assert run == vary(sample, {"eval.transfer": True, "eval.digest": sources.transfer_digest})
     study = find("table1")
-    sample = study.config(
-        next(c for c in study.cells if c.encoder == "bert-base" and not c.copied), profile="paper", scale=DEMO, sources=SOURCES, seed=0
-    )
+    cell = next(c for c in study.cells if c.encoder == "bert-base" and not c.copied)
+    sample = study.config(cell, profile="paper", scale=DEMO, sources=SOURCES, seed=0)
     varied = study.with_settings(("train.steps=8",), {study.cells[0].labels: sample})
-    assert "GloVe (avg.)" in study.axis(study.rows).labels and "GloVe (avg.)" not in varied.axis(varied.rows).labels
-    assert {cell.labels[0] for cell in varied.cells} == set(varied.axis(varied.rows).labels)
-    assert varied.axis("task").labels == study.axis("task").labels
+    assert "GloVe (avg.)" in study.axis("model").labels and "GloVe (avg.)" not in varied.axis("model").labels
+    assert {cell.labels[0] for cell in varied.cells} == set(varied.axis("model").labels)

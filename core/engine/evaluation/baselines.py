@@ -66,6 +66,22 @@ class FirstLast(nn.Module):
         return sums / batch.lengths.unsqueeze(1)
 
 
+class LastMean(nn.Module):
+    """The mean of the pretrained encoder's last layer over a sentence's tokens, special ones included (Reimers and Gurevych 2019)."""
+
+    def __init__(self, encoder: Encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def sentence_vectors(self, batch: Packed) -> Tensor:
+        """The mean, (B, hidden)."""
+        tokens = self.encoder.stack.every(self.encoder.embeddings(batch), batch)[-1]  # (T, hidden)
+        if batch.bias is not None:
+            tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
+        sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
+        return sums / batch.lengths.unsqueeze(1)
+
+
 def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
     """The mean of fixed random vectors of each sentence's lower-cased words, (sentences, 256)."""
     vectors: dict[str, np.ndarray] = {}

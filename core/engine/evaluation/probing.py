@@ -10,13 +10,13 @@ import torch
 
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.encoder.bert import Encoder
-from core.engine.evaluation.baselines import FirstLast, Untrained, kept_path, kept_rows
+from core.engine.evaluation.baselines import FirstLast, LastMean, Untrained, kept_path, kept_rows
 from core.engine.evaluation.scorer import SentenceModel, array, table_vectors
 from core.engine.tokens import cached_table, tokenise
 from core.spec.result import Row
 from core.spec.run import Execution, RunConfig
 
-UNTRAINED = ("untrained", "untrained_first_last")
+UNTRAINED = ("untrained", "untrained_first_last", "untrained_last")
 
 
 class Probing:
@@ -31,7 +31,7 @@ class Probing:
         return self._rows(self._tasks(), lambda sentences: self._vectors(model, sentences), checkpoint, step)
 
     def untrained_rows(self, encoder: Encoder) -> list[Row]:
-        """The same at step 0 for the encoder's own [CLS] and its first-last average (first transformer layer, D77).
+        """The same at step 0 for the encoder's own [CLS], its first-last average (first transformer layer, D77) and its last layer's mean.
 
         Kept on disk by encoder and evaluation data, whose digest covers how probes are fitted: it takes as long as two finished runs'.
         """
@@ -49,6 +49,7 @@ class Probing:
                 *self._rows(
                     tasks, lambda sentences: np.split(self._vectors(FirstLast(encoder), sentences), 2, axis=1)[0], "untrained_first_last", 0
                 ),
+                *self._rows(tasks, lambda sentences: self._vectors(LastMean(encoder), sentences), "untrained_last", 0),
             ]
 
         return kept_rows(kept_path(self.config, Path(self.execution.cache_dir), "transfer"), wanted, made)

@@ -149,8 +149,8 @@ class ESimCSERun(RunConfig):
         return width + self.dup.largest_count(width)
 
 
-# 4.2 "batch size = 64", "τ = 0.05", "every 125 training steps"; its MLP on [CLS] stands under Training Details: that it is left off in
-# evaluation is a guess (D65), and so are precision and length (D71, D33).
+# 4.2 "batch size = 64", "τ = 0.05", "every 125 training steps". 4.2 "we add an MLP layer on top of the [CLS] representation to get the
+# sentence embedding" stands under Training Details: that it is left off in evaluation is a guess (D65), as precision and length are (D71, D33).
 SHARED = {field.name: getattr(SIMCSE, field.name) for field in dataclasses.fields(SIMCSE) if field.name != "method"}
 PAPER = ESimCSERun(
     **SHARED,

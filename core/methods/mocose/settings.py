@@ -44,6 +44,9 @@ class Heads(Section):
         Literal["linear_ln_dropout", "linear_ln", "linear"],
         "what the projection ends in (D11)",
     ] = "linear_ln_dropout"
+    predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"] = field(
+        default="tanh", metadata={"neutral": "tanh"}
+    )
     dropout: Annotated[float, "dropout between the heads' layers"] = 0.1
 
     def check(self):
@@ -54,6 +57,8 @@ class Heads(Section):
             raise UserError(f"heads.out_size is {self.out_size}, but it must be at least 1.")
         if not 0.0 <= self.dropout < 1.0:
             raise UserError(f"heads.dropout is {self.dropout}, but a dropout rate lies in [0, 1).")
+        if self.predictor_tail != "tanh" and not self.predictor_layers:
+            raise UserError("heads.predictor_tail has no effect without predictor layers; leave it tanh.")
         if self.predictor_hidden is not None and self.predictor_layers < 2:
             raise UserError("heads.predictor_hidden has no effect with fewer than 2 predictor layers; leave it none.")
 
@@ -319,7 +324,7 @@ PAPER = MoCoSERun(
     encoder=Encoder(digest=""),  # 3 "dropout = 0.1", for both sizes
     heads=Heads(  # 5.2 "projection is 1 layer and the prediction has 2 layers"; 5.4 "consistent with the encoder": 768
         # 3 "composed of several fully connected layers": so a key ends in one, not in LayerNorm and dropout (D11). What stands between
-        # layers and behind the predictor is unsaid (the poster has an "MLP"): guess, the code's LayerNorm, dropout and tanh.
+        # layers and behind the predictor is unsaid (the poster has an "MLP"): guess, the code's LayerNorm, dropout and tanh (D11).
         projection_tail="linear",
     ),
     loss=Loss(  # temperature: guess (D32)
@@ -327,7 +332,7 @@ PAPER = MoCoSERun(
     ),
     queue=NegativeQueue(  # 4.1 "The negative queue size is 512"
         init="paper_grow",  # 3 "randomly initialized at the beginning, and then enqueue and dequeue normally" (D14)
-        init_size=128,  # 5.6 "the initial queue size to 128", of Table 8; elsewhere a guess (D16)
+        init_size=128,  # 5.6 "the negative queue size set to 512 and the smaller initial queue size set to 128"; of other sizes a guess (D16)
     ),
     target=Target(  # 3 "The target branch truncates the gradient" (D6, D7); dropout makes the two views (D9); embeddings (D8): guess
         stop_gradient=True,

@@ -1,0 +1,203 @@
+"""The studies' printed numbers are those of studies/reference/tables, which agree with one another."""
+
+import statistics
+
+import pytest
+from mocose_cells import MOCOSE, printed
+from printed import printed_rows
+
+from core.spec.identity import run_id
+from studies import STUDIES
+
+ESIMCSE = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
+BY_CELL = [  # study of MoCoSE, columns of its table, and what a row of it is called in the study
+    ("table3", ("ema_decay",), {}),
+    ("table4", ("proj_layers", "pred_layers"), {}),
+    ("table5", ("augmentation", "parameter"), {
+        "dropout_only,": "Dropout only", "fgsm,epsilon=5e-9": "FGSM 5e-9", "position_shuffle,on": "Position shuffle",
+        "token_dropout,prob=0.1": "Token dropout 0.1", "feature_dropout,prob=0.01": "Feature dropout 0.01",
+        "feature_dropout,prob=0.1": "Feature dropout 0.1", "typos,nlpaug SpellingAug": "Typos",
+        "synonym_replace,nlpaug ContextualWordEmbsAug roberta-base": "Synonym replace",
+        "paraphrasing,nlpaug ContextualWordEmbsForSentenceAug xlnet-base-cased": "Paraphrasing",
+        "backtranslation,nlpaug BackTranslationAug en-de-en": "Back-translation",
+    }),
+    ("table6a", ("predictor_dim",), {}),
+    ("table6b", ("batch_size",), {}),
+    ("table7", ("init", "queue_size"), {}),
+    ("table8", ("queue_slice",), {
+        "0-512": "0~512", "256-768": "256~768", "512-1024": "512~1024", "without_256-768": "without 256~768",
+    }),
+    ("table9", ("fgsm_epsilon",), {}),
+]  # fmt: skip
+OF_ESIMCSE = {  # by study: a row of the reference table as the labels of its cell
+    "table1": lambda row: ({"<=3": "at most 3", ">3": "more than 3"}[row["length_difference"]], row["task"]),
+    "table2": lambda row: (
+        {"original": "none", "random_insertion": "insertion", "random_deletion": "deletion", "word_repetition_example_1": "repetition",
+         "word_repetition_example_2": "repetition 2"}[row["edit"]],
+    ),
+    "table3": lambda row: (row["split"], row["task"]),
+    "table4": lambda row: (row["method"], row["backbone"]),
+    "table5": lambda row: (f"{row['method']}-{row['backbone']}", row["task"]),
+    "table6": lambda row: (row["method"],),
+    "table7": lambda row: (row["method"], row["task"]),
+    "table8": lambda row: (row["dropout"],),
+    "table9": lambda row: (row["dup_rate"],),
+    "table10": lambda row: (
+        {"none (unsup-SimCSE)": "none", "insert_stopwords": "stop-words", "insert_mask": "[MASK]", "word_repetition": "word repetition",
+         "subword_repetition": "sub-word repetition"}[row["length_extension"]],
+    ),
+    "table11": lambda row: (row["queue_over_batch"],),
+}  # fmt: skip
+
+
+def reference(name: str) -> list[dict[str, str]]:
+    """The rows of one of MoCoSE's printed tables."""
+    return printed_rows(f"mocose_{name}")
+
+
+def runs(name: str, *keys: str, scores: str = "run_") -> dict[tuple[str, ...], tuple[float, ...]]:
+    """The single runs of each cell of a digitised figure."""
+    cells: dict[tuple[str, ...], tuple[float, ...]] = {}
+    for row in reference(name):
+        if row["metric"].startswith(scores):
+            key = tuple(f"{float(row[one]):g}" if one == "mtd" else row[one] for one in keys)
+            cells[key] = (*cells.get(key, ()), float(row["value"]))
+    return cells
+
+
+def test_mocose_s_tables_print_the_reference_and_nothing_else():
+    for name, columns, rename in BY_CELL:
+        keys = [",".join(row[column] for column in columns) for row in reference(name)]
+        wanted = {tuple(rename.get(key, key).split(",")): float(row["value"]) for key, row in zip(keys, reference(name), strict=True)}
+        assert printed(MOCOSE[name]) == wanted, name
+    trained = {"SimCSE": "SimCSE-BERT", "MoCoSE": "MoCoSE-BERT"}
+    for name, entries in (("table1", 112), ("table2", 72)):
+        wanted = {}
+        for row in reference(name):
+            model = trained.get(row["model"], row["model"])
+            model += f"-{row['size_group']}" if model.startswith(("SimCSE", "MoCoSE")) else ""
+            reported = () if name == "table1" else ("dev" if model.startswith("MoCoSE") else "test",)
+            wanted[(model, *reported, row["task"].replace("SST2", "SST-2"))] = float(row["value"])
+        assert printed(MOCOSE[name]) == wanted and len(wanted) == entries
+
+
+def test_esimcse_s_tables_print_the_reference_and_nothing_else():
+    for name, labels in OF_ESIMCSE.items():
+        rows = printed_rows(f"esimcse_{name}")
+        wanted = {labels(row): float(row["value"]) * (100 if row["metric"] == "spearman" else 1) for row in rows}
+        cells = printed(ESIMCSE[name])
+        if name in ("table8", "table9"):  # the column that their text compares with is Table 4's
+            assert cells.pop(("SimCSE",)) == printed(ESIMCSE["table4"])["unsup-SimCSE", "BERT-base"]
+        assert len(wanted) == len(rows) and cells == pytest.approx(wanted), name
+    assert not printed(ESIMCSE["figure2"])
+
+
+def test_mocose_s_figures_print_what_was_read_off():
+    means = {key: value for key, (value,) in runs("fig3_digitised", "batch_size", "mtd", scores="mean_of_3").items()}
+    settings = {
+        (row["batch_size"], f"{float(row['mtd']):g}"): (float(row["ema_decay_inferred"]), int(row["queue_size_inferred"]))
+        for row in reference("fig3_digitised")
+    }
+    single = runs("fig3_digitised", "batch_size", "mtd")
+    for name, more in (("figure2", {("64", "SimCSE"): 76.25}), ("figure3", {})):
+        assert printed(MOCOSE[name]) == means | more
+        for cell in MOCOSE[name].cells:
+            if cell.method is None:
+                assert (cell.changes["ema.start"], cell.changes["queue.size"]) == settings[cell.labels]
+            assert not cell.published_runs or cell.published_runs == tuple(sorted(single[cell.labels]))
+    measures = {
+        "align_positive_pairs": "alignment, by batches", "align_all_pairs": "alignment of all pairs, by batches",
+        "uniformity_all_pairs_first_sentences": "uniformity, by batches",
+    }  # fmt: skip
+    assert printed(MOCOSE["figure4"]) == {
+        (measures[row["metric"]], f"{float(row['mtd']):g}"): float(row["value"])
+        for row in reference("notebook_align_uniform")
+        if row["metric"] in measures
+    }
+    (bare, kept), late = ([[float(row["value"]) for row in reference(f"fig{n}_digitised")] for n in (5, 6)]), lambda c: c[-len(c) // 3 :]
+    assert printed(MOCOSE["figure5"]) == pytest.approx({
+        ("no predictor, η = 0", "start"): bare[0], ("no predictor, η = 0", "best later"): max(bare[1:]),
+        ("no predictor, η = 0", "last"): bare[-1], ("no predictor, η = 0", "late range"): max(late(bare)) - min(late(bare)),
+        ("predictor, η = 0", "best later"): max(kept), ("predictor, η = 0", "last"): kept[-1],
+        ("predictor, η = 0", "late range"): max(late(kept)) - min(late(kept)),
+    })  # fmt: skip
+    seen = {(row["model"], row["metric"]): float(row["value"]) for row in reference("fig7_digitised")}
+    for model, name in (("MoCoSE", "MoCoSE"), ("SimCSE", "SimCSE"), ("BERT", "BERT-base")):
+        wanted = [seen[name, metric] for metric in ("largest_singular_value", "value_at_index_50", "value_at_index_100")]
+        assert [value for labels, value in printed(MOCOSE["figure7"]).items() if labels[0] == model] == wanted
+    centres = {"mean_average": "mean"} | {f"kmeans_{k}": f"{k} clusters" for k in (5, 10, 15, 20)}
+    slides = {(centres.get(row["negatives"], row["negatives"]),): float(row["value"]) for row in reference("slides_kmeans_queue")}
+    assert printed(MOCOSE["kmeans"]) == slides and not printed(MOCOSE["figure13"])
+
+
+def test_single_runs_are_the_figures_and_average_to_what_is_printed():
+    widths, single = runs("fig10_digitised", "predictor_dim"), runs("fig3_digitised", "batch_size", "mtd")
+    assert all(cell.published_runs == tuple(sorted(widths[cell.labels])) for cell in MOCOSE["table6a"].cells)
+    for batch, mtd in (("128", "10.67"), ("256", "8.67")):
+        (cell,) = MOCOSE["table6b"].matching((batch,))
+        assert cell.published_runs == tuple(sorted(single[batch, mtd]))
+    queues = runs("fig12_digitised", "queue_size", "init_size")
+    (extra,) = MOCOSE["figure12"].matching(("128",))  # a cell that Table 7 lacks
+    assert extra.published is None and extra.published_runs == tuple(sorted(queues["4096", "128"]))
+    for init, fill in {"1": "none", "1024": "quarter", "2048": "half", "4096": "all"}.items():
+        (here,), (same,) = MOCOSE["figure12"].matching((init,)), MOCOSE["table7"].matching((fill, "4096"))
+        assert (here.published, here.published_runs) == (same.published, same.published_runs)
+        ids = [run_id(MOCOSE[name].paper_config(cell, "paper")) for name, cell in (("figure12", here), ("table7", same))]
+        assert ids[0] == ids[1]
+    known = {name: sum(bool(cell.published_runs) for cell in MOCOSE[name].cells) for name in ("table3", "table7")}
+    assert known == {"table3": 5, "table7": 20}
+    for study in MOCOSE.values():
+        for cell in study.cells:
+            if cell.published_runs and cell.published is not None:
+                read_to = 0.3 if cell.labels[-1] == "4096" or study.name == "mocose-figure12" else 0.02
+                assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(cell.published_runs)
+                assert statistics.mean(cell.published_runs) == pytest.approx(cell.published, abs=read_to), (study.name, cell.labels)
+
+
+def test_digitised_figures_agree_with_the_printed_tables():
+    drawn = {key: statistics.mean(values) for key, values in runs("fig12_digitised", "queue_size", "init_size").items()}
+    tables = {(row["queue_size"], row["init_size"]): float(row["value"]) for row in reference("table7")}
+    assert set(drawn) - set(tables) == {("4096", "128")} and {cell: drawn[cell] for cell in tables} == pytest.approx(tables, abs=0.06)
+    wide = {(row["predictor_dim"],): float(row["value"]) for row in reference("table6a")}
+    assert {cell: statistics.mean(values) for cell, values in runs("fig10_digitised", "predictor_dim").items()} == pytest.approx(
+        wide, abs=0.06
+    )
+    decays = {float(row["ema_decay"]): float(row["value"]) for row in reference("table3")}
+    curve = {float(row["ema_decay"]): float(row["value"]) for row in reference("fig8_digitised") if row["metric"] == "mean"}
+    assert curve == pytest.approx({decay: decays[decay] for decay in curve}, abs=0.011) and set(decays) - set(curve) == {0.5}
+    line = {f"{float(row['mtd']):g}": float(row["value"]) for row in reference("fig2_digitised") if row["metric"].startswith("mean_of_9")}
+    means = runs("fig3_digitised", "mtd", scores="mean_of_3")
+    assert {key[0]: statistics.mean(values) for key, values in means.items()} == pytest.approx(line, abs=0.01)
+
+
+def test_numbers_checked_by_hand():
+    wanted = {
+        ("table1", "MoCoSE-BERT-base", "STS-B"): 78.68, ("table1", "SimCSE-BERT-base", "avg"): 76.25,
+        ("table2", "MoCoSE-BERT-base", "dev", "TREC"): 84.06, ("table3", "0.5"): 75.76, ("table4", "3", "2"): 43.97,
+        ("table5", "Token dropout 0.1"): 41.32, ("table6b", "32"): 73.86, ("table7", "none", "4096"): 50.17,
+        ("table7", "quarter", "512"): 77.30, ("table8", "256~768"): 77.02, ("table9", "none"): 76.26, ("figure3", "128", "6"): 77.06,
+    }  # fmt: skip
+    assert {(name, *labels): printed(MOCOSE[name])[tuple(labels)] for name, *labels in wanted} == wanted
+    sums = {name: round(sum(printed(MOCOSE[name]).values()), 2) for name in ("table4", "table5", "table6a", "table7", "table9")}
+    assert sums == {"table4": 726.05, "table5": 597.69, "table6a": 381.07, "table7": 1406.97, "table9": 380.52}
+    wanted = {
+        ("table1", "at most 3", "STS12"): 72.98, ("table1", "more than 3", "STS-B"): 69.24, ("table3", "train", "SICK-R"): 4500,
+        ("table4", "ESimCSE", "BERT-large"): 86.60, ("table5", "ESimCSE-RoBERTa-base", "STS16"): 80.30,
+        ("table7", "+word repetition", "avg"): 77.43, ("table8", "0.15"): 84.75, ("table9", "0.24"): 84.24,
+        ("table10", "stop-words"): 81.72, ("table11", "3"): 82.66,
+    }  # fmt: skip
+    assert {(name, *labels): printed(ESIMCSE[name])[tuple(labels)] for name, *labels in wanted} == wanted
+
+
+def test_printed_averages_are_the_means_of_their_rows():
+    for study in (MOCOSE["table1"], MOCOSE["table2"], ESIMCSE["table5"], ESIMCSE["table7"]):
+        numbers = printed(study)
+        for row in {labels[:-1] for labels in numbers}:
+            tasks = [value for labels, value in numbers.items() if labels[:-1] == row and labels[-1] != "avg"]
+            assert len(tasks) == 7
+            assert statistics.mean(tasks) == pytest.approx(numbers[(*row, "avg")], abs=0.0151 if study.paper == "mocose" else 0.0051)  # D50
+
+
+def test_copied_rows_are_no_better_than_simcse():
+    averages = [cell.published for cell in MOCOSE["table1"].cells if cell.copied and cell.labels[1] == "avg"]
+    assert len(averages) == 5 and max(averages) < printed(MOCOSE["table1"])["SimCSE-BERT-base", "avg"]
