@@ -109,7 +109,7 @@ def test_a_plan_of_scale_paper_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, mon
     assert run_study.main([*PLAN, "--gpus", "4", *own]) == 0
     said = capsys.readouterr().out
     assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100 in bf16)." in said and "would be refused" not in said
-    assert f"--plan --gpus 4\n{said.splitlines()[-1]}\n" in (ROOT / "docs" / "running.md").read_text()
+    assert f"--plan --gpus 4\n{said.splitlines()[-1]}\n" in (ROOT / "docs" / "using.md").read_text()
     monkeypatch.setattr("core.runner.devices.visible_gpus", dict)  # the plan is for another machine
     assert run_study.main([*PLAN, "--gpus", "4", "--device", "cuda", *own]) == 0
     assert capsys.readouterr().out == said
