@@ -131,7 +131,10 @@ class Evaluation(Section):
         Literal["cls_before_pooler", "pooler", "projection"] | None,
         "which vector of MoCoSE is a sentence's: [CLS], behind the pooler, or behind the projection (D10)",
     ] = None
-    head: Annotated[Switch | None, "whether SimCSE's and ESimCSE's head on [CLS] stays on in evaluation (D65)"] = None
+    head: Annotated[
+        Literal["on", "off", "never"] | None,
+        "whether SimCSE's and ESimCSE's head on [CLS] stays on in evaluation (D65); never: nor is it there in training",
+    ] = None
     apply_augmentation: Annotated[bool, "augment the embeddings in evaluation, too (D21)"] = False
     transfer: Annotated[
         bool,

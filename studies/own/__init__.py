@@ -7,5 +7,5 @@ PAPER = Paper(
     name="Our own",
     title="Studies of this project",
     authors="this project",
-    order=3,
+    order=9,
 )

@@ -98,3 +98,16 @@ def test_autocast_changes_no_bit_of_the_loss_and_its_gradient():
         half = info_nce(query, key, queue, temperature=0.05)
     gradients = [torch.autograd.grad(loss, query)[0] for loss in (plain, half)]
     assert torch.equal(plain, half) and torch.equal(*gradients)
+
+
+def test_a_simcse_without_a_head_contrasts_cls_itself():
+    """SimCSE's Table 6, [CLS] without the layer: with dropout off both views are one, and the loss follows from the encoder alone."""
+    from core.methods.simcse.model import SimCSE
+
+    config = tiny.config("simcse", eval__head="never")
+    model = SimCSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
+    (views,) = tiny.views(config, tiny.sentences(4))
+    with torch.no_grad():
+        first, second = model.encoder(views).chunk(2)
+        assert model.loss(views) == pytest.approx(float(info_nce(first, second, None, temperature=0.05)), abs=1e-6)
+    assert not [layer for layer in model.new_layers() if list(layer.parameters())]

@@ -7,7 +7,7 @@ from mocose_cells import MOCOSE, printed
 from printed import printed_rows
 
 from core.spec.identity import run_id
-from studies import STUDIES
+from studies import STUDIES, find
 
 ESIMCSE = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
 BY_CELL = [  # study of MoCoSE, columns of its table, and what a row of it is called in the study
@@ -90,6 +90,19 @@ def test_esimcse_s_tables_print_the_reference_and_nothing_else():
             assert cells.pop(("SimCSE",)) == printed(ESIMCSE["table4"])["unsup-SimCSE", "BERT-base"]
         assert len(wanted) == len(rows) and cells == pytest.approx(wanted), name
     assert not printed(ESIMCSE["figure2"])
+
+
+def test_simcse_s_tables_print_the_reference_and_leave_out_what_is_not_run():
+    table3 = {(row["dropout"],): float(row["value"]) for row in printed_rows("simcse_table3") if row["dropout"] != "fixed 0.1"}
+    assert printed(find("simcse-table3")) == table3 and len(table3) == 7
+    poolers = {"cls with mlp": "with layer", "cls with mlp in training": "with layer in training alone", "cls without mlp": "without layer"}
+    table6 = {
+        (f"[CLS] {poolers[row['pooler']]}",): float(row["value"])
+        for row in printed_rows("simcse_table6")
+        if row["model"] == "unsupervised" and row["pooler"] in poolers
+    }
+    assert printed(find("simcse-table6")) == table6 and len(table6) == 3
+    assert not printed(find("simcse-tabled1")) and len(printed_rows("simcse_tabled1")) == 6  # of the supervised model
 
 
 def test_mocose_s_figures_print_what_was_read_off():

@@ -64,7 +64,7 @@ def test_every_table_is_named_in_its_readme_and_has_numbers_alone():
         rows = printed_rows(path.stem)
         assert rows and all(row["value"] == "" or float(row["value"]) == float(row["value"]) for row in rows)
         assert {row["paper"] for row in rows} == {path.stem.partition("_")[0]}
-        assert path.name in text or "_digitised" in path.name or re.fullmatch(r"(mocose|esimcse)_table\d+[ab]?", path.stem)
+        assert path.name in text or "_digitised" in path.name or re.fullmatch(r"(mocose|esimcse|simcse)_tabled?\d+[ab]?", path.stem)
         assert ("_digitised" in path.name) == all("origin" in row for row in rows)
 
 

@@ -17,7 +17,7 @@ from core.methods import contrastive
 from core.methods.contrastive import TrainingText, averaged_pairs, update_averages
 from core.methods.esimcse.repetition import insertions, repeat_tokens, repeat_words, stream_for
 from core.methods.esimcse.settings import ESimCSERun, Repetition
-from core.methods.heads import INITIAL_SPREAD, TrainingHead
+from core.methods.heads import INITIAL_SPREAD
 from core.methods.queue import VectorQueue
 from core.methods.simcse.model import SimCSE
 
@@ -36,7 +36,7 @@ class ESimCSE(SimCSE):
     def follow(self) -> None:
         """Make the momentum encoder and its queue, as far as the run has them."""
         self.momentum_encoder: Encoder | None = None
-        self.momentum_head: TrainingHead | None = None
+        self.momentum_head: nn.Module | None = None
         self.queue: VectorQueue | None = None
         self._waiting: Packed | None = None  # what after_step is to push (D69)
         momentum, queue = self.config.momentum, self.config.queue

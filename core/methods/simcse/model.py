@@ -27,7 +27,9 @@ class SimCSE(Contrastive):
         super().__init__()
         self.config = config
         self.encoder = encoder
-        self.head = TrainingHead(encoder, torch_stream(config.seed.model, "heads"))
+        self.head: nn.Module = nn.Identity()
+        if config.eval.head != "never":
+            self.head = TrainingHead(encoder, torch_stream(config.seed.model, "heads"))
         self.follow()
         self.to(device)
         self.dropping = dropping(config.seed.data, device, self)
