@@ -166,9 +166,8 @@ def training_batches(
     """The arguments of `model.loss` for each training step after the first `done` steps. The random draws of
     skipped steps are made, too, so that the later draws stay the same."""
     steps = batch_indices(config, len(text.table))
-    views = methods.model(config.method).Views(
-        config, text, device, python_stream(config.seed.data, "augmentation")
-    )
+    drawing = python_stream(config.seed.data, "augmentation")
+    views = methods.model(config.method).Model.batches(config, text, device, drawing)
     for step in range(config.train.steps):
         indices = next(steps)
         if step < done:

@@ -44,6 +44,11 @@ class Contrastive(nn.Module):
         """What the model's state decides about the shapes of the next step, beside the batch: whether a queue still grows, say."""
         return ()
 
+    @classmethod
+    def batches(cls, config: Any, text: TrainingText, device: torch.device, drawing: random.Random) -> Views:
+        """What makes the arguments of `loss` for each batch; random choices come from `drawing`."""
+        raise NotImplementedError
+
     def before_step(self) -> None:
         """What precedes a step's loss, outside its graph."""
 

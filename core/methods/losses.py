@@ -26,8 +26,8 @@ def info_nce(
     temperature of 0.05 (D34).
     """
     with torch.autocast(query.device.type, enabled=False):
-        query = F.normalize(_whole(query), dim=-1)  # (B, d)
-        key = F.normalize(_whole(key), dim=-1)  # (B, d)
+        query = F.normalize(whole(query), dim=-1)  # (B, d)
+        key = F.normalize(whole(key), dim=-1)  # (B, d)
         if in_batch_negatives:
             logits = query @ key.T  # (B, B)
             target = torch.arange(len(query), device=query.device)
@@ -35,11 +35,11 @@ def info_nce(
             logits = (query * key).sum(-1, keepdim=True)  # (B, 1)
             target = torch.zeros(len(query), dtype=torch.long, device=query.device)
         if negatives is not None and len(negatives):
-            queue = F.normalize(_whole(negatives), dim=-1)  # (W, d)
+            queue = F.normalize(whole(negatives), dim=-1)  # (W, d)
             logits = torch.cat([logits, query @ queue.T], dim=1)  # (B, 1 or B, + W)
         return F.cross_entropy(logits / temperature, target)
 
 
-def _whole(x: Tensor) -> Tensor:
+def whole(x: Tensor) -> Tensor:
     """x in float32, unless it has more."""
     return x if x.dtype == torch.float64 else x.float()

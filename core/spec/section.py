@@ -1,4 +1,5 @@
-"""Types of fields: frozen dataclasses that check their fields when they are made, and numbers as people write them."""
+"""Types of fields: frozen dataclasses that check their fields when they are made, and numbers as people
+write them."""
 
 from __future__ import annotations
 
@@ -9,35 +10,42 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 from core.spec.errors import UserError
 
 Class = TypeVar("Class", bound=type)
-Found = TypeVar("Found")
+Value = TypeVar("Value")
+UNIONS = (typing.Union, types.UnionType)
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
-LONGEST = 100  # characters of a number
-MOST = {  # ten times and more above what a paper or a patient user trains: beyond it no run ends, or fits any memory
-    "train.steps": 10_000_000,
-    "train.batch_size": 65_536,
-    "heads.out_size": 65_536,
-    "heads.predictor_hidden": 65_536,
+# ten times and more above what a paper or a patient user trains: beyond it no run ends or fits any memory
+MOST = {
+    **dict.fromkeys(("train.steps", "eval.every"), 10_000_000),
+    **dict.fromkeys(
+        ("train.batch_size", "heads.out_size", "heads.predictor_hidden", "queue.clusters"), 65_536
+    ),
     "queue.size": 1_048_576,
-    "queue.clusters": 65_536,
-    "eval.every": 10_000_000,
 }
-NAMES = {int: "a whole number below 2**53", float: "a finite number", str: "text", bool: "true or false", type(None): "none"}
+NAMES: dict[Any, str] = {
+    int: "a whole number below 2**53",
+    float: "a finite number",
+    str: "text",
+    bool: "true or false",
+    type(None): "none",
+    tuple[tuple[int, int], ...]: "ranges such as 0-128 or 0-128,384-512",
+}
 
 
 class Typed:
-    """Base of the frozen dataclasses that a study's file states: each field is checked against its annotation.
+    """Base of the frozen dataclasses that a study's file states: each field is checked against its
+    annotation.
 
     An int where a float is declared becomes a float, since `1` and `1.0` would otherwise be two run ids.
     Raises UserError for any other mismatch; subclasses add rules across fields in `check()`.
     """
 
     __slots__ = ()
-    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def __post_init__(self):
         for name, expected, place, plain in _declared(type(self)):
@@ -71,36 +79,37 @@ class Section(Typed):
         return f"{cls.label()}.{public_name(name)}"
 
 
-def kept(function: Callable[[Class], Found]) -> Callable[[Class], Found]:
+def kept(function: Callable[[Class], Value]) -> Callable[[Class], Value]:
     """functools.cache for a function of a class; its own types take no classes."""
     return functools.cache(function)
 
 
 @kept  # resolving annotations is most of what making a section costs
-def field_types(section: type) -> dict[str, typing.Any]:
+def field_types(section: type) -> dict[str, Any]:
     """Resolved annotations of a section class, by field name."""
     return typing.get_type_hints(section)
 
 
 @kept
 def meanings(section: type) -> dict[str, str]:
-    """What each field of a section class means, by its public name: the text beside its type in `Annotated[type, text]`."""
-    annotated = typing.get_type_hints(section, include_extras=True)
-    return {public_name(name): hint.__metadata__[0] for name, hint in annotated.items() if hasattr(hint, "__metadata__")}
+    """What each field means, by its public name: the text beside its type in `Annotated[type, text]`."""
+    hints = typing.get_type_hints(section, include_extras=True)
+    return {public_name(name): h.__metadata__[0] for name, h in hints.items() if hasattr(h, "__metadata__")}
 
 
 @kept
-def _declared(typed: type[Typed]) -> tuple[tuple[str, typing.Any, str, frozenset[type]], ...]:
-    """Name, resolved annotation and place in messages of each field of a class, and the types whose every value fits."""
-    hints = field_types(typed)
-    names = [field.name for field in dataclasses.fields(typed)]
-    return tuple((name, hints[name], typed.place_of(name), _plain(hints[name])) for name in names)
-
-
-def _plain(expected) -> frozenset[type]:
-    """The members of an annotation of which every value fits as it is: not numbers, which have limits, and not literals."""
-    options = [option for option in alternatives(expected) if isinstance(option, type)]
-    return frozenset(option for option in options if option in (str, bool, type(None)) or issubclass(option, Typed))
+def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, set[type]]]:
+    """Name, annotation and place in messages of each field, and the types of which every value fits as it
+    is."""
+    declared = []
+    for field in dataclasses.fields(typed):
+        hint = field_types(typed)[field.name]
+        classes = [option for option in alternatives(hint) if isinstance(option, type)]
+        plain = {
+            option for option in classes if option in (str, bool, type(None)) or issubclass(option, Typed)
+        }
+        declared.append((field.name, hint, typed.place_of(field.name), plain))
+    return declared
 
 
 @kept
@@ -117,66 +126,52 @@ def public_name(field_name: str) -> str:
 def checked(value, expected, path: str):
     """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
     if not fits(value, expected):
-        raise UserError(f"{path} is {shortened(value)}, but it must be {describe(expected)}.")
+        shown = "enormous" if type(value) is int and abs(value) >= WHOLE else repr(value)
+        raise UserError(
+            f"{path} is {shown[:80]}{'…' * (len(shown) > 80)}, but it must be {describe(expected)}."
+        )
     if type(value) is int and value > MOST.get(path, WHOLE):
         raise UserError(f"{path} is {value}, but {MOST[path]} is the most that can be trained; lower it.")
     if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
-        return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id for the same run
+        return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id
     return value
 
 
 def fits(value, expected) -> bool:
     """Whether a value may stand in a field of this annotation."""
     origin, inner = typing.get_origin(expected), typing.get_args(expected)
-    if origin in (typing.Union, types.UnionType):
+    if origin in UNIONS:
         return any(fits(value, option) for option in inner)
-    if origin is typing.Literal:
+    if origin is Literal:
         return any(value == option and type(value) is type(option) for option in inner)
     if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        each = inner[:1] * len(value) if inner[1:] == (Ellipsis,) else inner
-        return len(each) == len(value) and all(map(fits, value, each))
+        each = inner[:1] * len(value) if inner[1:] == (Ellipsis,) and isinstance(value, tuple) else inner
+        return isinstance(value, tuple) and len(each) == len(value) and all(map(fits, value, each))
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items())
-    if expected is float:
-        return type(value) is int or (type(value) is float and math.isfinite(value))
-    if expected is int:
-        return type(value) is int and abs(value) < WHOLE
-    if expected in (str, bool, type(None)):
-        return type(value) is expected
-    return isinstance(value, expected)
+        return isinstance(value, Mapping) and all(
+            fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items()
+        )
+    if expected in (int, float):
+        whole_number = type(value) is int and (abs(value) < WHOLE or expected is float)
+        return whole_number or (expected is float and type(value) is float and math.isfinite(value))
+    return type(value) is expected if expected in (str, bool, type(None)) else isinstance(value, expected)
 
 
 def alternatives(expected) -> tuple:
     """The members of a union, or the annotation itself."""
-    if typing.get_origin(expected) in (typing.Union, types.UnionType):
-        return typing.get_args(expected)
-    return (expected,)
+    return typing.get_args(expected) if typing.get_origin(expected) in UNIONS else (expected,)
 
 
 def describe(expected) -> str:
-    """An annotation in words, for messages: `"on" or "off"`, `a whole number`, `none`."""
+    """An annotation in words, for messages: `'on' or 'off'`, `a whole number`, `none`."""
     words = []
     for option in alternatives(expected):
-        if typing.get_origin(option) is typing.Literal:
+        if typing.get_origin(option) is Literal:
             words += [repr(value) for value in typing.get_args(option)]
-        elif option == tuple[tuple[int, int], ...]:
-            words.append("ranges such as 0-128 or 0-128,384-512")
-        elif typing.get_origin(option) is not None:
-            words.append(re.sub(r"(\w+\.)+(?=\w)", "", str(option)))  # as code has it, without modules
         else:
-            words.append(NAMES.get(option, getattr(option, "__name__", str(option))))
+            plain = getattr(option, "__name__", "") if isinstance(option, type) else str(option)
+            words.append(NAMES.get(option) or re.sub(r"(\w+\.)+(?=\w)", "", plain))
     return " or ".join(words)
-
-
-def shortened(value: object) -> str:
-    """A value in at most 80 characters, for messages."""
-    try:
-        text = repr(value)
-    except ValueError:  # a number of thousands of digits
-        return "enormous"
-    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def whole(text: str) -> int | None:
@@ -188,14 +183,18 @@ def whole(text: str) -> int | None:
 
 
 def decimal(text: str) -> float | None:
-    """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9; None for any other text."""
+    """The finite number that a text is, such as `3`, `.5` or `1e-5`; None for any other text, and where a
+    number is too small to be another than 0."""
     try:
         value = float(text) if _plain_digits(text) else math.nan
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    digits = text.lower().partition("e")[0]
+    vanished = value == 0.0 and any(digit in digits for digit in "123456789")
+    return value if math.isfinite(value) and not vanished else None
 
 
 def _plain_digits(text: str) -> bool:
-    """Whether a text can be a number without what Python alone reads: underscores and the digits of other scripts."""
-    return len(text) <= LONGEST and text.strip().isascii() and "_" not in text
+    """Whether a text can be a number without what Python alone reads: underscores and digits of other
+    scripts."""
+    return len(text) <= 100 and text.strip().isascii() and "_" not in text

@@ -98,7 +98,7 @@ CONTRADICTIONS = [
     (ESIMCSE, {"fgsm": (FGSM, {})}, "has no section fgsm"),
     (SIMCSE, {"dup": (Repetition, {})}, "has no section dup"),
     (SIMCSE, {"eval.head": None}, "needs eval.head"),
-    (SIMCSE, {"loss.in_batch_negatives": False}, "by definition"),
+    (SIMCSE, {"loss.in_batch_negatives": False}, "in-batch negatives alone"),
     (SIMCSE, {"eval.apply_augmentation": True}, "leave it false"),
 ]
 

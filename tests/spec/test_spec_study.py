@@ -19,14 +19,14 @@ from core.spec.vary import vary
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))}, "mocose-x has two cells a; give each"),
+        ({"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))}, "mocose-x has two cells called a; give each"),
         ({"cells": (Cell(labels=("c",), changes={}),)}, "The cell c does not lie on the axes"),
         ({"cells": (Cell(labels=("a", "b"), changes={}),)}, "The cell a/b does not lie on the axes"),
         ({"cells": (Cell(labels=("a",), encoder="bert-huge"), Cell(labels=("b",)))}, "no encoder bert-huge; choose one of bert-base"),
         ({"reference": ("c",)}, "no cell c for its reference"), ({"rows": "depth"}, "no axis depth; choose one of size"),
         ({"tasks": "tests"}, "no axis named task"),
         ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("c",))),)}, "Claim X1 speaks of c, which is no cell"),
-        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",))),) * 2}, "two claims X1"),
+        ({"claims": (Claim(key="X1", text="", predicate=greater(("a",), ("b",))),) * 2}, "two claims called X1"),
         ({"figure": FigureSpec(kind="line", x="depth")}, "no axis depth"),
         ({"figure": FigureSpec(kind="bars", base=("c",))}, "no cell c that the others could be drawn against"),
         ({"base_changes": None}, "Study's base_changes is None, but it must be Mapping"),

@@ -18,11 +18,12 @@ from core.methods.contrastive import TrainingText, averaged_pairs, update_averag
 from core.methods.esimcse.repetition import insertions, repeat_tokens, repeat_words, stream_for
 from core.methods.esimcse.settings import ESimCSERun, Repetition
 from core.methods.heads import INITIAL_SPREAD
+from core.methods.losses import info_nce
 from core.methods.queue import VectorQueue
-from core.methods.simcse.model import SimCSE
+from core.methods.simcse.model import TwoViews
 
 
-class ESimCSE(SimCSE):
+class ESimCSE(TwoViews):
     """The model of one run. Without a queue it is SimCSE's loss on the views that it gets."""
 
     config: ESimCSERun
@@ -33,7 +34,7 @@ class ESimCSE(SimCSE):
         followed = [(slow, fast) for slow, fast in branches if slow is not None]
         self.averaged = averaged_pairs([slow for slow, _ in followed], [fast for _, fast in followed])
 
-    def follow(self) -> None:
+    def build(self) -> None:
         """Make the momentum encoder and its queue, as far as the run has them."""
         self.momentum_encoder: Encoder | None = None
         self.momentum_head: nn.Module | None = None
@@ -72,12 +73,23 @@ class ESimCSE(SimCSE):
         if momentum is None or queue is None:
             return super().loss(views)
         assert kept is not None, "a run with a queue has views that give what goes into it"
-        loss = self._compared(views, queue.visible())
+        loss = super().loss(views)
         if momentum.when == "after_forward":
             self._enqueue(kept)
         else:
             self._waiting = kept
         return loss
+
+    def contrast(self, first: Tensor, second: Tensor) -> Tensor:
+        loss, queue = self.config.loss, None if self.queue is None else self.queue.visible()
+        return info_nce(first, second, queue, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives)
+
+    def new_layers(self) -> list[nn.Module]:
+        return [self.head]
+
+    @classmethod
+    def batches(cls, config: ESimCSERun, text: TrainingText, device: torch.device, drawing: random.Random) -> contrastive.Views:
+        return Views(config, text, device, drawing)
 
     def after_update(self) -> None:
         """What follows the optimiser's update (D69)."""

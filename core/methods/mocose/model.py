@@ -101,6 +101,10 @@ class MoCoSE(Contrastive):
         self.queue.push(keys)
         return loss
 
+    @classmethod
+    def batches(cls, config: MoCoSERun, text: TrainingText, device: torch.device, drawing: random.Random) -> contrastive.Views:
+        return Views(config, text, device, drawing)
+
     def before_step(self) -> None:
         if self.config.ema.when == "before_forward":
             self._average()  # the first call changes nothing: the copies are still equal

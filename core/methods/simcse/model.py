@@ -1,9 +1,13 @@
-"""SimCSE: both views of a batch in one pass, told apart by dropout alone."""
+"""Two views of each sentence by one encoder and its head; and SimCSE, whose views differ by dropout alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -12,34 +16,57 @@ from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
 from core.methods import contrastive
-from core.methods.contrastive import Contrastive
-from core.methods.heads import TrainingHead
-from core.methods.losses import info_nce
-from core.spec.run import RunConfig
+from core.methods.contrastive import Contrastive, TrainingText
+from core.methods.heads import TrainingHead, new_linear
+from core.methods.losses import info_nce, whole
 
 
-class SimCSE(Contrastive):
-    """The model of one run: one encoder and its head."""
+class TwoViews(Contrastive, ABC):
+    """A model that contrasts two views of each sentence. A method of your own implements `contrast`.
 
+    It may replace `views` (what the encoder reads), `pooled` (what is contrasted) and `build` (more layers).
+    Every layer outside the encoder counts as new.
+    """
+
+    config: Any  # a RunConfig with the method's own section
     capturable = True
 
-    def __init__(self, config: RunConfig, encoder: Encoder, device: torch.device):
+    def __init__(self, config: Any, encoder: Encoder, device: torch.device):
         super().__init__()
         self.config = config
         self.encoder = encoder
         self.head: nn.Module = nn.Identity()
         if config.eval.head != "never":
             self.head = TrainingHead(encoder, torch_stream(config.seed.model, "heads"))
-        self.follow()
+        self.build()
         self.to(device)
         self.dropping = dropping(config.seed.data, device, self)
 
-    def follow(self) -> None:
-        """Make what follows the encoder slowly; nothing here."""
+    @abstractmethod
+    def contrast(self, first: Tensor, second: Tensor) -> Tensor:
+        """The loss, a scalar, of pooled views, (B, dim) each, in float32 outside autocast."""
+
+    @staticmethod
+    def views(tokens: np.ndarray, rng: random.Random) -> tuple[np.ndarray, np.ndarray]:
+        """Both views of a sentence's token ids, special tokens included; draw from `rng` alone."""
+        return tokens, tokens
+
+    def pooled(self, batch: Packed) -> Tensor:
+        """What `contrast` gets of a batch, (B, dim)."""
+        return self.head(self.encoder(batch))
+
+    def build(self) -> None:
+        """Make more layers; `self.linear` makes one. Called before the model goes to its device."""
+
+    def linear(self, name: str, inputs: int, outputs: int) -> nn.Linear:
+        """A new Linear with weights of the random stream of this name."""
+        return new_linear(inputs, outputs, torch_stream(self.config.seed.model, name))
 
     def loss(self, views: Packed) -> Tensor:
-        """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences."""
-        return self._compared(views)
+        """The loss of one step. `views` holds the first views of a batch, then its second views."""
+        first, second = self.pooled(views).chunk(2)  # (B, dim) each
+        with torch.autocast(first.device.type, enabled=False):
+            return self.contrast(whole(first), whole(second))
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on (D65)."""
@@ -50,20 +77,43 @@ class SimCSE(Contrastive):
         return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
 
     def new_layers(self) -> list[nn.Module]:
-        return [self.head]
+        return [module for name, module in self.named_children() if name not in ("encoder", "dropping")]
 
-    def _compared(self, views: Packed, negatives: Tensor | None = None) -> Tensor:
-        """The loss of both views, 2B sentences, against a queue (width, hidden) if there is one."""
-        anchor, positive = self.head(self.encoder(views)).chunk(2)  # (B, hidden) each
-        return info_nce(anchor, positive, negatives, temperature=self.config.loss.temperature)
+    @classmethod
+    def batches(
+        cls, config: Any, text: TrainingText, device: torch.device, drawing: random.Random
+    ) -> contrastive.Views:
+        return Views(config, text, device, drawing, cls.views)
+
+
+class SimCSE(TwoViews):
+    """The model of one run."""
+
+    def contrast(self, first: Tensor, second: Tensor) -> Tensor:
+        return info_nce(first, second, None, temperature=self.config.loss.temperature)
 
 
 class Views(contrastive.Views):
-    """Each batch twice, as 2B sentences."""
+    """Both views of each sentence of a batch, as 2B sentences."""
+
+    def __init__(
+        self,
+        config: Any,
+        text: TrainingText,
+        device: torch.device,
+        drawing: random.Random,
+        views: Callable[[np.ndarray, random.Random], tuple[np.ndarray, np.ndarray]] = TwoViews.views,
+    ):
+        super().__init__(config, text, device, drawing)
+        self.views = views
 
     def make(self, indices: Sequence[int]) -> tuple[Packed | Tensor]:
-        first = [self.text.table[i] for i in indices]
-        return (self.batch(first + first),)
+        first, second = zip(*(self.views(self.text.table[i], self.drawing) for i in indices), strict=True)
+        return (self.batch([*first, *second]),)
+
+    def skip(self, indices: Sequence[int]) -> None:
+        for i in indices if self.views is not TwoViews.views else ():
+            self.views(self.text.table[i], self.drawing)
 
 
 Model = SimCSE

@@ -14,8 +14,8 @@ def check_two_views(run: RunConfig) -> None:
     """The rules of every method that contrasts two views by one encoder and its head."""
     if run.eval.head is None or run.eval.vector is not None:
         raise UserError(f"method {run.method} needs eval.head and takes no eval.vector.")
-    if not run.loss.in_batch_negatives:
-        raise UserError(f"method {run.method} has in-batch negatives by definition; leave loss.in_batch_negatives true.")
+    if not run.loss.in_batch_negatives and run.kept == 0:
+        raise UserError(f"method {run.method} without a queue has in-batch negatives alone; leave loss.in_batch_negatives true.")
     if run.eval.apply_augmentation:
         raise UserError("eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21).")
 

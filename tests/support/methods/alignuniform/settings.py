@@ -1,16 +1,9 @@
 """Alignment and uniformity as a loss (Wang and Isola 2020, section 5): a method that neither paper has."""
 
-from __future__ import annotations
-
-import dataclasses
 from dataclasses import dataclass
-from typing import Literal
 
-from core.methods.simcse.settings import PAPER as SIMCSE
-from core.methods.simcse.settings import SimCSERun
 from core.spec.errors import UserError
-from core.spec.methods import Method
-from core.spec.run import RunConfig
+from core.spec.methods import derived
 from core.spec.section import Section
 
 
@@ -26,18 +19,4 @@ class Uniformity(Section):
             raise UserError(f"uniformity.sharpness is {self.sharpness}, but it must be above 0.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignUniformRun(RunConfig):
-    """One run."""
-
-    method: Literal["alignuniform"] = "alignuniform"
-    uniformity: Uniformity
-
-
-SHARED = {field.name: getattr(SIMCSE, field.name) for field in dataclasses.fields(SimCSERun) if field.name != "method"}
-METHOD = Method(
-    title="Alignment and uniformity",
-    paper=AlignUniformRun(**SHARED, uniformity=Uniformity()),
-    repaired={},
-    released={"uniformity.weight": 0.5},
-)
+METHOD = derived("simcse", title="Alignment and uniformity", section=Uniformity)
