@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core.engine.processor import bf16, processor
 from core.runner.devices import cores
-from core.runner.process.driver import environment
+from core.runner.launch import environment
 from core.spec.errors import UserError
 
 NAMES = ("step", "parts", "profile", "slots", "evaluation", "peer", "tokens", "harness")
@@ -24,7 +24,10 @@ def main(argv: Sequence[str]) -> int:
     """Measure what is asked for; 0, or 2 with a sentence on standard error."""
     options = _parse(argv)
     if options.cpu_time and (options.threads != 1 or options.device != "cpu"):
-        print("--cpu-time goes with --threads 1 on a CPU: waiting threads use processor time, too.", file=sys.stderr)
+        print(
+            "--cpu-time goes with --threads 1 on a CPU: waiting threads use processor time, too.",
+            file=sys.stderr,
+        )
         return 2
     if options.threads < 1:
         print(f"--threads is {options.threads}, but a run needs at least one.", file=sys.stderr)
@@ -65,7 +68,8 @@ def _measure(options: argparse.Namespace) -> int:
             continue
         reached = f"{row.target:<8}" if row.target else " " * 8
         print(
-            f"{row.group:<11} {row.setting:<13} {row.what:<46} {row.value:>10.4g} {row.unit:<8} {reached} {row.note}".rstrip(), flush=True
+            f"{row.group:<11} {row.setting:<13} {row.what:<46} {row.value:>10.4g} {row.unit:<8} {reached} {row.note}".rstrip(),
+            flush=True,
         )
     path = options.out / "benchmarks.csv"
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -108,7 +112,14 @@ def _machine(torch) -> Iterator:
     half = bf16()
     yield Row("machine", "", "cores", cores(), "cores", note=processor())
     yield Row("machine", "", "load before", os.getloadavg()[0], "", note="anything above 0.2 disturbs")
-    yield Row("machine", "", "bf16 instructions", len(half), "", note=", ".join(half) or "none: bf16 is multiplied in float32 here")
+    yield Row(
+        "machine",
+        "",
+        "bf16 instructions",
+        len(half),
+        "",
+        note=", ".join(half) or "none: bf16 is multiplied in float32 here",
+    )
     if torch.cuda.is_available():
         yield Row("machine", "", "GPUs", torch.cuda.device_count(), "", note=torch.cuda.get_device_name(0))
     else:
@@ -120,13 +131,26 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few repeats, for a look")
     parser.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"parts to measure: {', '.join(NAMES)}")
     parser.add_argument(
-        "--threads", type=int, default=cores(), help="CPU threads of the real encoder (all cores; the demo's slots have one)"
+        "--threads",
+        type=int,
+        default=cores(),
+        help="CPU threads of the real encoder (all cores; the demo's slots have one)",
     )
-    parser.add_argument("--cpu-time", action="store_true", help="count processor time, not wall time: with --threads 1, on a busy machine")
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="count processor time, not wall time: with --threads 1, on a busy machine",
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--data-dir", type=Path, help="SentEval's data and the training text (default: where the tests look)")
     parser.add_argument("--encoder", type=Path, help="a pretrained encoder (default: the packaged MiniLM, if installed)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "measured", metavar="DIR", help="where the CSV goes")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(__file__).parent / "measured",
+        metavar="DIR",
+        help="where the CSV goes",
+    )
     return parser.parse_args(argv)
 
 

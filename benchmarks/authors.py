@@ -30,14 +30,19 @@ from core.data.sources import local_places, local_sources
 from core.data.sts import StsSet, load_sts
 from core.methods.mocose.settings import MoCoSERun
 from core.runner.arguments import Parser
-from core.runner.train import cache_folder
+from core.runner.devices import cache_folder
 from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.scale import MINI, at_scale
 from core.spec.section import whole
 from core.spec.vary import vary
 
-ABSENT = ("nlpaug", "nlpaug.augmenter", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence")  # for their Table 5 alone
+ABSENT = (
+    "nlpaug",
+    "nlpaug.augmenter",
+    "nlpaug.augmenter.word",
+    "nlpaug.augmenter.sentence",
+)  # for their Table 5 alone
 TESTED = 4  # checks from one look at the test sets to the next: they take as long as sixty steps
 COLUMNS = ("seed", "step", "development", "tests", "seconds")
 TEXT = "wiki_sentences.txt"
@@ -142,7 +147,13 @@ class Scores:
         for start in range(0, len(order), 128):
             chosen = order[start : start + 128]
             longest = self.model.config.max_position_embeddings
-            batch = self.tokenizer([sentences[i] for i in chosen], padding=True, truncation=True, max_length=longest, return_tensors="pt")
+            batch = self.tokenizer(
+                [sentences[i] for i in chosen],
+                padding=True,
+                truncation=True,
+                max_length=longest,
+                return_tensors="pt",
+            )
             vectors[chosen] = self.model(**batch, return_dict=True, sent_emb=True).last_hidden_state[:, 0]
         self.model.train()
         return vectors
@@ -196,12 +207,20 @@ def checks(code: Path, data: Path, seed: int, steps: int) -> Iterator[tuple[int,
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The options. Raises UserError for anything that cannot be meant."""
-    parser = Parser(prog="python -m benchmarks.authors", description="Train with the authors' own MoCoSE on scale mini's encoder.")
+    parser = Parser(
+        prog="python -m benchmarks.authors",
+        description="Train with the authors' own MoCoSE on scale mini's encoder.",
+    )
     parser.add_argument("--code", type=Path, required=True, help="a checkout of https://github.com/xbdxwyh/mocose")
     parser.add_argument("--data-dir", type=Path, required=True, help=f"the folder with senteval/ and {TEXT}")
     parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
     parser.add_argument("--seed", type=_count, default=0)
-    parser.add_argument("--steps", type=_count, default=MINI.steps, help="where to stop; the schedule is that of the whole run")
+    parser.add_argument(
+        "--steps",
+        type=_count,
+        default=MINI.steps,
+        help="where to stop; the schedule is that of the whole run",
+    )
     given = parser.parse_args(argv)
     if MINI.steps is not None and given.steps > MINI.steps:
         raise UserError(f"--steps {given.steps} is beyond the schedule's end; give at most {MINI.steps}.")
@@ -231,7 +250,13 @@ def main(argv: Sequence[str]) -> int:
         begun(given.out, given.seed)
         started = time.monotonic()
         for step, development, tests in checks(given.code, given.data_dir, given.seed, given.steps):
-            row = given.seed, step, f"{development:.2f}", "" if tests is None else f"{tests:.2f}", f"{time.monotonic() - started:.0f}"
+            row = (
+                given.seed,
+                step,
+                f"{development:.2f}",
+                "" if tests is None else f"{tests:.2f}",
+                f"{time.monotonic() - started:.0f}",
+            )
             append(given.out, [row])
             print(*row, flush=True)
     except KeyboardInterrupt:
@@ -241,7 +266,10 @@ def main(argv: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"{error.filename}: {error.strerror or error}; mend that and give the same command again.", file=sys.stderr)
+        print(
+            f"{error.filename}: {error.strerror or error}; mend that and give the same command again.",
+            file=sys.stderr,
+        )
         return 2
     return 0
 

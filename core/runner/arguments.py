@@ -45,9 +45,13 @@ class Parser(argparse.ArgumentParser):
 def parser() -> Parser:
     """The parser of the command line with every option that it takes."""
     made = Parser(prog="run_study.py", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
-    made.add_argument("study", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
+    made.add_argument(
+        "study", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11"
+    )
     made.add_argument("--all", action="store_true", help="every study")
-    made.add_argument("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
+    made.add_argument(
+        "--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)"
+    )
     made.add_argument(
         "--profile",
         choices=PROFILES,
@@ -55,11 +59,25 @@ def parser() -> Parser:
     )
     made.add_argument("--seeds", type=_count, metavar="N", help="runs of each cell (default: the scale's)")
     made.add_argument(
-        "--jobs", type=_count, metavar="N", help="runs at once (default: two a GPU, or one a core of a CPU, as far as memory goes)"
+        "--jobs",
+        type=_count,
+        metavar="N",
+        help="runs at once (default: two a GPU, or one a core of a CPU, as far as memory goes)",
     )
-    made.add_argument("--gpus", type=_count, metavar="N", help="with --plan: plan for N NVIDIA H100, one run on each, on any machine")
+    made.add_argument(
+        "--gpus",
+        type=_count,
+        metavar="N",
+        help="with --plan: plan for N NVIDIA H100, one run on each, on any machine",
+    )
     made.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    made.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change a field of every run that has it")
+    made.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="change a field of every run that has it",
+    )
     made.add_argument(
         "--checkpoint",
         choices=("selected", "last"),
@@ -67,7 +85,11 @@ def parser() -> Parser:
         help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one",
     )
     made.add_argument(
-        "--vary", action="append", default=[], metavar="FIELD=a,b,c", help="add an axis with these values of a field; several make a grid"
+        "--vary",
+        action="append",
+        default=[],
+        metavar="FIELD=a,b,c",
+        help="add an axis with these values of a field; several make a grid",
     )
     made.add_argument(
         "--cell",
@@ -123,16 +145,32 @@ def parser() -> Parser:
         help="how long running trainings may go on after Ctrl-C or SIGTERM, to finish or, with checkpoints, to write one "
         "(default: 0, or 60 with checkpoints)",
     )
-    made.add_argument("--cluster", metavar="ADDRESS", help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     made.add_argument(
-        "--resolve", action="store_true", help="train the runs that are likely to settle most claims an hour (with --plan: say which)"
-    )
-    made.add_argument("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
-    made.add_argument(
-        "--verify-published", type=_count, default=0, metavar="N", help="train N published runs anew, compare, and keep nothing"
+        "--cluster",
+        metavar="ADDRESS",
+        help="train on the workers of the dask scheduler there, such as tcp://host:8786",
     )
     made.add_argument(
-        "--fields", nargs="?", const="", metavar="SECTION", help="list what --set can change: type, default of each profile, meaning"
+        "--resolve",
+        action="store_true",
+        help="train the runs that are likely to settle most claims an hour (with --plan: say which)",
+    )
+    made.add_argument(
+        "--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m"
+    )
+    made.add_argument(
+        "--verify-published",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="train N published runs anew, compare, and keep nothing",
+    )
+    made.add_argument(
+        "--fields",
+        nargs="?",
+        const="",
+        metavar="SECTION",
+        help="list what --set can change: type, default of each profile, meaning",
     )
     mode = made.add_mutually_exclusive_group()
     for name, value, text in (
@@ -164,7 +202,11 @@ def _seconds(text: str) -> float:
 
 def _duration(text: str) -> float:
     """Seconds of `2h`, `90m`, `30s`, `1h30m` or `1.5h`."""
-    found = re.fullmatch(r"(?:([0-9]+(?:\.[0-9]+)?)h)?(?:([0-9]+(?:\.[0-9]+)?)m)?(?:([0-9]+(?:\.[0-9]+)?)s)?", text[:100].strip(), re.ASCII)
+    found = re.fullmatch(
+        r"(?:([0-9]+(?:\.[0-9]+)?)h)?(?:([0-9]+(?:\.[0-9]+)?)m)?(?:([0-9]+(?:\.[0-9]+)?)s)?",
+        text[:100].strip(),
+        re.ASCII,
+    )
     hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (0.0, 0.0, 0.0)
     value = hours * 3600 + minutes * 60 + seconds
     if not value > 0:

@@ -19,7 +19,9 @@ class Known:
 
     studies: Sequence[Study]
     find: Callable[[str], Study]
-    groups: Mapping[str, Sequence[Study]] = field(default_factory=dict)  # names that stand for several studies
+    groups: Mapping[str, Sequence[Study]] = field(
+        default_factory=dict
+    )  # names that stand for several studies
     faults: Sequence[Fault] = ()
     check: Callable[[Study], None] = lambda study: None
 
@@ -34,7 +36,11 @@ class Known:
                 continue
             study = self.find(name)
             found[study.name] = study
-            others = [other.name for other in self.studies if other.name.endswith(f"-{name}") and other.name != study.name]
+            others = [
+                other.name
+                for other in self.studies
+                if other.name.endswith(f"-{name}") and other.name != study.name
+            ]
             if others:
                 print(f"{name} is {study.name}; {' and '.join(others)} has to be named in full.")
         return list(found.values())
@@ -42,7 +48,9 @@ class Known:
     def chosen(self, names: Sequence[str], every: bool) -> list[Study]:
         """The studies of these names, or every study. Raises UserError if a chosen study is wrong; prints what is wrong with the others."""
         if every and self.faults:
-            more = f" ({len(self.faults) - 1} more files are wrong; see --list.)" if len(self.faults) > 1 else ""
+            more = (
+                f" ({len(self.faults) - 1} more files are wrong; see --list.)" if len(self.faults) > 1 else ""
+            )
             raise UserError(f"{self.faults[0]}{more}")
         studies = list(self.studies) if every else self.named(names)
         for study in studies:
@@ -56,9 +64,15 @@ class Known:
         wrong = [str(fault) for fault in self.faults]
         studies = self.named(names) or self.studies
         for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
-            print(", ".join(filter(None, (f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code))))
+            print(
+                ", ".join(
+                    filter(None, (f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code))
+                )
+            )
         for study in studies:
-            print(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)")
+            print(
+                f"{study.name:20} {study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)"
+            )
             try:
                 self.check(study)
             except UserError as error:

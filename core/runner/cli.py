@@ -80,12 +80,20 @@ def parse(argv: list[str]) -> Options:
         publish = given.publish and given.mode != "render"
         for wrong, name in ((given.force, "--force"), (publish, "--publish"), (given.cluster, "--cluster")):
             if wrong:
-                raise UserError(f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out.")
+                raise UserError(
+                    f"{name} goes with training, which --{MODE_NAMES.get(given.mode, given.mode)} does not do; leave one out."
+                )
     if given.gpus and given.mode != "plan":
         raise UserError("--gpus says for which GPUs a plan is; add --plan, or leave it out.")
-    for wrong, name in ((given.jobs, "--jobs"), (given.device == "cpu", "--device cpu"), (given.resolve, "--resolve")):
+    for wrong, name in (
+        (given.jobs, "--jobs"),
+        (given.device == "cpu", "--device cpu"),
+        (given.resolve, "--resolve"),
+    ):
         if given.gpus and wrong:
-            raise UserError(f"{name} does not go with --gpus, which plans one run on each GPU; leave one out.")
+            raise UserError(
+                f"{name} does not go with --gpus, which plans one run on each GPU; leave one out."
+            )
     if given.cell and given.mode in ("list", "fields", "render"):
         raise UserError(
             "--cell chooses what is trained, planned or looked up; tables are drawn whole and lists are of studies, so leave it out."
@@ -108,7 +116,9 @@ def parse(argv: list[str]) -> Options:
 def _fields_mode(given: argparse.Namespace) -> str:
     """The mode `fields`. Raises UserError if another one is asked for beside it."""
     if given.mode != "train" or given.all or given.study:
-        raise UserError("--fields lists what --set can change, and does nothing else; give it alone, or with the name of a section.")
+        raise UserError(
+            "--fields lists what --set can change, and does nothing else; give it alone, or with the name of a section."
+        )
     return "fields"
 
 
@@ -154,7 +164,9 @@ def _pairs(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
     found = [named_pairs(text) for text in given.pairs]
     for name, _ in found:
         if sum(other == name for other, _ in found) > 1:
-            raise UserError(f"--pairs names {name} twice; give each set a name of its own with --pairs NAME=FILE.")
+            raise UserError(
+                f"--pairs names {name} twice; give each set a name of its own with --pairs NAME=FILE."
+            )
     return tuple(found)
 
 
@@ -186,5 +198,7 @@ def _absolute(option: str, text: str) -> Path:
             path.stat()
     except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, a home that nobody has
         shown = text if len(text) <= 80 else f"{text[:80]}…"
-        raise UserError(f"{option} {shown!r} can be no folder ({getattr(error, 'strerror', None) or error}); give another.") from error
+        raise UserError(
+            f"{option} {shown!r} can be no folder ({getattr(error, 'strerror', None) or error}); give another."
+        ) from error
     return path

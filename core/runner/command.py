@@ -13,7 +13,6 @@ from core.runner import plan as planning
 from core.runner.choose import Known
 from core.runner.cli import Options
 from core.runner.draw import Drawing
-from core.runner.keeping import with_models
 from core.runner.overview import tell_plan, tell_status, without_runs
 from core.runner.passed_over import passed_over
 from core.runner.publishing import Publishing
@@ -51,12 +50,18 @@ class Command:
         self.results = options.results_dir or surroundings.home / "results"
         self.published = surroundings.home / "results" / "published"
         if self.published.resolve() in (self.results.resolve(), *self.results.resolve().parents):
-            raise UserError(f"{self.published} holds what the project publishes, and no command's own runs; give another --results-dir.")
+            raise UserError(
+                f"{self.published} holds what the project publishes, and no command's own runs; give another --results-dir."
+            )
         if file := next((place for place in (self.results, *self.results.parents) if place.is_file()), None):
             raise UserError(f"{file} is no folder; give another --results-dir.")
         self.store = Store(self.results, self.published)
-        self.drawing = Drawing(options, self.store, self.results, (options.results_dir or surroundings.home) / "figures")
-        self.training = Training(options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm)
+        self.drawing = Drawing(
+            options, self.store, self.results, (options.results_dir or surroundings.home) / "figures"
+        )
+        self.training = Training(
+            options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm
+        )
 
     def do(self) -> int:
         """Do it; the exit status."""
@@ -72,13 +77,20 @@ class Command:
             self.publishing().draw()
             return 0
         if options.mode == "render" and options.all and options.scale is None:
-            print("Every scale and profile with stored runs, since --all names none; choose with --scale and --profile.")
+            print(
+                "Every scale and profile with stored runs, since --all names none; choose with --scale and --profile."
+            )
             self.drawing.redraw(studies)
             return 0
         scale = inputs.scale_of(options)
         found = inputs.sources(options, scale, studies, self.store)
         scale, studies = inputs.on_data(options, scale, studies, found, self.results)
-        edition = Edition(profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=options.seeds or scale.seeds)
+        edition = Edition(
+            profile=options.profile or PROFILES[0],
+            scale=scale,
+            sources=found.sources,
+            seeds=options.seeds or scale.seeds,
+        )
         if options.settings or options.vary:
             studies = [self.varied(study, edition) for study in studies]
         for study in studies:
@@ -98,11 +110,18 @@ class Command:
     def train(self, studies: list[Study], edition: Edition, found: Found) -> int:
         """Plan, and as the mode says tell the plan or the status, or train what is missing and render; the exit status."""
         options = self.options
-        plan = planning.plan(studies, edition, self.store, use_published=options.use_published, force=options.force, labels=options.cells)
+        plan = planning.plan(
+            studies,
+            edition,
+            self.store,
+            use_published=options.use_published,
+            force=options.force,
+            labels=options.cells,
+        )
         for line in [] if options.all else without_runs(studies, edition):
             print(line)
         if options.keep_models:
-            plan = with_models(plan, self.store)
+            plan = planning.with_models(plan, self.store)
         match options.mode:
             case "plan":
                 if refusal := self.training.refusal(plan, found):
@@ -110,7 +129,10 @@ class Command:
                 return tell_plan(options, plan, edition.scale, found, self.store)
             case "status":
                 return tell_status(plan, self.store)
-        status = self.training.train(plan, edition.scale, found)
+        try:
+            status = self.training.train(plan, edition.scale, found)
+        finally:
+            self.training.close()
         return self.finish(status, lambda: [run.run_id for run in plan.runs], studies, edition)
 
     def resolve(self, studies: list[Study], edition: Edition, found: Found) -> int:
@@ -122,7 +144,9 @@ class Command:
             return resolving.plan()
         return self.finish(resolving.go(), resolving.runs, studies, edition)
 
-    def finish(self, status: int, runs: Callable[[], Sequence[str]], studies: list[Study], edition: Edition) -> int:
+    def finish(
+        self, status: int, runs: Callable[[], Sequence[str]], studies: list[Study], edition: Edition
+    ) -> int:
         """Publish these runs if asked to, and render; the exit status, which is that of the training."""
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
@@ -147,7 +171,14 @@ class Command:
 
     def fields(self) -> int:
         """Print what --set can change."""
-        print("\n".join([fields.HEAD, *(line for one in fields.fields(self.options.fields or None) for line in one.lines())]))
+        print(
+            "\n".join(
+                [
+                    fields.HEAD,
+                    *(line for one in fields.fields(self.options.fields or None) for line in one.lines()),
+                ]
+            )
+        )
         return 0
 
     def publishing(self) -> Publishing:

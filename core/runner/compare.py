@@ -69,7 +69,11 @@ def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFram
             published = store.load_published(run)
         except UserError:
             continue  # damaged, or of another version of the code
-        if published is not None and published.provenance != provenance and not across(published.provenance, provenance):
+        if (
+            published is not None
+            and published.provenance != provenance
+            and not across(published.provenance, provenance)
+        ):
             found[run] = difference(published.rows, rows)
     compared = {run: one for run, one in found.items() if one.scores}
     if not compared:
@@ -78,7 +82,11 @@ def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFram
     largest = compared[worst].largest
     count = f"{len(compared)} runs repeat" if len(compared) > 1 else "run repeats"
     if largest <= SAME:
-        within = f"to within {max(SHOWN, math.ceil(largest / SHOWN) * SHOWN):.4f} points" if largest else "to the last digit"
+        within = (
+            f"to within {max(SHOWN, math.ceil(largest / SHOWN) * SHOWN):.4f} points"
+            if largest
+            else "to the last digit"
+        )
         return f"Your {count} the published {'ones' if len(compared) > 1 else 'one'} {within}."
     by = f"by {largest:.4f}" if math.isfinite(largest) else "in a score that one of them lacks"
     off = sum(one.largest > SAME for one in compared.values())

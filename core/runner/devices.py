@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import subprocess
-import threading
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import joblib
+
 from core.spec.errors import UserError
 from core.spec.scale import SCALES
 from core.store import locks
 
-RUN_MEMORY = 8 << 30  # bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
+RUN_MEMORY = (
+    8 << 30
+)  # bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
+OWN_CGROUP, CGROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 GPU_RUNS = 2  # runs at once on a GPU, where its free memory holds them
 GPU_MEMORY = {"paper": 8 << 30}  # bytes of a GPU for each run, bert-base's at scale paper
 SMALL_GPU_MEMORY = 2 << 30  # and a small encoder's at the other scales
@@ -79,17 +86,46 @@ def gpu_slots(scale: str, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
     """The GPU of each slot, one on each GPU before a second on any. A GPU has two slots, as far as its free memory goes; one if that
     is not known."""
     need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
-    return tuple(name for i in range(GPU_RUNS) for name, gpu in gpus.items() if i == 0 or (gpu.free or 0) >= (i + 1) * need)
+    return tuple(
+        name
+        for i in range(GPU_RUNS)
+        for name, gpu in gpus.items()
+        if i == 0 or (gpu.free or 0) >= (i + 1) * need
+    )
 
 
 def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores that this process may use, by its affinity and its container's quota."""
+    return joblib.cpu_count()
 
 
 def memory() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Bytes of memory that this process may use: the machine's, or less in a container or a batch job."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    lines = OWN_CGROUP.read_text().splitlines() if OWN_CGROUP.exists() else []
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        if controllers in ("", "memory"):  # version 2, version 1
+            root, name = CGROUPS / controllers, "memory.limit_in_bytes" if controllers else "memory.max"
+            folder = root / path.strip("/")
+            for place in (folder, *folder.parents):
+                with contextlib.suppress(OSError):  # a container does not see the groups around it
+                    limit = (place / name).read_text().strip()
+                    limits += [int(limit)] if limit.isdecimal() else []
+    return min(limits)
+
+
+def cache_folder() -> Path:
+    """The folder for downloads and other files that can be made again. Raises UserError if the user has no
+    home folder."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
+        return Path(named) / "run_study"
+    try:
+        return Path.home() / ".cache" / "run_study"
+    except RuntimeError as error:
+        raise UserError(
+            "There is no home folder to keep downloads in; set HOME, or XDG_CACHE_HOME to an absolute folder."
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,76 +166,52 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """
     visible = visible_gpus() if device != "cpu" else {}
     if device == "cuda" and not visible:
-        raise UserError("--device cuda was asked for but no GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES.")
+        raise UserError(
+            "--device cuda was asked for but no GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES."
+        )
     available = cores()
     if visible:
         gpus = gpu_slots(scale, visible)
-        slots, most = len(gpus), GPU_RUNS * len(visible)  # threads must not depend on the memory that is free just now
+        slots, most = (
+            len(gpus),
+            GPU_RUNS * len(visible),
+        )  # threads must not depend on the memory that is free just now
     else:
-        gpus, slots = (), available if SCALES[scale].generated else max(1, min(available, memory() // RUN_MEMORY))
+        gpus, slots = (
+            (),
+            available if SCALES[scale].generated else max(1, min(available, memory() // RUN_MEMORY)),
+        )
         most = slots
     jobs = jobs or slots
     threads = max(1, available // max(most, jobs))
     return Resources(device="cuda" if visible else "cpu", jobs=jobs, threads=threads, gpus=gpus, slots=slots)
 
 
-def taken(resources: Resources) -> dict[str, str]:
-    """The slots that are held now, each with the name of its holder."""
-    paths = {name: locks.slot_folder() / f"{name}.lock" for name in resources.names}
-    return {name: locks.holder(path) for name, path in paths.items() if locks.held(path)}
+def slot_folder() -> Path:
+    """This user's slots on this machine, the same for every command: not under the results, nor where a batch
+    job has temporary files of its own or a cleaner removes what is old."""
+    folder = cache_folder() / f"slots-{socket.gethostname()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a home that may only be read
+        folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A held slot: `Slots.give_back` lets it go; `environment` narrows the run to its device."""
+def slot_environment(slot: str) -> dict[str, str]:
+    """What narrows a run to the device of its slot."""
+    gpu = slot.removeprefix("gpu").rpartition(".")[0] if slot.startswith("gpu") else ""
+    # An index of ours is nvidia-smi's; one of the user's is meant as CUDA counts in the user's own environment.
+    order = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    return {"CUDA_VISIBLE_DEVICES": gpu, **order}
 
-    name: str
-    descriptor: int
-    environment: dict[str, str]
 
-
-class Slots:
-    """The slots of this machine, shared with every other command of the same user; `jobs` of them at once for this command.
-
-    `holder` says who this command is, for those who wait.
-    """
-
-    def __init__(self, resources: Resources, holder: str = ""):
-        self._resources = resources
-        self._folder = locks.slot_folder()
-        self._holder = holder
-        self._lock = threading.Lock()
-        self._own = 0
-
-    def take(self, what: str = "") -> Slot | None:
-        """A free slot for this run, or None if all are taken or this command has its share."""
-        with self._lock:
-            found = locks.take_slot(self._resources.names, self._folder) if self._own < self._resources.jobs else None
-            if found is None:
-                return None
-            self._own += 1
-        name, descriptor = found
-        locks.note_holder(descriptor, f"{self._holder} (process {os.getpid()}), {what}")
-        gpu = "" if self._resources.device == "cpu" else name.removeprefix("gpu").rpartition(".")[0]
-        # An index of ours is nvidia-smi's; one of the user's is meant as CUDA counts in the user's own environment.
-        order = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-        return Slot(name, descriptor, {"CUDA_VISIBLE_DEVICES": gpu, **order})
-
-    def give_back(self, slot: Slot) -> None:
-        """Let a slot go; a child that has a copy of its descriptor goes on holding it."""
-        locks.release(slot.descriptor)
-        with self._lock:
-            self._own -= 1
-
-    def full(self) -> str:
-        """Who holds the slots, in a sentence for whoever waits."""
-        if self._own >= self._resources.jobs:
-            return f"This command has its {self._resources.jobs} runs going; waiting for one of them to end."
-        holders = taken(self._resources)
-        if not holders:
-            return "A slot of this machine has just become free."
-        mine = f"{self._holder} (process {os.getpid()})"
-        said = "; ".join(
-            f"{name} by {'this command' if who.startswith(mine) else who or 'a command that left no name'}" for name, who in holders.items()
-        )
-        return f"All slots of this machine are taken ({said}); waiting for one."
+def holders(names: Sequence[str], folder: Path) -> str:
+    """Who holds these slots, in a sentence for whoever waits."""
+    paths = {name: folder / f"{name}.lock" for name in names}
+    notes = {name: locks.holder(path) for name, path in paths.items() if locks.held(path)}
+    if not notes:
+        return "A slot of this machine has just become free."
+    by = "; ".join(f"{name} by {note or 'a command that left no name'}" for name, note in notes.items())
+    return f"All slots of this machine are taken ({by}); waiting for one."

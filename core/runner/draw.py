@@ -46,7 +46,9 @@ class Drawing:
         self.options, self.store, self.small = options, store, small
         self.results = self.tables = results
         self.figures = figures
-        self.redrawn: dict[tuple[str, str], list[str]] = {}  # the studies that were redrawn, by scale and profile
+        self.redrawn: dict[
+            tuple[str, str], list[str]
+        ] = {}  # the studies that were redrawn, by scale and profile
 
     @uncollected()
     def draw(self, studies: list[Study], edition: Edition) -> int:
@@ -67,10 +69,14 @@ class Drawing:
         report = importlib.import_module("core.report.render")
         found = {}
         for scale in SCALES.values():
-            for edition in self.editions(scale, known[scale.name].sources, PROFILES) if scale.name in known else ():
+            for edition in (
+                self.editions(scale, known[scale.name].sources, PROFILES) if scale.name in known else ()
+            ):
                 key = scale.name, edition.profile
                 found[key] = (
-                    drawn[key] if key in drawn else report.gathered(self.begun(studies, edition), edition, self.store, self.figures)
+                    drawn[key]
+                    if key in drawn
+                    else report.gathered(self.begun(studies, edition), edition, self.store, self.figures)
                 )
         return found
 
@@ -98,7 +104,9 @@ class Drawing:
     def drawn(self, studies: list[Study], scale: Scale, sources: Sources) -> dict[tuple[str, str], list]:
         """The sections of a scale by scale and profile, drawn."""
         drawn = {}
-        for edition in self.editions(scale, sources, PROFILES if self.options.profile is None else (self.options.profile,)):
+        for edition in self.editions(
+            scale, sources, PROFILES if self.options.profile is None else (self.options.profile,)
+        ):
             begun = self.begun(studies, edition)
             self.redrawn[scale.name, edition.profile] = [study.name for study in begun]
             drawn[scale.name, edition.profile] = self.render(begun, edition) if begun else []
@@ -106,7 +114,12 @@ class Drawing:
             print(f"No study of scale {scale.name} is begun; train one, and it can be redrawn.")
         return drawn
 
-    def page(self, studies: list[Study], drawn: dict[tuple[str, str], list], known: dict[str, finding.Found] | None = None) -> None:
+    def page(
+        self,
+        studies: list[Study],
+        drawn: dict[tuple[str, str], list],
+        known: dict[str, finding.Found] | None = None,
+    ) -> None:
         """Write the page over all scales and profiles, of which these are drawn; `known` are the sources of the stored runs, if read already."""
         report = importlib.import_module("core.report.render")
         known = finding.recorded(self.store) if known is None else known
@@ -117,7 +130,9 @@ class Drawing:
             editions += self.editions(scale, sources, PROFILES)
         with self.writing(*((self.tables / scale / profile) for scale, profile in sections)):
             try:
-                lines = report.render_index(studies, sections, editions, self.store, self.tables, self.figures, self.small)
+                lines = report.render_index(
+                    studies, sections, editions, self.store, self.tables, self.figures, self.small
+                )
             except OSError as error:
                 raise self.trouble(error) from error
         say(*lines, *self.left_out(known))
@@ -141,8 +156,12 @@ class Drawing:
         """Within this context files are drawn into these folders and the results folder. Half-written files of earlier commands are
         removed first, unless another command is drawing."""
         held = None
-        with contextlib.suppress(UserError):  # a folder that may only be read; nothing is written there, or that is said
-            held = locks.share(self.tables / ".locks" / "drawing.lock", lambda: files.sweep_all([self.tables, *folders]))
+        with contextlib.suppress(
+            UserError
+        ):  # a folder that may only be read; nothing is written there, or that is said
+            held = locks.share(
+                self.tables / ".locks" / "drawing.lock", lambda: files.sweep_all([self.tables, *folders])
+            )
         try:
             yield
         finally:
@@ -158,10 +177,17 @@ class Drawing:
 
         def is_begun(study: Study) -> bool:
             by_seed = asked[study.name]
-            there = {identity for seed in by_seed for identity in seed if self.store.has(identity, use_published=True)}
+            there = {
+                identity
+                for seed in by_seed
+                for identity in seed
+                if self.store.has(identity, use_published=True)
+            }
             if sum(there.issuperset(seed) for seed in by_seed) >= study.least_seeds:
                 return True
-            return study.least_seeds == 1 and (any(sharing[identity] == 1 for identity in there) or self._answers(study, edition))
+            return study.least_seeds == 1 and (
+                any(sharing[identity] == 1 for identity in there) or self._answers(study, edition)
+            )
 
         return [study for study in studies if is_begun(study)]
 
@@ -173,7 +199,10 @@ class Drawing:
         def stored(cell: Cell) -> bool:
             if edition.unavailable(study, cell) is not None:
                 return False
-            return all(self.store.has(run_id(config), use_published=True) for config in edition.configs(study, cell, first))
+            return all(
+                self.store.has(run_id(config), use_published=True)
+                for config in edition.configs(study, cell, first)
+            )
 
         speaking = (study.cells_of(claim.predicate.contrasts()) for claim in study.claims)
         return any(cells and all(stored(cell) for cell in cells) for cells in speaking)
@@ -185,7 +214,9 @@ class Drawing:
         if summary.missing:
             print(f"{are(summary.missing, 'run')} missing, and left open.")
         if summary.published:
-            print(f"{are(summary.published, 'run')} from the project's published results, not from this machine.")
+            print(
+                f"{are(summary.published, 'run')} from the project's published results, not from this machine."
+            )
         own = {
             run.run_id: (run.provenance, run.rows.table.to_pandas())
             for section in summary.sections
@@ -199,11 +230,17 @@ class Drawing:
     def _drawn(self, studies: list[Study], edition: Edition) -> Any:
         """Draw tables and figures, elsewhere if their folders may not be written; a RenderSummary (the runner names nothing of the report,
         which it imports when it draws). Raises UserError if they cannot be written there either."""
-        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import; figures are files here
-        report = importlib.import_module("core.report.render")  # matplotlib takes its time, and planning needs none
+        os.environ["MPLBACKEND"] = (
+            "agg"  # a name that matplotlib does not know would break its import; figures are files here
+        )
+        report = importlib.import_module(
+            "core.report.render"
+        )  # matplotlib takes its time, and planning needs none
 
         def drawn() -> Any:
-            with self.writing(*(root / edition.scale.name / edition.profile for root in (self.tables, self.figures))):
+            with self.writing(
+                *(root / edition.scale.name / edition.profile for root in (self.tables, self.figures))
+            ):
                 return report.render(studies, edition, self.store, self.tables, self.figures, self.small)
 
         try:
@@ -212,7 +249,9 @@ class Drawing:
             if error.errno not in files.FORBIDDEN or self.tables != self.results:
                 raise self.trouble(error) from error
             self.tables, self.figures = Path.cwd() / "redrawn" / "results", Path.cwd() / "redrawn" / "figures"
-            say(f"{error.filename or self.tables} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}.")
+            say(
+                f"{error.filename or self.tables} may not be written, so tables and figures go to {Path.cwd() / 'redrawn'}."
+            )
             try:
                 return drawn()
             except OSError as again:

@@ -44,7 +44,12 @@ class History:
         """
         wanted = _key(config)
         for known in (5, 4, 3, 2):
-            if like := [ratio for key, found in self.ratios.items() if key[:known] == wanted[:known] for ratio in found]:
+            if like := [
+                ratio
+                for key, found in self.ratios.items()
+                if key[:known] == wanted[:known]
+                for ratio in found
+            ]:
                 return cost(config) * statistics.median(like)
         return self.rates(config)
 
@@ -90,13 +95,20 @@ def history(
     """The history of the user's runs on this host, on this kind of device, with this many threads; damaged files are passed over."""
     ratios: dict[Key, list[float]] = {}
     host = socket.gethostname()
-    for identity in [identity for identity in store.runs() if store.has(identity)][:ENOUGH]:  # ids are hashes: a fair sample
+    for identity in [identity for identity in store.runs() if store.has(identity)][
+        :ENOUGH
+    ]:  # ids are hashes: a fair sample
         with contextlib.suppress(UserError):
             run = store.load(identity)
             recorded = run.provenance
             here = recorded.get("host") == host and str(recorded.get("device")).startswith(device)
             seconds = recorded.get("seconds")
-            if here and recorded.get("threads") == threads and isinstance(seconds, dict) and run.status == "ok":
+            if (
+                here
+                and recorded.get("threads") == threads
+                and isinstance(seconds, dict)
+                and run.status == "ok"
+            ):
                 ratios.setdefault(_key(run.config), []).append(sum(seconds.values()) / cost(run.config))
     return History(ratios={key: tuple(found) for key, found in ratios.items()}, rates=rates, basis=basis)
 

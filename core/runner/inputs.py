@@ -10,7 +10,7 @@ from core.data import sources as finding
 from core.data.own_data import data_file, read_pairs, with_own_pairs
 from core.runner import devices
 from core.runner.cli import Options
-from core.runner.train import cache_folder
+from core.runner.devices import cache_folder
 from core.spec.errors import UserError, say
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
@@ -32,7 +32,9 @@ def scale_of(options: Options) -> Scale:
         print("Scale demo, since --device cpu leaves the GPUs out; choose another with --scale.")
     elif gpus := devices.visible_gpus():
         name = "paper"
-        print(f"Scale paper, since {len(gpus)} GPU{'s are' if len(gpus) > 1 else ' is'} visible; choose another with --scale.")
+        print(
+            f"Scale paper, since {len(gpus)} GPU{'s are' if len(gpus) > 1 else ' is'} visible; choose another with --scale."
+        )
     else:
         name = "demo"
         print("Scale demo, since no GPU is visible; choose another with --scale.")
@@ -42,7 +44,13 @@ def scale_of(options: Options) -> Scale:
 def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Store) -> finding.Found:
     """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
     if scale.generated:
-        if options.data_dir or options.encoder or options.other_encoders or options.text is not None or options.pairs:
+        if (
+            options.data_dir
+            or options.encoder
+            or options.other_encoders
+            or options.text is not None
+            or options.pairs
+        ):
             raise UserError(
                 f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or take --scale mini instead."
             )
@@ -51,15 +59,21 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     own = options.text is not None or bool(options.pairs)
     if options.mode in ("render", "status") and not own and not (options.data_dir and encoder):
-        recorded = finding.recorded_sources(scale, store)  # what is drawn needs no data, only to know which it was
+        recorded = finding.recorded_sources(
+            scale, store
+        )  # what is drawn needs no data, only to know which it was
         if recorded is None:
-            raise UserError(f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder.")
+            raise UserError(
+                f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder."
+            )
         return recorded
     if encoder is not None:
         encoder = hub.encoder_folder(encoder, cache_folder(), offline=looking)
     places = finding.local_places(options.data_dir, encoder, options.other_encoders, *_own_data(options))
     used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
-    others = sorted(used) if scale.name == "paper" and not options.encoder else []  # one's own encoder has no relatives on the hub
+    others = (
+        sorted(used) if scale.name == "paper" and not options.encoder else []
+    )  # one's own encoder has no relatives on the hub
     if looking and (others or hub.missing_parts(places)):
         if options.mode == "plan":
             print("Nothing is fetched for a plan.")
@@ -67,10 +81,14 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     return _announced(finding.local_sources(hub.fetch_parts(places, cache_folder(), others), cache_folder()))
 
 
-def on_data(options: Options, scale: Scale, studies: list[Study], found: finding.Found, results: Path) -> tuple[Scale, list[Study]]:
+def on_data(
+    options: Options, scale: Scale, studies: list[Study], found: finding.Found, results: Path
+) -> tuple[Scale, list[Study]]:
     """Scale and studies; on text or pairs of one's own, or with another encoder than one's own first run in `results`, under other names."""
     if own := found.own_data():
-        return with_own_pairs(scale, [name for name, _ in found.places.pairs]), [study.on(own, own=True) for study in studies]
+        return with_own_pairs(scale, [name for name, _ in found.places.pairs]), [
+            study.on(own, own=True) for study in studies
+        ]
     local = found.places.encoder is not None and options.mode != "verify"
     first = finding.recorded_sources(scale, Store(results, None)) if local else None
     other = finding.other_data(found.sources, first.sources) if first is not None else ""
@@ -80,7 +98,9 @@ def on_data(options: Options, scale: Scale, studies: list[Study], found: finding
             "give another --results-dir, since a page is for one."
         )
     if other:
-        say(f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}.")
+        say(
+            f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}."
+        )
     return scale, [study.on(other, own=False) if other else study for study in studies]
 
 
@@ -95,5 +115,7 @@ def _announced(found: finding.Found) -> finding.Found:
     if found.places.own_text:
         say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
     for name, path in found.places.pairs:
-        say(f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}.")
+        say(
+            f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}."
+        )
     return found

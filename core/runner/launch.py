@@ -1,275 +1,301 @@
-"""One run from claim to outcome: claim, look again, slot, child, verdict. Never raises; the store decides what is done."""
+"""Launching runs: the warm process as a command sees it, and what became of each run. Nothing here raises for
+one run's trouble; the store decides what is done."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import select
+import queue
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-from core.runner.devices import Slot, Slots
-from core.runner.keeping import lacking
-from core.runner.plan import PlannedRun
-from core.runner.process.child import OUT_OF_MEMORY
-from core.runner.process.driver import Child, Nursery
-from core.runner.progress import Display
+from core.runner import devices
+from core.runner.devices import Resources
+from core.runner.worker import OUT_OF_MEMORY
 from core.spec.errors import UserError
-from core.spec.identity import canonical_json
 from core.spec.run import Execution
-from core.store import locks
+from core.store import files
 from core.store.store import Failure, Store
 
-POLL = 0.25  # seconds between looks at a claim, a slot or the stop sign
-PATIENCE = 5.0  # seconds that a child which was asked to end is given before it is killed
+PROJECT = Path(__file__).resolve().parents[2]
+POLL = 0.25  # seconds between looks at the stop sign
+PATIENCE = 5.0  # seconds that a child which was asked to end has before it is killed
 TAIL_LINES = 12
-LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 TAIL_BYTES = 16_384
+LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
+Hear = Callable[[str, dict], None]  # takes a run's id and what its child reports
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command trains it now."""
+class Ending(NamedTuple):
+    """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command
+    trains it now."""
 
-    run: PlannedRun
     state: Literal["done", "found", "failed", "elsewhere", "stopped"]
     seconds: float = 0.0
     failure: Failure | None = None
-    score: str = ""  # of a run that is done: its test average, or its status
-
-    @property
-    def cause(self) -> Failure:
-        """Why the run failed, where it did."""
-        return self.failure or Failure(cause="unknown")
 
 
 class Stop:
     """The request to start no more runs, and how long children may still go on."""
 
-    def __init__(self):
-        self.asked = False  # no Event: a signal handler that sets one can find its lock held by the thread it interrupts
+    def __init__(self) -> None:
+        # No Event: a signal handler that sets an Event can find its lock held by the thread that it interrupts.
+        self.asked = False
         self.signal: int | None = None
         self.deadline = float("inf")
 
-    def ask(self, number_of_signal: int, grace: float) -> None:
+    def ask(self, number: int, grace: float) -> None:
         """Stop; running children have `grace` seconds to end by themselves. Asked again: none."""
         self.deadline = time.monotonic() + (0.0 if self.asked else grace)
-        self.signal = self.signal or number_of_signal
+        self.signal = self.signal or number
         self.asked = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What all runs of a command have in common. `job` (module:function) trains a run in a process that has
+    imported `warm`; `provenance` is recorded with each result; `command` is who the holder of a slot is."""
+
+    execution: Execution
+    published: str | None
+    job: str
+    warm: tuple[str, ...]
+    command: str = ""
+    time_limit: float | None = None
+    provenance: dict[str, Any]
+    use_published: bool = False
+
+
 class Launcher:
-    """Starts runs on one machine. `provenance` is recorded with each result; `job` is module:function, `warm` what to import or call first."""
+    """Starts runs on this machine in children of one warm process."""
 
-    lost = ""  # this machine is never out of reach; a cluster can be
-
-    def __init__(
-        self, *, store: Store, execution: Execution, slots: Slots, display: Display, job: str, warm: tuple[str, ...] = (),
-        time_limit: float | None = None, provenance: dict[str, object] | None = None, use_published: bool = False,
-        force: bool = False,
-    ):  # fmt: skip
-        self.store = store
-        self.stop = Stop()
-        self._execution = execution
-        self._slots = slots
-        self._display = display
-        self._time_limit = time_limit
-        self._provenance = provenance or {}
-        self._use_published = use_published
-        self._force = force
+    def __init__(self, order: Order, resources: Resources):
+        self.store = Store(
+            Path(order.execution.results_dir), Path(order.published) if order.published else None
+        )
+        self.order = replace(
+            order, execution=replace(order.execution, device=resources.device, threads=resources.threads)
+        )
+        self.slots = list(resources.names)
         self._lock = threading.Lock()
         self._restarts = 1
-        self._begin: Callable[[], Nursery] = lambda: Nursery(job, warm, execution.threads, store.root / "logs" / "nursery.log")
-        self._nursery = self._begin()
+        self._worker = self._begin()
 
-    def wait_ready(self) -> None:
-        """Wait until the training code is imported, or somebody asks to stop. Raises UserError if it cannot be."""
-        self._nursery.wait_ready(lambda: self.stop.asked)
+    def _begin(self) -> Worker:
+        log = self.store.root / "logs" / "worker.log"
+        return Worker([self.order.job, *self.order.warm], self.order.execution.threads, log)
 
-    def again(self, display: Display) -> None:
-        """Go on with other runs under the same circumstances: another display, and nobody has asked to stop. The nursery stays warm; a
-        dead nursery is started anew."""
-        self._display, self.stop, self._restarts = display, Stop(), 1
-        if not self._nursery.alive:
-            self._nursery = self._begin()
+    def wait_ready(self, stop: Stop) -> None:
+        """Wait until the training code is imported, or somebody asks to stop. Raises UserError if it cannot be.
+        A worker that has died is started anew."""
+        with self._lock:
+            if not self._worker.alive:
+                self._worker = self._begin()
+            self._restarts = 1
+        self._worker.wait_ready(stop)
 
     def close(self) -> None:
-        """Let the nursery go."""
-        self._nursery.close()
+        """Let the warm process go."""
+        self._worker.close()
 
-    def launch(self, run: PlannedRun, wait: bool = False) -> Outcome:
-        """Train one run unless it is done or held elsewhere; with `wait`, wait for the command that holds it and look what it left."""
-        claim: int | None = None
+    def launch(
+        self, run: str, config: str, label: str, stop: Stop, hear: Hear, force: bool = False
+    ) -> Ending:
+        """Train a run, given its configuration as JSON, unless it is done or held elsewhere. Never raises."""
+        if stop.asked:
+            return Ending("stopped")
+        if self.store.claimed(run):
+            return Ending("elsewhere")
+        before, request = self.store.stamp(run), self._request(run, config, label, force)
         try:
-            while not self.stop.asked:
-                claim = self.store.claim(run.run_id)
-                if claim is not None:
-                    break
-                if not wait:
-                    self._display.elsewhere(run)
-                    return Outcome(run=run, state="elsewhere")
-                time.sleep(POLL)
-            if self.stop.asked or claim is None:
-                return Outcome(run=run, state="stopped")
-            if (wait or not self._force) and self._found(run):
-                self._display.passed(run, "trained by another command")
-                return Outcome(run=run, state="found")
-            if self._force and not wait:
-                self.store.drop_checkpoint(run.run_id)
-            return self._in_slot(run, claim)
-        except Exception as error:  # one run's trouble is not the others'
-            return failed(run, 0.0, Failure(cause="not started", detail=str(error)), self.store, self._display)
-        finally:
-            if claim is not None:
-                locks.release(claim)
-
-    def _found(self, run: PlannedRun) -> bool:
-        if self._execution.keep_models and lacking(self.store, run):
-            return False
-        published = self._use_published and self.store.verified_published(run.run_id)
-        return self.store.verified(run.run_id, claimed=True) or published
-
-    def _in_slot(self, run: PlannedRun, claim: int) -> Outcome:
-        waiting = time.monotonic()
-        while (slot := self._slots.take(run.label)) is None:
-            if self.stop.asked:
-                return Outcome(run=run, state="stopped")
-            self._display.waiting(run, time.monotonic() - waiting, self._slots.full)
-            time.sleep(POLL)
+            told, seconds = self._follow(request, stop, hear)
+            if (state := told.get("state")) in ("elsewhere", "found"):
+                return Ending(state)
+            if self.store.stamp(run) not in (None, before):  # storing is a child's last act: the run is done
+                return Ending("done", seconds)
+            if told["ended"] == -signal.SIGTERM and not stop.asked:
+                time.sleep(POLL)  # a scheduler warns all processes at once; our own handler may be late
+            if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
+                return Ending("stopped", seconds)
+            failure = diagnosis(told, self.order.time_limit)
+            if "started" in told:
+                failure = replace(failure, log_tail=tail(request["log"]), log=request["log"])
+        except Exception as error:  # one run's trouble does not touch the others
+            seconds, failure = 0.0, Failure(cause="not started", detail=str(error))
         try:
-            return self._trained(run, claim, slot)
-        finally:
-            self._slots.give_back(slot)
+            self.store.record_failure(run, failure)
+        except UserError as error:
+            hear(run, {"note": str(error)})
+        return Ending("failed", seconds, failure)
 
-    def _trained(self, run: PlannedRun, claim: int, slot: Slot) -> Outcome:
-        started, before = time.monotonic(), self.store.stamp(run.run_id)
-        reader, writer = os.pipe()
-        try:
-            self._display.started(run)
-            try:
-                child = self._start(run, slot.environment, (claim, slot.descriptor, writer))
-            finally:
-                os.close(writer)
-            told = self._supervise(run, child, reader)
-        finally:
-            os.close(reader)
-        return self._outcome(run, child, told, before, time.monotonic() - started)
-
-    def _start(self, run: PlannedRun, environment: dict[str, str], descriptors: tuple[int, ...]) -> Child:
-        request = {
-            "run_id": run.run_id,
-            "config": canonical_json(run.config),
-            "execution": asdict(self._execution),
-            "environment": environment,
-            "log": str(self.store.log(run.run_id)),
-            "time_limit": self._time_limit,
-            "provenance": self._provenance,
+    def _request(self, run: str, config: str, label: str, force: bool) -> dict[str, Any]:
+        order = asdict(self.order)
+        parts = {
+            name: order[name]
+            for name in ("execution", "published", "time_limit", "provenance", "use_published")
         }
+        return {
+            **parts, "run_id": run, "config": config, "force": force, "log": str(self.store.log(run)),
+            "slots": self.slots, "slot_folder": str(devices.slot_folder()),
+            "holder": f"{self.order.command} (process {os.getpid()}), {label}",
+        }  # fmt: skip
+
+    def _follow(self, request: dict, stop: Stop, hear: Hear) -> tuple[dict, float]:
+        """Start a child and follow it to its end. Returns all that it told, and its seconds of training;
+        `ended` is its exit status, or None if the worker died before it could say."""
+        run, began = request["run_id"], time.monotonic()
+        told: dict[str, Any] = {}
+        worker, reports = self._ask(request, stop)
+        while "ended" not in told:
+            try:
+                message = reports.get(timeout=POLL)
+                told |= message
+                began = time.monotonic() if "started" in message else began
+                hear(run, message)
+            except queue.Empty:
+                if not worker.alive and not ("pid" in told and self.store.claimed(run)):
+                    if "started" in told or stop.asked:
+                        told["ended"] = None
+                    else:  # the worker died before this run began
+                        worker, reports = self._ask(request, stop)
+            if stop.asked and "pid" in told and "ended" not in told:
+                self._end(told, stop)
+        return told, time.monotonic() - began
+
+    def _end(self, told: dict, stop: Stop) -> None:
+        """Ask a child to end, if its grace is over or it need not wait: it has begun nothing, or it writes a
+        checkpoint. A child that does not listen is killed."""
+        over = time.monotonic() - stop.deadline
+        patient = "started" in told and self.order.execution.checkpoint_minutes is None
+        if over >= 0 or not patient:
+            try:
+                os.killpg(told["pid"], signal.SIGKILL if over >= PATIENCE else signal.SIGTERM)
+            except (ProcessLookupError, PermissionError):
+                pass
+
+    def _ask(self, request: dict, stop: Stop) -> tuple[Worker, queue.SimpleQueue]:
+        """Have a child forked for this request; a worker that has died is started once more."""
         with self._lock:
             while True:
-                if not self._nursery.alive:
-                    if not self._restarts:
-                        raise UserError("The process that starts the runs died twice; see its log and give the same command again.")
-                    self._restarts -= 1
-                    self._nursery = self._begin()
-                    self.wait_ready()
-                with contextlib.suppress(OSError):  # it may die at this very moment, and then counts as dead
-                    return self._nursery.start(request, descriptors)
+                if self._worker.alive and (reports := self._worker.ask(request)) is not None:
+                    return self._worker, reports
+                if not self._restarts:
+                    raise UserError(
+                        "The process that starts the runs died twice; see its log and give the same command again."
+                    )
+                self._restarts -= 1
+                self._worker = self._begin()
+                self._worker.wait_ready(stop)
 
-    def _supervise(self, run: PlannedRun, child: Child, reader: int) -> dict | None:
-        """Follow a child to its end. Returns what it told of its failure, or None. A closed pipe means that it has ended."""
-        buffer, told, open_ = b"", None, True
-        while open_ or not child.ended.is_set():
-            if open_ and select.select([reader], [], [], POLL)[0]:
-                part = os.read(reader, 65_536)
-                open_ = bool(part)
-                *lines, buffer = (buffer + part).split(b"\n")
-                for message in filter(None, map(_message, lines)):
-                    told = message if "failed" in message else told
-                    if "phase" in message:
-                        self._display.progress(run, message)
-                    if "note" in message:
-                        self._display.note(f"{run.label}: {message['note']}")
-            elif not open_:
-                child.ended.wait(POLL)
-            self._display.tick()
-            if self.stop.asked:
-                over = time.monotonic() - self.stop.deadline
-                if over >= PATIENCE:
-                    child.kill(signal.SIGKILL)
-                elif over >= 0 or self._execution.checkpoint_minutes is not None:
-                    child.kill(signal.SIGTERM)  # a training with checkpoints writes one and ends, so it need not wait
-        return told
 
-    def _outcome(self, run: PlannedRun, child: Child, told: dict | None, before: tuple | None, seconds: float) -> Outcome:
-        if self.store.stamp(run.run_id) not in (None, before):  # storing is a child's last act: however it ended, the run is done
-            return self._done(run, seconds)
-        if child.status == -signal.SIGTERM and not self.stop.asked:
-            time.sleep(POLL)  # a scheduler warns all processes at once, and our own handler may be a moment behind
-        if self.stop.asked and child.status in (-signal.SIGTERM, -signal.SIGKILL, None):
-            self._display.dropped(run)
-            return Outcome(run=run, state="stopped", seconds=seconds)
-        failure = diagnosis(child.status, told, self._time_limit)
-        log = self.store.log(run.run_id)
-        failure = replace(failure, log_tail=tail(log), log=str(log), exit_status=child.status)
-        return failed(run, seconds, failure, self.store, self._display)
+class Worker:
+    """A started warm process (`core.runner.worker`), and the reports of its children by run."""
 
-    def _done(self, run: PlannedRun, seconds: float) -> Outcome:
+    def __init__(self, words: list[str], threads: int, log: Path):
+        files.bound_log(log)
         try:
-            score = self._score(run)
-        except UserError as error:
-            return failed(run, seconds, Failure(cause="not stored", detail=str(error)), self.store, self._display)
-        self._display.finished(run, seconds, score)
-        return Outcome(run=run, state="done", seconds=seconds, score=score)
+            with open(log, "ab") as output:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "core.runner.worker", *words],
+                    cwd=PROJECT,
+                    env=environment(threads),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=output,
+                    start_new_session=True,  # Ctrl-C is for the command alone
+                )
+        except OSError as error:
+            raise UserError(files.trouble(log, error)) from error
+        self.log = log
+        self.threads: int | None = None  # of the worker once it is ready; a fork copies one alone
+        self._broken = ""
+        self._ready = threading.Event()
+        self._reports: dict[str, queue.SimpleQueue] = {}
+        threading.Thread(target=self._listen, daemon=True, name="worker").start()
 
-    def _score(self, run: PlannedRun) -> str:
-        """The run's test average for its progress line, or its status."""
-        stored = self.store.load(run.run_id)
-        rows = stored.rows
-        metric = f"spearman_{run.config.sts.aggregate}"
-        chosen = rows[(rows["checkpoint"] == "selected") & (rows["task"] == "avg") & (rows["metric"] == metric)]
-        number = f"{chosen['value'].iloc[0]:.2f}" if len(chosen) else ""
-        return number if stored.status == "ok" and number else f"{number} {stored.status}".strip()
+    @property
+    def alive(self) -> bool:
+        """Whether the process can still start children."""
+        return self.process.poll() is None
+
+    def wait_ready(self, stop: Stop) -> None:
+        """Wait until everything is imported, or somebody asks to stop. Raises UserError if the import failed."""
+        while not self._ready.wait(0.1) and self.alive and not stop.asked:
+            pass
+        if self._broken or not (self.alive or stop.asked):
+            raise UserError(
+                f"The training code could not be started ({self._broken or 'it was killed'}); "
+                f"pip install -r requirements.txt, and see {self.log}."
+            )
+
+    def ask(self, request: dict) -> queue.SimpleQueue | None:
+        """Have a child forked for this request. Returns the queue of its reports, or None if the worker is gone."""
+        reports = self._reports[request["run_id"]] = queue.SimpleQueue()
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            return None
+        return reports
+
+    def close(self) -> None:
+        """Let the worker end with its last child; at once if it is still importing."""
+        assert self.process.stdin is not None
+        if not self._ready.is_set():
+            self.process.kill()
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            pass  # children that outlive this command save their results all the same
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            message = json.loads(line)
+            if "run" in message:
+                self._reports[message.pop("run")].put(message)
+            else:
+                self._broken, self.threads = message.get("broken", ""), message.get("ready")
+                self._ready.set()
 
 
-def failed(run: PlannedRun, seconds: float, failure: Failure, store: Store, display: Display) -> Outcome:
-    """The outcome of a run that failed, once the failure is recorded and shown."""
-    try:
-        store.record_failure(run.run_id, failure)
-    except UserError as error:
-        display.note(str(error))
-    display.failed(run, failure)
-    return Outcome(run=run, state="failed", seconds=seconds, failure=failure)
-
-
-def diagnosis(status: int | None, told: dict | None, time_limit: float | None) -> Failure:
+def diagnosis(told: dict, time_limit: float | None) -> Failure:
     """A child's failure by cause, from its exit status (None: unknown) and what it told before it ended."""
-    if told is not None:
-        cause, detail = str(told["failed"]), str(told.get("detail", ""))
+    status = told.get("ended")
+    if "cause" in told:
+        cause, detail = told["cause"], told["detail"]
         if cause == OUT_OF_MEMORY:
-            detail = f"{LESS_MEMORY} {detail[:200]}".strip()  # CUDA's own words go on about its allocator; the log has them
-        return Failure(cause=cause, detail=detail)
-    if status == 0:
-        return Failure(cause="no result", detail="The run's process ended as if all were well and stored nothing.")
-    if status is None:
-        return Failure(cause="launcher died", detail="The process that starts the runs was killed, and this run left no result.")
-    if status == -signal.SIGALRM and time_limit is not None:
-        return Failure(cause=f"timed out after {time_limit:g} s", detail="Raise --time-limit if the run needs longer.")
-    if status in (-signal.SIGKILL, 128 + signal.SIGKILL):
-        return Failure(cause="killed by signal 9 (out of memory?)", detail=LESS_MEMORY)
-    if status < 0:
-        return Failure(cause=f"killed by signal {-status} ({signal.Signals(-status).name})")
-    return Failure(cause=f"exit status {status}")
+            detail = f"{LESS_MEMORY} {detail[:200]}".strip()  # CUDA's own words go on about its allocator
+        return Failure(cause=cause, detail=detail, exit_status=status)
+    detail = ""
+    match status:
+        case 0:
+            cause, detail = "no result", "The run's process ended as if all were well and stored nothing."
+        case None:
+            cause = "launcher died"
+            detail = "The process that starts the runs was killed, and this run left no result."
+        case -14 if time_limit is not None:  # SIGALRM
+            cause, detail = f"timed out after {time_limit:g} s", "Raise --time-limit if the run needs longer."
+        case -9 | 137:
+            cause, detail = "killed by signal 9 (out of memory?)", LESS_MEMORY
+        case _ if status < 0:
+            cause = f"killed by signal {-status} ({signal.Signals(-status).name})"
+        case _:
+            cause = f"exit status {status}"
+    return Failure(cause=cause, detail=detail, exit_status=status)
 
 
-def tail(log: Path) -> tuple[str, ...]:
-    """The last lines of a log, however long it is."""
+def tail(log: str) -> tuple[str, ...]:
+    """The last lines of a log, however long it is, without what would move a terminal's cursor."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -278,12 +304,26 @@ def tail(log: Path) -> tuple[str, ...]:
     except OSError:
         return ()
     plain = ("".join(c if c.isprintable() else " " for c in line[:400]) for line in lines if line.strip())
-    return tuple(plain)[-TAIL_LINES:]  # without what would move a terminal's cursor
+    return tuple(plain)[-TAIL_LINES:]
 
 
-def _message(line: bytes) -> dict | None:
-    try:
-        message = json.loads(line)
-    except ValueError:
-        return None
-    return message if isinstance(message, dict) else None
+def environment(threads: int) -> dict[str, str]:
+    """The worker's environment: thread counts before any library reads them, and nothing that reaches for the
+    network."""
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH")))),
+        **{name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")},
+        "OMP_WAIT_POLICY": "passive",  # threads that spin for each other stand still where another wants their core
+        "OPENBLAS_NUM_THREADS": "1",  # numpy's library starts its threads on import, and a fork copies none
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does the allocator that pyarrow brings
+        # Training frees and takes the same large blocks at every step: kept by the allocator they need no new pages.
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+        "MALLOC_TOP_PAD_": str(1 << 28),
+        "TOKENIZERS_PARALLELISM": str(threads > 1).lower(),  # a million sentences take 75 s of one thread
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not start CUDA before the fork
+        "PYTHONUNBUFFERED": "1",
+    }

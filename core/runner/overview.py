@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.data.sources import Found
-from core.runner import devices, pace
+from core.runner import devices, progress
 from core.runner.cli import Options
+from core.runner.devices import cache_folder
 from core.runner.estimate import expectation
 from core.runner.plan import Plan
 from core.runner.rates import GPU
-from core.runner.train import cache_folder
 from core.spec.conditions import Edition
 from core.spec.errors import counted, say
 from core.spec.scale import Scale
@@ -37,12 +37,14 @@ def tell_plan(options: Options, plan: Plan, scale: Scale, found: Found, store: S
     left = max(max(seconds, default=0.0), sum(seconds) / min(jobs, max(1, len(plan.missing))))
     of_scale = known.of(plan.runs[0].config.scale) if plan.runs else 0
     rests_on = f"from {of_scale} finished ones on this machine" if of_scale else known.basis
-    print(f"{counted(plan.entries, 'cell')} x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared.")
+    print(
+        f"{counted(plan.entries, 'cell')} x seeds, {counted(len(plan.runs), 'distinct run')}, {plan.entries - len(plan.runs)} shared."
+    )
     print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
     where = f"with {jobs} at once on {resources.device}" if resources is not None else f"on {jobs} {GPU}"
-    weeks = left > pace.WEEKS and resources is not None and resources.device == "cpu"
+    weeks = left > progress.WEEKS and resources is not None and resources.device == "cpu"
     need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" if weeks else ""
-    print(f"About {pace.spoken(left)} {where} ({rests_on}){need}.")
+    print(f"About {progress.spoken(left)} {where} ({rests_on}){need}.")
     return 0
 
 
@@ -61,5 +63,7 @@ def tell_status(plan: Plan, store: Store) -> int:
     for identity in running:
         print(f"running {identity} {labels[identity]}")
     for identity, failure in failed.items():
-        say(f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}")
+        say(
+            f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}"
+        )
     return 0

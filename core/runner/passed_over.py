@@ -19,15 +19,25 @@ def passed_over(options: Options, studies: Sequence[Study]) -> list[str]:
         ]  # fmt: skip
     if options.mode in ("status", "render") and (idle := _training_options(options)):
         mode = MODE_NAMES.get(options.mode, options.mode)
-        found.append(f"--{mode} trains nothing, so {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed over.")
+        found.append(
+            f"--{mode} trains nothing, so {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} passed over."
+        )
     if options.mode == "render" and options.publish:
-        named = [name for name, value in (("--scale", options.scale), ("--profile", options.profile)) if value is not None]
+        named = [
+            name
+            for name, value in (("--scale", options.scale), ("--profile", options.profile))
+            if value is not None
+        ]
         if named:
             found.append(
                 f"--publish draws everything that is published, so {' and '.join(named)} {'is' if len(named) == 1 else 'are'} passed over."
             )
     shipped = options.encoder is None and options.scale in SHIPPED_ENCODERS
-    if options.mode in ("status", "render") and not shipped and (options.data_dir is None) != (options.encoder is None):
+    if (
+        options.mode in ("status", "render")
+        and not shipped
+        and (options.data_dir is None) != (options.encoder is None)
+    ):
         given, wanting = ("--data-dir", "--encoder") if options.data_dir else ("--encoder", "--data-dir")
         found.append(
             f"{given} alone does not say which runs are meant, so it is passed over; the stored runs decide, or give {wanting}, too."

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.spec.conditions import Edition
-from core.spec.errors import UserError, nearest
+from core.spec.errors import UserError, are, counted, nearest
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
 from core.spec.study import Study
 from core.spec.table import Cell
+from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
 
 # Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the made-up
@@ -112,7 +113,9 @@ def plan(
 
 def batch(runs: Sequence[PlannedRun]) -> Plan:
     """These runs as a plan, the longest first."""
-    return Plan(runs=tuple(runs), missing=tuple(sorted(runs, key=lambda run: -cost(run.config))), entries=len(runs))
+    return Plan(
+        runs=tuple(runs), missing=tuple(sorted(runs, key=lambda run: -cost(run.config))), entries=len(runs)
+    )
 
 
 def _names(cell: Cell) -> tuple[str, ...]:
@@ -124,10 +127,39 @@ def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
     known = dict.fromkeys(name for study in studies for cell in study.cells for name in _names(cell))
     for label in labels:
         if label not in known:
-            hint = nearest(label, known, f"there are {', '.join(repr(name) for name in list(known)[:8])} and others.")
+            hint = nearest(
+                label, known, f"there are {', '.join(repr(name) for name in list(known)[:8])} and others."
+            )
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
 def sound(store: Store, identity: str, use_published: bool) -> bool:
     """Whether the store has a run whose file can be believed. A damaged file of the user's is set aside, with a printed sentence."""
     return store.verified(identity) or (use_published and store.verified_published(identity))
+
+
+def lacks_model(store: Store, identity: str, config: RunConfig) -> bool:
+    """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
+    if not config.keepable or store.has_model(identity):
+        return False
+    if not store.has(identity, use_published=True):
+        return True
+    try:
+        return store.load(identity).status != "diverged"
+    except (CorruptRun, MissingRun):
+        return True  # it is trained again, and leaves its model then
+
+
+def with_models(plan: Plan, store: Store) -> Plan:
+    """The plan in which runs stored without their model count as missing; prints how many these are."""
+    missing = {run.run_id for run in plan.missing}
+    again = [
+        run for run in plan.runs if run.run_id not in missing and lacks_model(store, run.run_id, run.config)
+    ]
+    if again:
+        print(f"{are(len(again), 'run')} stored without a model, and trained again to keep it.")
+    if unfit := sum(not run.config.keepable for run in plan.runs):
+        print(
+            f"No model is kept of {counted(unfit, 'run')}: a head behind [CLS] is scored, which a kept model does not hold."
+        )
+    return replace(plan, missing=tuple(sorted((*plan.missing, *again), key=lambda run: -cost(run.config))))

@@ -12,7 +12,14 @@ from core.spec.errors import counted
 from core.spec.study import Study
 from core.store.store import Store
 
-ENDINGS = (".md", ".tex", ".csv", "_runs.csv", ".png", ".pdf")  # of the files that `render` draws a study into
+ENDINGS = (
+    ".md",
+    ".tex",
+    ".csv",
+    "_runs.csv",
+    ".png",
+    ".pdf",
+)  # of the files that `render` draws a study into
 
 
 class Publishing:
@@ -33,7 +40,13 @@ class Publishing:
     def draw(self) -> None:
         """Draw everything that is published, and remove the files of studies that nothing published begins any more. Where nothing is begun
         at all the pack may be damaged, and its tables stay."""
-        drawing = Drawing(self.options, Store(self.published / "none", self.published), self.published, self.figures, small=True)
+        drawing = Drawing(
+            self.options,
+            Store(self.published / "none", self.published),
+            self.published,
+            self.figures,
+            small=True,
+        )
         drawing.redraw(self.studies)
         for (scale, profile), begun in drawing.redrawn.items():
             left = [study.name for study in self.studies if begun and study.name not in begun]

@@ -50,7 +50,9 @@ def shapes(found: Found, generated: bool) -> dict[str, Shape]:
     own = DEMO_ENCODER if generated else found.places.encoder
     folders = [own, *(folder for _, folder, _ in found.places.others)]
     encoders = itertools.zip_longest(found.sources.encoders(), folders)  # folders may lack at the end
-    return {encoder.digest: shape(folder, encoder.hidden) for encoder, folder in encoders if encoder is not None}
+    return {
+        encoder.digest: shape(folder, encoder.hidden) for encoder, folder in encoders if encoder is not None
+    }
 
 
 def shape(folder: Path | None, hidden: int) -> Shape:
@@ -99,7 +101,13 @@ def cpu_seconds(config: RunConfig, encoder: Shape, threads: int, cache_dir: Path
 def token_seconds(encoder: Shape, precision: str, threads: int, length: int, cache_dir: Path) -> float:
     """Seconds in which a CPU trains SimCSE on a token of the text; a process of its own times and keeps them."""
     batch = max(4, min(64, int(STEP / (12 * encoder.products * length))))
-    asked = {"encoder": encoder._asdict(), "precision": precision, "threads": threads, "batch": batch, "length": length}
+    asked = {
+        "encoder": encoder._asdict(),
+        "precision": precision,
+        "threads": threads,
+        "batch": batch,
+        "length": length,
+    }
     words = json.dumps({**asked, "cache": str(cache_dir / "rates.json")})
     command = [sys.executable, "-m", "core.engine.speed", words]
     try:

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 from core.data import sources as finding
 from core.runner import devices
 from core.runner.cli import Options
+from core.runner.devices import cache_folder
 from core.runner.estimate import expectation
-from core.runner.pace import spoken
 from core.runner.plan import PlannedRun, batch, sound
-from core.runner.train import Training, cache_folder
+from core.runner.progress import spoken
+from core.runner.train import Training
 from core.spec.conditions import Edition
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
@@ -91,7 +92,7 @@ class Resolving:
         try:
             while (choice := self._next()) is not None:
                 print(f"Next: {choice.words(self._wall(choice.runs))}.", flush=True)
-                ended = self.training.train(batch(choice.runs), self.edition.scale, self.found, keep=True)
+                ended = self.training.train(batch(choice.runs), self.edition.scale, self.found)
                 if ended > 128:
                     return ended
                 status = max(status, ended)

@@ -1,46 +1,151 @@
-"""Training what is missing: on this machine's slots, or on the workers of a cluster."""
+"""Training what is missing: in order, on this machine or on a cluster, going on after failures and stopping in
+order."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import shlex
-import uuid
-from collections.abc import Sequence
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
+
+import joblib
 
 from core.data import encoders, hub
 from core.data import sources as finding
-from core.runner import devices, pace, schedule
+from core.runner import devices
 from core.runner.cli import Options
+from core.runner.devices import cache_folder
 from core.runner.estimate import expectation
-from core.runner.launch import Launcher
-from core.runner.plan import Plan
-from core.runner.progress import Display, display
+from core.runner.launch import POLL, Ending, Hear, Launcher, Order, Stop
+from core.runner.plan import Plan, PlannedRun
+from core.runner.progress import Display, Outcome, display
 from core.spec.conditions import check_length, check_precision
-from core.spec.errors import UserError, counted, say
+from core.spec.errors import UserError, are, counted, say
+from core.spec.identity import canonical_json
 from core.spec.run import Execution
 from core.spec.scale import SCALES, Scale
-from core.store.store import Store
+from core.store.store import Failure, Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
-MOST_IN_LINE = 512  # runs that wait for a place in a cluster, each in a thread
+
+
+class Scheduler(Protocol):
+    """Who trains: this machine, or a cluster. `lost` says in a sentence why it cannot go on, `jobs` how many
+    runs go at once. `train` yields each run with its ending, as they end; the first runs begin first."""
+
+    lost: str
+    jobs: int
+
+    def train(
+        self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
+    ) -> Iterator[tuple[PlannedRun, Ending]]: ...
+
+    def close(self) -> None: ...
+
+
+class Here:
+    """Trains runs on this machine: a thread for each run that goes, which does nothing but follow its child."""
+
+    lost = ""
+
+    def __init__(self, order: Order, resources: devices.Resources):
+        self.jobs, self.launcher = resources.jobs, Launcher(order, resources)
+        self.close = self.launcher.close
+
+    def train(
+        self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
+    ) -> Iterator[tuple[PlannedRun, Ending]]:
+        def train(run: PlannedRun) -> tuple[PlannedRun, Ending]:
+            config = canonical_json(run.config)
+            return run, self.launcher.launch(run.run_id, config, run.label, stop, hear, force)
+
+        self.launcher.wait_ready(stop)
+        parallel = joblib.Parallel(
+            n_jobs=min(self.jobs, len(runs)), backend="threading", batch_size=1, pre_dispatch="n_jobs",
+            return_as="generator_unordered",
+        )  # fmt: skip
+        yield from parallel(joblib.delayed(train)(run) for run in runs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What became of every run that was to be trained."""
+
+    outcomes: tuple[Outcome, ...]
+    stopped_by: int | None = None  # the signal that ended the command early
+    begun: int = 0  # runs without a result that left a checkpoint
+    older: int = 0  # runs that failed or were stopped, of which an older result is stored
+    lost: str = ""  # why the command could not go on, in a sentence
+
+    def of(self, state: str) -> tuple[Outcome, ...]:
+        """The outcomes of one kind."""
+        return tuple(outcome for outcome in self.outcomes if outcome.state == state)
+
+    @property
+    def exit_status(self) -> int:
+        """0 if every run is stored, 1 if a run failed or the cluster was lost, 128 + signal if stopped."""
+        if self.stopped_by is not None:
+            return 128 + self.stopped_by
+        return 1 if self.of("failed") or self.lost else 0
+
+    def lines(self, again: str) -> list[str]:
+        """What to print at the end; `again` is the command that trains what is still missing."""
+        stopped, failed, found = (len(self.of(state)) for state in ("stopped", "failed", "found"))
+        lines = [f"Trained {len(self.of('done'))} of {counted(len(self.outcomes), 'run')}."]
+        lines[0] += f" {found} were trained by another command meanwhile." if found else ""
+        for outcome in self.of("failed"):
+            failure = outcome.failure or Failure(cause="unknown")
+            lines += [
+                "",
+                f"FAILED {outcome.run.run_id}: {'. '.join(filter(None, (failure.cause, failure.detail)))}",
+            ]
+            lines += [f"  cells: {'; '.join(outcome.run.cells)}; seed {outcome.run.seed}"]
+            lines += [f"  | {line}" for line in failure.log_tail]
+            lines += [f"  log: {failure.log}"] if failure.log else []
+        if self.older:
+            lines += ["", f"Of {counted(self.older, 'run')} an older result is stored, which tables show."]
+        begun = f", {self.begun} of them from a checkpoint" if self.begun else ""
+        if self.stopped_by is not None:
+            name = signal.Signals(self.stopped_by).name
+            lines += ["", f"Stopped by {name}; {are(stopped, 'run')} still to be trained{begun}. Go on with:"]
+        elif self.lost:
+            lines += ["", f"{self.lost} {are(stopped, 'run')} open{begun}. Go on with:"]
+        elif failed:
+            lines += [
+                "",
+                f"{counted(failed, 'run')} failed; finished ones are kept. To train just those again{begun}:",
+            ]
+        return [*lines, f"  {again}"] if self.exit_status else lines
 
 
 class Training:
-    """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command to type again."""
+    """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command to
+    type again. Used as a context, it lets the warm process go at the end."""
 
-    def __init__(self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str, warm: Sequence[str]):
+    def __init__(
+        self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str,
+        warm: Sequence[str],
+    ):  # fmt: skip
         self.options, self.argv = options, list(argv)
         self.store, self.results, self.published = store, results, published
         self.job, self.warm = job, tuple(warm)
-        self._kept: Launcher | None = None
+        self._scheduler: Scheduler | None = None
 
-    def train(self, plan: Plan, scale: Scale, found: finding.Found, keep: bool = False) -> int:
-        """Train what is missing; the exit status. With `keep` this machine's warm process stays for the next batch, until `close`."""
+    def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
+        """Train what is missing; the exit status. The warm process stays for the next plan, until `close`."""
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
-        print(f"{counted(len(plan.runs), 'run')}{shared}: {done} done, {len(plan.missing)} to train.", flush=True)
+        print(
+            f"{counted(len(plan.runs), 'run')}{shared}: {done} done, {len(plan.missing)} to train.",
+            flush=True,
+        )
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
@@ -48,28 +153,86 @@ class Training:
         self.store.prepare(models=self.options.keep_models)
         if self.options.keep_models:
             weights = (found.places.encoder or encoders.DEMO_ENCODER) / "model.safetensors"
-            print(f"Models go to {self.results / 'models'}, about {weights.stat().st_size / 1e6:.0f} MB a run.", flush=True)
+            size = weights.stat().st_size / 1e6
+            print(f"Models go to {self.results / 'models'}, about {size:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
-        expected = expectation(self.options, scale, found, self.store, cache_folder()).seconds
-        total = sum(expected(planned.config) for planned in plan.missing)
-        with display(pace.Pace(len(plan.missing), total, 1, expected)) as shown:
-            launcher: Launcher | schedule.Cluster
-            launcher, jobs = self.cluster(scale, found, shown) if self.options.cluster else self.launcher(scale, found, shown)
-            try:
-                summary = schedule.train(plan.missing, launcher, shown, jobs, schedule.on_threads, self.grace(scale))
-            finally:
-                self._kept = launcher if keep and isinstance(launcher, Launcher) else None
-                if self._kept is None:
-                    launcher.close()
-        again = [word for word in self.argv if word != "--force"]  # finished runs need not be trained a third time
+        seconds, stop = expectation(self.options, scale, found, self.store, cache_folder()).seconds, Stop()
+        with stopping(stop, self.grace(scale)):
+            scheduler = self._scheduler = self._scheduler or self.scheduler(scale, found)
+            with display(plan.missing, seconds, scheduler.jobs) as shown:
+                outcomes = self.settle(plan.missing, scheduler, stop, shown)
+        left = [outcome.run.run_id for outcome in outcomes if outcome.state in ("stopped", "failed")]
+        older = sum(self.store.has(run) for run in left)
+        summary = Summary(
+            outcomes=outcomes, stopped_by=stop.signal, lost=scheduler.lost, older=older,
+            begun=sum(self.store.checkpoint(run).exists() for run in left),
+        )  # fmt: skip
+        again = [
+            word for word in self.argv if older or word != "--force"
+        ]  # without it finished runs are kept
         say(*summary.lines(shlex.join(["python", "run_study.py", *again])))
         return summary.exit_status
 
+    def settle(
+        self, runs: Sequence[PlannedRun], scheduler: Scheduler, stop: Stop, shown: Display
+    ) -> tuple[Outcome, ...]:
+        """Train these runs. Runs that another command holds are waited for, and trained if it leaves nothing."""
+        settled: dict[str, Outcome] = {}
+        left, first = list(runs), True
+        while left and not stop.asked and not scheduler.lost:
+            free = [run for run in left if first or not self.store.claimed(run.run_id)]
+            for run, ending in (
+                scheduler.train(free, stop, shown.hear, self.options.force and first) if free else ()
+            ):
+                outcome = self.outcome(run, ending)
+                shown.ended(outcome)
+                if outcome.state != "elsewhere":
+                    settled[run.run_id] = outcome
+            left = [run for run in left if run.run_id not in settled]
+            if first and left and not stop.asked and not scheduler.lost:
+                shown.note(f"{are(len(left), 'run')} being trained by another command; waiting for it.")
+            first = False
+            time.sleep(POLL if left else 0.0)
+        for run in left:  # a cluster that is lost cannot say of what it has stored
+            stored = not self.options.force and self.store.has(run.run_id)
+            settled[run.run_id] = Outcome(run, "found" if stored else "stopped")
+        return tuple(settled[run.run_id] for run in runs)
+
+    def outcome(self, run: PlannedRun, ending: Ending) -> Outcome:
+        """The ending of a run with its score: its test average, or its status."""
+        if ending.state != "done":
+            return Outcome(run, *ending)
+        try:
+            stored = self.store.load(run.run_id)
+        except UserError as error:
+            return Outcome(run, "failed", ending.seconds, Failure(cause="not stored", detail=str(error)))
+        rows, metric = stored.rows, f"spearman_{run.config.sts.aggregate}"
+        chosen = rows[
+            (rows["checkpoint"] == "selected") & (rows["task"] == "avg") & (rows["metric"] == metric)
+        ]
+        words = [f"{value:.2f}" for value in chosen["value"][:1]]
+        return Outcome(
+            run, *ending, score=" ".join(words + [stored.status] * (stored.status != "ok" or not words))
+        )
+
+    def scheduler(self, scale: Scale, found: finding.Found) -> Scheduler:
+        """What trains: this machine, or the workers of a cluster."""
+        order = Order(
+            execution=self.execution(found, scale), published=str(self.published), job=self.job, warm=self.warm,
+            command=shlex.join(["run_study.py", *self.argv]), time_limit=self.options.time_limit,
+            provenance=found.provenance(), use_published=self.options.use_published,
+        )  # fmt: skip
+        device, jobs = self.options.device, self.options.jobs
+        if self.options.cluster:  # nothing else needs dask
+            cluster = importlib.import_module("core.runner.cluster").Cluster
+            return cluster(self.options.cluster, order, scale.name, device, jobs)
+        return Here(order, devices.resources(scale.name, device, jobs))
+
     def close(self) -> None:
-        """Let the warm process go that `keep` has kept."""
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        """Let the warm process go."""
+        if self._scheduler is not None:
+            self._scheduler.close()
+            self._scheduler = None
 
     def refusal(self, plan: Plan, found: finding.Found) -> str:
         """Why training here would be refused, in a sentence; empty if it would not."""
@@ -87,52 +250,24 @@ class Training:
         elsewhere = self.options.cluster or self.options.gpus
         local = None if elsewhere else devices.resources(scale, self.options.device, self.options.jobs)
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
-        folder = encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder  # None: it is still to be fetched
+        folder = (
+            encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder
+        )  # None: it is still to be fetched
         places = encoders.positions(folder) if folder is not None else None
         for config in (planned.config for planned in plan.missing):
             check_precision(config, "cuda" if gpus else "cpu")
             if places is not None:
                 check_length(config, places, "cuda" if gpus else "cpu")
 
-    def launcher(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[Launcher, int]:
-        """What starts runs on this machine, and how many go at once."""
-        resources = devices.resources(scale.name, self.options.device, self.options.jobs)
-        shown.pace.jobs = resources.jobs
-        if self._kept is not None:
-            self._kept.again(shown)
-            return self._kept, resources.jobs
-        launcher = Launcher(
-            store=self.store, execution=self.execution(resources.device, resources.threads, found, scale),
-            slots=devices.Slots(resources, shlex.join(["run_study.py", *self.argv])), display=shown, job=self.job, warm=self.warm,
-            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
-            force=self.options.force,
-        )  # fmt: skip
-        return launcher, resources.jobs
-
-    def cluster(self, scale: Scale, found: finding.Found, shown: Display) -> tuple[schedule.Cluster, int]:
-        """What starts runs on the workers of a scheduler, and how many may wait for a place there at once."""
-        clusters = importlib.import_module("core.runner.cluster.driver")  # nothing else needs dask
-        address, device = self.options.cluster, self.options.device
-        if device == "auto":
-            device = clusters.device_of(address)
-            shown.note(f"Runs go to the workers' {'GPUs' if device == 'cuda' else 'CPUs'}; choose with --device.")
-        errand = clusters.Errand(
-            key=uuid.uuid4().hex, scale=scale.name, device=device, jobs=self.options.jobs,
-            execution=self.execution(device, 1, found, scale), published=self.published, job=self.job, warm=self.warm,
-            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
-            force=self.options.force,
-        )  # fmt: skip
-        cluster = clusters.Cluster(address, errand, self.store, shown)
-        return cluster, MOST_IN_LINE
-
-    def execution(self, device: str, threads: int, found: finding.Found, scale: Scale) -> Execution:
-        """Where and with what a run is executed; none of it is part of its identity."""
+    def execution(self, found: finding.Found, scale: Scale) -> Execution:
+        """Where and with what runs are executed; none of it is part of their identity. Who launches them fills
+        in device and threads."""
         places, sources = found.places, found.sources
         return Execution(
             results_dir=str(self.results), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
             corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
-            device=device, threads=threads, keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
+            keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
@@ -146,18 +281,41 @@ class Training:
 
     def grace(self, scale: Scale) -> float:
         """Seconds that running trainings are given after a stop; with checkpoints enough to write gigabytes."""
-        return self.options.grace if self.options.grace is not None else 60.0 if self.checkpoint_minutes(scale) else 0.0
+        return (
+            self.options.grace
+            if self.options.grace is not None
+            else 60.0
+            if self.checkpoint_minutes(scale)
+            else 0.0
+        )
 
 
-def cache_folder() -> Path:
-    """The folder for downloads and other files that can be made again. Raises UserError if the user has no home folder."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
-        return Path(named) / "run_study"
+@contextlib.contextmanager
+def stopping(stop: Stop, grace: float) -> Iterator[None]:
+    """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) ask to stop instead of breaking off; a
+    second signal leaves no grace. A signal that was ignored when the command began stays ignored."""
+    numbers = [
+        number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]  # fmt: skip
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+
+    def ask(number: int, _frame) -> None:
+        stop.ask(number, grace)
+        with contextlib.suppress(
+            OSError
+        ):  # a full disk or a closed pipe must not break off what the signal interrupts
+            os.write(
+                2, b"Stopping; what is finished is kept.\n"
+            )  # print() may be interrupted in the middle of itself
+
+    before = {number: signal.signal(number, ask) for number in numbers}
     try:
-        return Path.home() / ".cache" / "run_study"
-    except RuntimeError as error:
-        raise UserError("There is no home folder to keep downloads in; set HOME, or XDG_CACHE_HOME to an absolute folder.") from error
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _text(path: Path | None) -> str | None:

@@ -46,8 +46,13 @@ class Verification:
         try:
             store = Store(scratch, None)
             training = Training(self.options, self.argv, store, scratch, self.folder, self.job, self.warm)
-            print(f"{are(len(wanted), 'published run')} trained anew in {scratch}, which is removed afterwards.")
-            status = training.train(batch(wanted), edition.scale, found)
+            print(
+                f"{are(len(wanted), 'published run')} trained anew in {scratch}, which is removed afterwards."
+            )
+            try:
+                status = training.train(batch(wanted), edition.scale, found)
+            finally:
+                training.close()
             return status if status > 128 else max(status, self._compared(wanted, there, store, seeds))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -71,7 +76,11 @@ class Verification:
             config = run.config
             if config.scale != edition.scale.name:
                 continue
-            if config.data.digest != sources.corpus_digest or config.encoder.digest not in known or config.eval.digest not in evaluations:
+            if (
+                config.data.digest != sources.corpus_digest
+                or config.encoder.digest not in known
+                or config.eval.digest not in evaluations
+            ):
                 passed["made with another text, encoder or evaluation data than are here"] += 1
             else:
                 there[identity] = run
@@ -90,20 +99,28 @@ class Verification:
             published, anew = there[run.run_id], store.load(run.run_id)
             if across(published.provenance, anew.provenance):
                 other_devices += 1
-                print(f"{run.run_id} {run.label}: {beside_spread(published, anew, [there[seed] for seed in seeds[run.run_id]])}")
+                print(
+                    f"{run.run_id} {run.label}: {beside_spread(published, anew, [there[seed] for seed in seeds[run.run_id]])}"
+                )
                 continue
             one = found[run.run_id] = difference(published.rows, anew.rows)
             alone = f"; {one.alone} scores are in one of them alone" if one.alone else ""
-            print(f"{run.run_id} {run.label}: at most {one.largest:.6f} points apart over {one.scores} scores{alone}.")
+            print(
+                f"{run.run_id} {run.label}: at most {one.largest:.6f} points apart over {one.scores} scores{alone}."
+            )
         if not found:
             return 0 if other_devices else 1
         largest = max(one.largest for one in found.values())
-        print(f"{counted(len(found), 'published run')} trained anew; the largest difference is {largest:.6f} points.")
+        print(
+            f"{counted(len(found), 'published run')} trained anew; the largest difference is {largest:.6f} points."
+        )
         empty = [identity for identity, one in found.items() if not one.scores]
         if empty:
             print(f"{empty[0]} has no score in common with its published run; nothing can be compared.")
         if largest > SAME:
-            print(f"That is more than {SAME} points: these published runs cannot be made again with this code on this machine.")
+            print(
+                f"That is more than {SAME} points: these published runs cannot be made again with this code on this machine."
+            )
         return 1 if empty or largest > SAME else 0
 
 
@@ -117,11 +134,17 @@ def beside_spread(published: StoredRun, anew: StoredRun, seeds: Sequence[StoredR
     averages = [value for run in seeds if math.isfinite(value := scores(run.rows).get(key, math.nan))]
     if not math.isfinite(one - other):
         return start
-    scatter = f"; over {len(averages)} seeds their standard deviation is {statistics.stdev(averages):.2f}" if len(averages) > 2 else ""
+    scatter = (
+        f"; over {len(averages)} seeds their standard deviation is {statistics.stdev(averages):.2f}"
+        if len(averages) > 2
+        else ""
+    )
     return f"{start} The test averages lie {abs(one - other):.2f} points apart{scatter}."
 
 
-def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]) -> tuple[list[PlannedRun], dict[str, list[str]]]:
+def named(
+    studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun]
+) -> tuple[list[PlannedRun], dict[str, list[str]]]:
     """The published runs that cells of these studies ask for under whatever seed, with one of the cells; and by run id the ids of
     all published seeds of that cell."""
     edition = replace(edition, seeds=1 + max((run.config.seed.model for run in there.values()), default=-1))
@@ -132,9 +155,13 @@ def named(studies: Sequence[Study], edition: Edition, there: dict[str, StoredRun
             identities = [run_id(config) for config in configs]
             for seed, (identity, config) in enumerate(zip(identities, configs, strict=True)):
                 if identity in there:
-                    seeds.setdefault(identity, [other for other in dict.fromkeys(identities) if other in there])
+                    seeds.setdefault(
+                        identity, [other for other in dict.fromkeys(identities) if other in there]
+                    )
                     name = f"{study.name} {'/'.join(cell.labels)}"
-                    asked.setdefault(identity, PlannedRun(run_id=identity, config=config, cells=(name,), seed=seed))
+                    asked.setdefault(
+                        identity, PlannedRun(run_id=identity, config=config, cells=(name,), seed=seed)
+                    )
     return list(asked.values()), seeds
 
 

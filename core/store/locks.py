@@ -10,8 +10,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,17 +25,28 @@ WORDS = 300  # characters of a holder's note
 
 def hold(path: Path) -> int | None:
     """A descriptor that holds the lock at `path`, or None if somebody else holds it. Raises UserError if it cannot be made."""
-    descriptor = _opened(path)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
+    while True:
+        descriptor = _opened(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             os.close(descriptor)
-            raise
-    return descriptor
+            return None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                os.close(descriptor)
+                raise
+        if _is_at(descriptor, path):
+            return descriptor
+        os.close(descriptor)  # somebody removed the file before it was locked: a lock of its name guards nothing
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file is the one that lies at `path` now."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def held(path: Path) -> bool:
@@ -122,19 +131,6 @@ def holder(path: Path) -> str:
 def release(descriptor: int) -> None:
     """Let this process's share of the lock go; copies in other processes go on holding it."""
     os.close(descriptor)
-
-
-def slot_folder() -> Path:
-    """This user's slots on this host. Not under the results: slots belong to the machine, whatever folder is written."""
-    folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError as error:
-        raise UserError(f"{folder} cannot be made ({error.strerror}); set TMPDIR to a folder of yours.") from error
-    if status.st_uid != os.getuid() or not stat.S_ISDIR(status.st_mode):  # a link may lead into anybody's folder
-        raise UserError(f"{folder} is a link or belongs to another user; set TMPDIR to a folder of yours.")
-    return folder
 
 
 def take_slot(names: tuple[str, ...], folder: Path) -> tuple[str, int] | None:

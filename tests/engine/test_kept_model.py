@@ -19,8 +19,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from core.engine.evaluation.command import main
 from core.engine.kept_model import _card, keep_model
-from core.runner import keeping
-from core.runner.plan import Plan, PlannedRun
+from core.runner.plan import Plan, PlannedRun, lacks_model, with_models
 from core.spec.errors import UserError
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.run import Execution
@@ -37,7 +36,12 @@ CASES = {
 @pytest.fixture(scope="module")
 def execution(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
-    return Execution(results_dir=str(folder), cache_dir=str(folder / "cache"), encoder_name="demo encoder", keep_models=True)
+    return Execution(
+        results_dir=str(folder),
+        cache_dir=str(folder / "cache"),
+        encoder_name="demo encoder",
+        keep_models=True,
+    )
 
 
 @pytest.fixture(params=CASES)
@@ -76,7 +80,10 @@ def test_transformers_loads_it_and_it_gives_the_run_s_cosines(left):
     compared(vectors, result)
 
 
-@pytest.mark.parametrize("config", [small(eval__vector="pooler"), small(eval__vector="projection"), small("simcse", eval__head="on")])
+@pytest.mark.parametrize(
+    "config",
+    [small(eval__vector="pooler"), small(eval__vector="projection"), small("simcse", eval__head="on")],
+)
 def test_a_run_that_scores_a_head_keeps_no_model(config, tmp_path):
     assert not config.keepable and keep_model(config, None, tmp_path, tmp_path, 1, "") is None
 
@@ -124,7 +131,11 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
         if before is not None:
             with whole_folder(target) as folder:
                 made(folder, before)
-        killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, str(target)],
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+            check=False,
+        )
         assert killed.returncode == -signal.SIGKILL and Store(tmp_path, None).has_model(target.name) == (before is not None)
     assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 3
     sweep(target.parent, target.name)  # as whoever has the run's claim does
@@ -140,7 +151,11 @@ def test_the_next_at_a_run_sweeps_a_half_kept_model_though_it_keeps_none(desk):
     """A model is large, and the next command may be one without --keep-models."""
     run_ = planned(1).run_id
     target = model_folder(desk.results, run_)
-    subprocess.run([sys.executable, "-c", KILLED, str(target)], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+    subprocess.run(
+        [sys.executable, "-c", KILLED, str(target)],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        check=False,
+    )
     (target.parent / f".{run_}.x.tmp").symlink_to(desk.folder)
     assert len(list(target.parent.iterdir())) == 2
     os.close(desk.store.claim(run_))
@@ -152,7 +167,7 @@ def test_a_damaged_run_lacks_its_model_and_stops_no_command(desk):
     desk.store.save(run_.config, made_result(run_.config))
     path = desk.results / "runs" / f"{run_.run_id}.parquet"
     path.write_bytes(path.read_bytes()[:-9])
-    assert keeping.lacking(desk.store, run_) and path.exists()
+    assert lacks_model(desk.store, run_.run_id, run_.config) and path.exists()
 
 
 def test_a_model_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):
@@ -166,7 +181,10 @@ def test_a_model_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeyp
         replace(source, place)
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(UserError, match="0123456789abcdef could not be written because the disk is full"), whole_folder(target) as folder:
+    with (
+        pytest.raises(UserError, match="0123456789abcdef could not be written because the disk is full"),
+        whole_folder(target) as folder,
+    ):
         (folder / "new").write_text("new")
     assert Store(tmp_path, None).has_model(target.name) and [path.name for path in target.parent.iterdir()] == [target.name]
 
@@ -192,10 +210,10 @@ def test_the_encoder_s_name_is_no_markup_in_the_card():
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):
     run_ = planned(1)
     plan = Plan(runs=(run_,), missing=(), entries=1)
-    assert keeping.with_models(plan, desk.store).missing == (run_,) and "1 run is stored without a model" in capsys.readouterr().out
+    assert with_models(plan, desk.store).missing == (run_,) and "1 run is stored without a model" in capsys.readouterr().out
     with whole_folder(model_folder(desk.results, run_.run_id)) as folder:
         made(folder, "[]")
-    assert keeping.with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""
+    assert with_models(plan, desk.store).missing == () and capsys.readouterr().out == ""
     unfit = PlannedRun(run_id="0" * 16, config=vary(run_.config, {"eval.vector": "projection"}), cells=("x",), seed=0)
-    assert keeping.with_models(replace(plan, runs=(unfit,)), desk.store).missing == ()
+    assert with_models(replace(plan, runs=(unfit,)), desk.store).missing == ()
     assert "No model is kept of 1 run: a head" in capsys.readouterr().out

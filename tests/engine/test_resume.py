@@ -14,17 +14,14 @@ from threadpoolctl import threadpool_limits
 from core.data.sources import demo_sources
 from core.engine import job
 from core.runner.command import WARM
-from core.runner.devices import Resources, Slots
-from core.runner.launch import Launcher, Stop
-from core.runner.pace import Pace
+from core.runner.devices import Resources
+from core.runner.launch import Launcher, Order, Stop
 from core.runner.plan import PlannedRun
-from core.runner.progress import Display
-from core.spec.identity import run_id
+from core.spec.identity import canonical_json, run_id
 from core.spec.methods import base
 from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
-from core.store import locks
 from core.store.store import Store
 
 STEPS = 13
@@ -33,10 +30,9 @@ STEPS = 13
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("resume")
-    (found / "tmp").mkdir()
-    before, locks.tempfile.tempdir = locks.tempfile.tempdir, str(found / "tmp")
-    yield found
-    locks.tempfile.tempdir = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(found / "slots"))
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +45,17 @@ def store(folder):
 @pytest.fixture(scope="module")
 def launcher(folder, store):
     """One warm process for all tests here; a checkpoint after every step."""
-    execution = Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9)
-    made = Launcher(
-        store=store, execution=execution, slots=Slots(Resources(device="cpu", jobs=1, threads=1, gpus=())),
-        display=Display(Pace(9, 9.0, 1)), job="tests.support.killed_jobs:run", warm=WARM,
+    order = Order(
+        execution=Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9),
+        published=None, job="tests.support.killed_jobs:run", warm=WARM, provenance={},
     )  # fmt: skip
+    made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, gpus=()))
     yield made
     made.close()
+
+
+def launch(launcher: Launcher, run: PlannedRun, stop: Stop | None = None):
+    return launcher.launch(run.run_id, canonical_json(run.config), run.label, stop or Stop(), lambda *_: None)
 
 
 def planned(method: str, profile: str, **changes) -> PlannedRun:
@@ -89,9 +89,9 @@ def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, pro
     for fate in fates:
         (folder / "cache").mkdir(exist_ok=True)
         (folder / "cache" / "fate").write_text(fate)
-        outcome = launcher.launch(run)
+        outcome = launch(launcher, run)
         assert outcome.state == "failed" and "signal 9" in outcome.failure.cause and store.checkpoint(run.run_id).exists()
-    assert launcher.launch(run).state == "done"
+    assert launch(launcher, run).state == "done"
     resumed = store.load(run.run_id).provenance["resumed_at_steps"]
     lived = [2, *(int(fate.split()[1]) for fate in fates[1:])]  # the third checkpoint was torn
     assert resumed == list(itertools.accumulate(lived))
@@ -104,13 +104,13 @@ def test_a_stopped_run_writes_a_checkpoint_and_goes_on(folder, store, launcher):
     (folder / "cache").mkdir(exist_ok=True)
     (folder / "cache" / "fate").write_text("slow 0.2")
     outcomes = []
-    thread = threading.Thread(target=lambda: outcomes.append(launcher.launch(run)))
+    stop = Stop()
+    thread = threading.Thread(target=lambda: outcomes.append(launch(launcher, run, stop)))
     thread.start()
     until(lambda: store.checkpoint(run.run_id).exists(), 60)
-    launcher.stop.ask(signal.SIGTERM, 30.0)
+    stop.ask(signal.SIGTERM, 30.0)
     thread.join()
     assert outcomes[0].state == "stopped" and store.failure(run.run_id) is None and store.checkpoint(run.run_id).exists()
-    launcher.stop = Stop()  # as the next command would have
-    assert launcher.launch(run).state == "done"
+    assert launch(launcher, run).state == "done"
     assert 1 <= store.load(run.run_id).provenance["resumed_at_steps"][0] < STEPS
     same(run, store, undisturbed(run, folder))

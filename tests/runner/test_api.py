@@ -33,7 +33,11 @@ def home(tmp_path, monkeypatch):
             store.prepare()
             config = study.config(cell, profile="paper", scale=DEMO, sources=sources, seed=seed)
             made, sts = made_result(config), f"spearman_{config.sts.aggregate}"
-            curve = (Row("curve", "dev", sts, 0, 40.0), Row("curve", "dev", sts, 2, 50.0), Row("curve", "train", "loss", 2, 1.5))
+            curve = (
+                Row("curve", "dev", sts, 0, 40.0),
+                Row("curve", "dev", sts, 2, 50.0),
+                Row("curve", "train", "loss", 2, 1.5),
+            )
             store.save(config, replace(made, rows=(*made.rows, *curve)))
     theirs = Store(tmp_path / "theirs", None)
     theirs.publish(theirs.runs(), results / "published")
@@ -46,16 +50,26 @@ def home(tmp_path, monkeypatch):
 def test_frames_hold_what_is_stored(home):
     results = load()
     runs, cells = results.runs(), studies.find("table6b").cells
-    assert len(runs) == 2 * len(cells) == runs["run"].nunique() and set(runs["source"]) == {"own", "published"}
+    assert len(runs) == 2 * len(cells) == runs["run"].nunique() and set(runs["source"]) == {
+        "own",
+        "published",
+    }
     one = runs.iloc[0]
     stored = results.store.load(one["run"])
     assert run_id(stored.config) == one["run"] and one["train.batch_size"] == stored.config.train.batch_size
     scores, curves, pairs = results.scores(), results.curves(), results.pairs()
-    mine = scores[(scores["run"] == one["run"]) & (scores["checkpoint"] == "selected") & (scores["task"] == "avg")]
+    mine = scores[
+        (scores["run"] == one["run"]) & (scores["checkpoint"] == "selected") & (scores["task"] == "avg")
+    ]
     assert one["score"] in set(mine["value"]) and list(scores.columns[:2]) == ["run", "checkpoint"]
     assert set(curves["run"]) == set(runs["run"]) and list(curves.columns) == ["run", "step", "dev", "loss"]
-    assert curves[curves["run"] == one["run"]].fillna(-1).values[:, 1:].tolist() == [[0, 40.0, -1], [2, 50.0, 1.5]]
-    assert set(pairs["run"]) == set(runs.loc[runs["source"] == "own", "run"]) and {"gold", "cosine"} <= set(pairs.columns)
+    assert curves[curves["run"] == one["run"]].fillna(-1).values[:, 1:].tolist() == [
+        [0, 40.0, -1],
+        [2, 50.0, 1.5],
+    ]
+    assert set(pairs["run"]) == set(runs.loc[runs["source"] == "own", "run"]) and {"gold", "cosine"} <= set(
+        pairs.columns
+    )
     assert len(load(published=False).runs()) == len(cells)
 
 
@@ -63,8 +77,12 @@ def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
     table = load().table("table6b", seeds=2)
     assert len(table) == len(studies.find("table6b").cells) and set(table["n"]) == {2} and "printed" in table
     varied = load().table("table6b", seeds=2, vary="train.learning_rate=1e-3,3e-3")
-    assert list(varied["n"]) == [2] * len(table) + [0] * len(table) and set(varied["train.learning_rate"]) == {"1e-3", "3e-3"}
-    assert set(load().claims("table6b", seeds=2)["claim"]) == {claim.key for claim in studies.find("table6b").claims}
+    assert list(varied["n"]) == [2] * len(table) + [0] * len(table) and set(
+        varied["train.learning_rate"]
+    ) == {"1e-3", "3e-3"}
+    assert set(load().claims("table6b", seeds=2)["claim"]) == {
+        claim.key for claim in studies.find("table6b").claims
+    }
 
 
 def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
@@ -77,7 +95,9 @@ def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
     mine = load().table("table6b", "demo", "paper", 1, "loss.temperature=0.1")
     assert mine.equals(load().table("table6b", seeds=1, settings=["loss.temperature=0.1"]))
     assert set(mine["n"]) == {1} and "printed" not in mine.dropna(axis=1, how="all")
-    assert set(load().table("table6b", settings=["loss.temperature=0.2"])["n"]) == {0} and set(load().table("table6b")["n"]) == {2}
+    assert set(load().table("table6b", settings=["loss.temperature=0.2"])["n"]) == {0} and set(
+        load().table("table6b")["n"]
+    ) == {2}
     with pytest.raises(UserError, match="is what mocose-table6b varies"):
         load().table("table6b", settings=["train.batch_size=8"])
 
@@ -140,4 +160,9 @@ def test_the_page_s_example_runs(home, capsys):
 
 def test_neither_torch_nor_the_engine_is_loaded():
     code = "import sys, core.api; print([name for name in sys.modules if name == 'torch' or name.startswith('core.engine')])"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True
+        ).stdout
+        == "[]\n"
+    )

@@ -104,7 +104,12 @@ def test_a_setting_given_twice(desk, capsys):
 
 
 def test_a_setting_that_fits_no_row(desk, capsys):
-    check(desk, capsys, ["esimcse-table11", *here(desk), "--set", "fgsm.epsilon=1e-9"], "method esimcse has no section fgsm")
+    check(
+        desk,
+        capsys,
+        ["esimcse-table11", *here(desk), "--set", "fgsm.epsilon=1e-9"],
+        "method esimcse has no section fgsm",
+    )
 
 
 OPTIONS = {

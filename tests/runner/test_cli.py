@@ -50,9 +50,18 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         (("table3", "--regenerate-figures", "--publish"), "draws everything that is published; add --all"),
         (("table3", "--regenerate-figures", "--cell", "0.9"), "tables are drawn whole"),
         (("--all", "--vary", "loss.temperature=0.1,0.2"), "name that study instead of --all"),
-        (("table3", "--vary", "loss.temperature=0.1,0.2", "--resolve", "--budget", "1h"), "--vary does not go with --resolve"),
-        (("table3", "--vary", "loss.temperature=0.1,0.2", "--verify-published", "1"), "--vary does not go with --verify-published"),
-        (("table3", *MINI_HERE, "--vary", "loss.temperature=0.1"), "gives one value; add another, or use --set for one"),
+        (
+            ("table3", "--vary", "loss.temperature=0.1,0.2", "--resolve", "--budget", "1h"),
+            "--vary does not go with --resolve",
+        ),
+        (
+            ("table3", "--vary", "loss.temperature=0.1,0.2", "--verify-published", "1"),
+            "--vary does not go with --verify-published",
+        ),
+        (
+            ("table3", *MINI_HERE, "--vary", "loss.temperature=0.1"),
+            "gives one value; add another, or use --set for one",
+        ),
         (("table3", *MINI_HERE, "--cell", "0.96"), "No cell is called '0.96'; did you mean 0.9"),
         (("table3", "--scale", "demo", "--data-dir", "{data}"), "Scale demo has its own text"),
         (("table3", *MINI_HERE, "--set", "ema.start=0.5"), "is what mocose-table3 varies"),
@@ -62,14 +71,24 @@ MINI_HERE = ("--scale", "mini", "--data-dir", "{data}", "--encoder", "{encoder}"
         (("table3", *MINI_HERE, "--device", "cuda"), "no GPU is visible"),
         (("table3", "--scale", "paper", "--regenerate-figures"), "No run of scale paper is stored here"),
         (("table3", "--scale", "mini", "--data-dir", "{nowhere}", "--encoder", "{encoder}"), "is no folder"),
-        (("table3", "--scale", "mini", "--data-dir", "{encoder}", "--encoder", "{encoder}"), "holds no SentEval data"),
-        (("table3", "--scale", "mini", "--data-dir", "{data}", "--encoder", "{data}"), "holds no config.json"),
+        (
+            ("table3", "--scale", "mini", "--data-dir", "{encoder}", "--encoder", "{encoder}"),
+            "holds no SentEval data",
+        ),
+        (
+            ("table3", "--scale", "mini", "--data-dir", "{data}", "--encoder", "{data}"),
+            "holds no config.json",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_answered_in_a_sentence(arguments, sentence, desk, capsys, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(desk.folder / "cache"))
-    here = {"data": desk.folder / "data", "encoder": desk.folder / "encoder", "nowhere": desk.folder / "nowhere"}
+    here = {
+        "data": desk.folder / "data",
+        "encoder": desk.folder / "encoder",
+        "nowhere": desk.folder / "nowhere",
+    }
     given = [argument.format(**here) for argument in arguments] + ["--results-dir", str(desk.results)]
     assert sentence in answer(capsys, *given)
 
@@ -101,12 +120,19 @@ def test_the_first_line_says_which_scale_and_why(monkeypatch, capsys, desk):
 
 def test_the_plan_trains_nothing_and_writes_nothing(desk):
     done = desk.do("table3", "table7", "--seeds", "2", "--plan")
-    assert done.returncode == 0 and "52 cells x seeds" in done.stdout and "missing" in done.stdout and "About" in done.stdout
+    assert (
+        done.returncode == 0
+        and "52 cells x seeds" in done.stdout
+        and "missing" in done.stdout
+        and "About" in done.stdout
+    )
     assert not desk.results.exists() and not desk.started()
 
 
 def test_cells_are_chosen_by_one_label_or_by_all_and_the_table_stays_whole(desk):
-    planned = desk.do("table7", "table3", "--seeds", "2", "--plan", "--cell", "4096", "--cell", "half/512", "--cell", "0.9")
+    planned = desk.do(
+        "table7", "table3", "--seeds", "2", "--plan", "--cell", "4096", "--cell", "half/512", "--cell", "0.9"
+    )
     assert "12 cells x seeds, 12 distinct runs" in planned.stdout, planned.stderr
     done = desk.do("table3", "--seeds", "1", "--cell", "0.9", "--cell", "0.95", REAL_REPORT="1")
     assert done.returncode == 0 and "Trained 2 of 2 runs" in done.stdout, done.stderr
@@ -125,7 +151,11 @@ def test_a_field_is_varied_and_the_run_at_the_study_s_own_value_is_the_stored_on
     assert sorted(run.train.learning_rate for run in runs) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
     assert "T3.2: undecided at 1e-5, 3e-5, 9e-5." in done.stdout
     name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
-    made = {path.name.removeprefix(name) for root in ("results", "figures") for path in (desk.folder / "home" / root).rglob(f"{name}*")}
+    made = {
+        path.name.removeprefix(name)
+        for root in ("results", "figures")
+        for path in (desk.folder / "home" / root).rglob(f"{name}*")
+    }
     assert made == {".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf"}
     assert "6 runs: 6 done" in desk.do(*vary, "--status").stdout
 
@@ -134,8 +164,13 @@ def test_runs_are_read_at_their_last_checkpoint_without_being_trained_again(desk
     assert desk.do("table3", "--seeds", "1", REAL_REPORT="1").returncode == 0
     done = desk.do("table3", "--seeds", "1", "--checkpoint", "last", REAL_REPORT="1")
     assert done.returncode == 0 and "0 to train" in done.stdout, done.stderr
-    text = {name: (desk.results / f"mini/paper/{name}.csv").read_text() for name in ("mocose-table3", "mocose-table3@last")}
-    assert "selected:avg:spearman" in text["mocose-table3"] and "last:avg:spearman" in text["mocose-table3@last"]
+    text = {
+        name: (desk.results / f"mini/paper/{name}.csv").read_text()
+        for name in ("mocose-table3", "mocose-table3@last")
+    }
+    assert (
+        "selected:avg:spearman" in text["mocose-table3"] and "last:avg:spearman" in text["mocose-table3@last"]
+    )
 
 
 def test_settings_render_under_their_own_name(desk):
@@ -150,7 +185,9 @@ def test_published_runs_are_used_only_when_asked_and_drawn_without_data(desk):
         for file in (desk.results / folder).iterdir():
             file.unlink()
     assert "0 done, 5 missing" in desk.do("esimcse-table11", "--seeds", "1", "--plan").stdout
-    assert "5 done, 0 missing" in desk.do("esimcse-table11", "--seeds", "1", "--plan", "--use-published").stdout
+    assert (
+        "5 done, 0 missing" in desk.do("esimcse-table11", "--seeds", "1", "--plan", "--use-published").stdout
+    )
     recorded = sources.recorded_sources(MINI, desk.store)
     assert recorded is not None and recorded.sources == desk.found().sources
 
@@ -176,7 +213,10 @@ def test_sources_are_known_by_content(desk, tmp_path):
     dev.write_text(dev.read_text().replace("\t0.5\t", "\t0.6\t", 1))
     (moved.folder / "data" / "wiki_sentences.txt").write_text("a\n \nb")
     changed = moved.found().sources
-    assert changed.encoder_digest != found.encoder_digest and changed.evaluation_digest != found.evaluation_digest
+    assert (
+        changed.encoder_digest != found.encoder_digest
+        and changed.evaluation_digest != found.evaluation_digest
+    )
     assert changed.corpus_digest != found.corpus_digest and changed.corpus_rows == 2
 
 
@@ -189,7 +229,11 @@ def test_a_damaged_digest_cache_is_begun_anew(desk):
 
 
 @pytest.mark.parametrize(
-    "names, chosen", [(("other.txt", "README.txt"), "other.txt"), (("a.txt", "wiki1m_for_simcse.txt"), "wiki1m_for_simcse.txt")]
+    "names, chosen",
+    [
+        (("other.txt", "README.txt"), "other.txt"),
+        (("a.txt", "wiki1m_for_simcse.txt"), "wiki1m_for_simcse.txt"),
+    ],
 )
 def test_the_training_text_is_found_by_name_or_alone(tmp_path, names, chosen):
     for name in names:
@@ -207,15 +251,25 @@ def test_an_ambiguous_training_text_is_a_sentence(tmp_path):
 
 
 def test_the_runner_imports_neither_torch_nor_the_engine():
-    for file in [ROOT / "run_study.py", *(ROOT / "core" / "runner").glob("*.py"), *(ROOT / "core" / "spec").glob("*.py")]:
+    for file in [
+        ROOT / "run_study.py",
+        *(ROOT / "core" / "runner").glob("*.py"),
+        *(ROOT / "core" / "spec").glob("*.py"),
+    ]:
         for node in ast.walk(ast.parse(file.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not [n for n in names if n.split(".")[0] in ("torch", "transformers") or n.startswith("core.engine")], file
+            assert not [
+                n
+                for n in names
+                if n.split(".")[0] in ("torch", "transformers") or n.startswith("core.engine")
+            ], file
 
 
 def test_encoders_are_given_by_the_one_they_stand_for(tmp_path):
-    given = cli.parse(["table3", "--encoder", str(tmp_path / "own"), "--encoder", f"bert-large={tmp_path / 'large'}"])
+    given = cli.parse(
+        ["table3", "--encoder", str(tmp_path / "own"), "--encoder", f"bert-large={tmp_path / 'large'}"]
+    )
     assert (given.encoder, given.other_encoders) == (tmp_path / "own", (("bert-large", tmp_path / "large"),))
     odd = cli.parse(["table3", "--encoder", str(tmp_path / "a=b")])  # a folder may have an equals sign
     assert odd.encoder == tmp_path / "a=b"

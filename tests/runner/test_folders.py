@@ -41,7 +41,11 @@ def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypa
         desk.store.load(old.runs[0].run_id)
     fill(desk, 2)
     desk.store.sweep_checkpoints()
-    assert len(desk.six().missing) == 4 and len(desk.store.runs()) == 8 and sources.recorded_sources(MINI, desk.store) is not None
+    assert (
+        len(desk.six().missing) == 4
+        and len(desk.store.runs()) == 8
+        and sources.recorded_sources(MINI, desk.store) is not None
+    )
     monkeypatch.undo()
     assert not desk.six().missing and desk.store.load(old.runs[0].run_id).config == old.runs[0].config
     assert not (desk.results / "damaged").exists()
@@ -53,7 +57,9 @@ def test_a_stored_file_that_another_version_wrote_is_not_taken_for_damage(desk, 
     monkeypatch.setattr("core.spec.identity.NUMERICS", 99)
     monkeypatch.setattr("core.store.records.NUMERICS", 99)
     other = desk.results / "runs" / f"{run_id(run.config)}.parquet"
-    shutil.copy(desk.results / "runs" / f"{run.run_id}.parquet", other)  # renamed by hand: the footer still tells
+    shutil.copy(
+        desk.results / "runs" / f"{run.run_id}.parquet", other
+    )  # renamed by hand: the footer still tells
     assert not desk.store.verified(other.stem) and not other.exists()
     assert (desk.results / "runs" / f"{run.run_id}.parquet").exists()
 
@@ -71,7 +77,11 @@ def wall_clock(path: Path) -> list[str]:
                 found.append(f"{path.name}:{node.lineno} {name}")
         names = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
         module = getattr(node, "module", None)
-        if "datetime" in names or module == "datetime" or (module == "time" and set(names) & {"time", "time_ns"}):
+        if (
+            "datetime" in names
+            or module == "datetime"
+            or (module == "time" and set(names) & {"time", "time_ns"})
+        ):
             found.append(f"{path.name}:{node.lineno} import")
     return found
 
@@ -79,7 +89,9 @@ def wall_clock(path: Path) -> list[str]:
 def test_nothing_is_decided_by_the_clock_on_the_wall(tmp_path):
     files = [ROOT / "run_study.py", *(ROOT / "core").rglob("*.py"), *(ROOT / "studies").rglob("*.py")]
     assert [place for file in files for place in wall_clock(file)] == []
-    (tmp_path / "sly.py").write_text("import datetime\nfrom time import time\nimport time as t, os\nos.path.getmtime('x')\ntime.time()\n")
+    (tmp_path / "sly.py").write_text(
+        "import datetime\nfrom time import time\nimport time as t, os\nos.path.getmtime('x')\ntime.time()\n"
+    )
     assert len(wall_clock(tmp_path / "sly.py")) == 4
 
 
@@ -138,14 +150,22 @@ def test_a_folder_that_may_only_be_read_is_drawn_and_told_but_not_written(desk):
     before = sorted(desk.results.rglob("*"))
     try:
         told = unprivileged(desk, "table3", "--seeds", "1", "--status", *here)
-        assert told.returncode == 0 and "4 done, 0 running, 0 failed, 2 missing" in told.stdout, told.stdout + told.stderr
+        assert told.returncode == 0 and "4 done, 0 running, 0 failed, 2 missing" in told.stdout, (
+            told.stdout + told.stderr
+        )
         assert "damaged" in told.stdout
         drawn = unprivileged(desk, "table3", "--seeds", "1", "--regenerate-figures", *here)
-        assert drawn.returncode == 0 and f"go to {desk.folder / 'work' / 'redrawn'}" in drawn.stdout, drawn.stdout + drawn.stderr
+        assert drawn.returncode == 0 and f"go to {desk.folder / 'work' / 'redrawn'}" in drawn.stdout, (
+            drawn.stdout + drawn.stderr
+        )
         assert (desk.folder / "work/redrawn/results/mini/paper/mocose-table3.csv").exists()
         assert (desk.folder / "work/redrawn/figures/mini/paper/mocose-table3.png").exists()
         trained = unprivileged(desk, "table3", "--seeds", "1", *here)
-        assert trained.returncode == 2 and trained.stderr.count("\n") == 1 and "may not be written" in trained.stderr, trained.stderr
+        assert (
+            trained.returncode == 2
+            and trained.stderr.count("\n") == 1
+            and "may not be written" in trained.stderr
+        ), trained.stderr
     finally:
         for folder in shut:
             folder.chmod(0o755)

@@ -32,26 +32,47 @@ def limited(size: int):
 def drawn(desk: Desk) -> dict[str, bytes]:
     """What was drawn, hidden files too."""
     places = (desk.results, desk.folder / "home" / "figures")
-    files = [path for place in places for path in place.rglob("*") if path.is_file() and ".locks" not in path.parts]
-    return {str(path.relative_to(desk.folder)): path.read_bytes() for path in files if path.parent.name not in ("runs", "pairs")}
+    files = [
+        path for place in places for path in place.rglob("*") if path.is_file() and ".locks" not in path.parts
+    ]
+    return {
+        str(path.relative_to(desk.folder)): path.read_bytes()
+        for path in files
+        if path.parent.name not in ("runs", "pairs")
+    }
 
 
 def test_a_disk_that_fills_while_tables_figures_and_page_are_drawn(desk):
-    runs = plan(STUDIES, Edition(profile="paper", scale=MINI, sources=desk.found().sources, seeds=1), desk.store).runs
+    runs = plan(
+        STUDIES, Edition(profile="paper", scale=MINI, sources=desk.found().sources, seeds=1), desk.store
+    ).runs
     for run in runs:
         made = made_result(run.config)
-        desk.store.save(run.config, replace(made, provenance={**made.provenance, **desk.found().provenance()}))
+        desk.store.save(
+            run.config, replace(made, provenance={**made.provenance, **desk.found().provenance()})
+        )
     whole = desk.do(*DRAW, **REAL)
     assert whole.returncode == 0, whole.stdout + whole.stderr
     expected = drawn(desk)
-    page, picture, table = "home/results/index.html", "home/figures/mini/paper/mocose-one.png", "home/results/mini/paper/mocose-one.csv"
-    for size, stopped in ((200, table), (len(expected[picture]) - 1, picture), (len(expected[page]) - 1, page)):
+    page, picture, table = (
+        "home/results/index.html",
+        "home/figures/mini/paper/mocose-one.png",
+        "home/results/mini/paper/mocose-one.csv",
+    )
+    for size, stopped in (
+        (200, table),
+        (len(expected[picture]) - 1, picture),
+        (len(expected[page]) - 1, page),
+    ):
         for name in (page, picture, table, "home/results/claims.csv"):
             (desk.folder / name).unlink(missing_ok=True)
         process = desk.start(*DRAW, preexec_fn=limited(size), **REAL)
         out, err = process.communicate(timeout=200)
         assert process.returncode == 2 and err.count("\n") == 1, out + err
-        assert err == f"{desk.folder / stopped} could not be written (File too large); mend that and give the same command again.\n"
+        assert (
+            err
+            == f"{desk.folder / stopped} could not be written (File too large); mend that and give the same command again.\n"
+        )
         assert all(expected[name] == content for name, content in drawn(desk).items()), "torn, or left over"
     assert desk.do(*DRAW, **REAL).returncode == 0 and drawn(desk) == expected
     assert all(desk.store.verified(run.run_id) for run in runs)
@@ -92,7 +113,9 @@ def test_a_disk_that_fills_under_a_pack_leaves_the_old_one(tmp_path, what):
         [sys.executable, "-c", CODE.format(call), tmp_path, Path(__file__).parent, SUPPORT, ROOT],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 7 and f"{name} could not be written (File too large)" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 7 and f"{name} could not be written (File too large)" in done.stdout, (
+        done.stdout + done.stderr
+    )
     assert done.stdout.count("\n") == 1 and not list(tmp_path.rglob("*.tmp"))
     assert (before.read_bytes() if before.exists() else None) == content
 
@@ -111,4 +134,8 @@ def test_a_disk_that_fills_while_a_model_is_kept_fails_the_run_in_a_sentence(des
         failure.detail
         == f"{desk.results / 'models' / run} could not be written (File too large); mend that and give the same command again."
     )
-    assert not list((desk.results / "models").iterdir()) and not desk.store.runs() and not desk.store.has_model(run)
+    assert (
+        not list((desk.results / "models").iterdir())
+        and not desk.store.runs()
+        and not desk.store.has_model(run)
+    )

@@ -78,7 +78,11 @@ def test_a_harmed_run_file_is_refused_or_right(tmp_path, how, kind):
     except UserError as error:
         assert str(tmp_path) in str(error) and "\n" not in str(error)
     else:
-        assert found.rows.equals(fresh.load(RUN).rows) and found.config == CONFIG and pairs.equals(fresh.load_pairs(RUN))
+        assert (
+            found.rows.equals(fresh.load(RUN).rows)
+            and found.config == CONFIG
+            and pairs.equals(fresh.load_pairs(RUN))
+        )
 
 
 @quick
@@ -103,7 +107,11 @@ def test_harmed_sets_are_read_or_refused(sets, file, how):
     content = path.read_bytes()
     try:
         path.write_bytes(harmed(content, how))
-        for read_pairs, argument in ((sts.year_pairs, "STS13"), (sts.stsb_pairs, "dev"), (sts.sick_pairs, "test")):
+        for read_pairs, argument in (
+            (sts.year_pairs, "STS13"),
+            (sts.stsb_pairs, "dev"),
+            (sts.sick_pairs, "test"),
+        ):
             try:
                 found = read_pairs(sets, argument)
             except UserError as error:
@@ -121,7 +129,9 @@ def test_what_the_driver_checks_is_what_a_run_loads(sets):
 
 
 @quick
-@given(content=st.binary(max_size=400) | text.map(str.encode), reader=st.sampled_from(("lines", "csv_quoted")))
+@given(
+    content=st.binary(max_size=400) | text.map(str.encode), reader=st.sampled_from(("lines", "csv_quoted"))
+)
 def test_any_training_text_is_sentences_or_a_sentence(content, reader):
     try:
         found = corpus.sentences(content, reader, "text")
@@ -144,7 +154,9 @@ def test_harmed_encoders_are_taken_or_refused(tmp_path, how, name):
         assert str(tmp_path) in str(error)
 
 
-RUNS = tuple(vary(base(method, profile), {"data.digest": "d"}) for method in methods.names() for profile in PROFILES)
+RUNS = tuple(
+    vary(base(method, profile), {"data.digest": "d"}) for method in methods.names() for profile in PROFILES
+)
 FIELDS = sorted({path for run in RUNS for path in paths(run)} | {"queue", "seed", "data", "scale"})
 written = st.one_of(
     text, st.integers().map(str), st.floats().map(str), st.sampled_from(("none", "true", "off", "on", "last", "[[0,5]]", "[" * 2000)),
@@ -169,7 +181,10 @@ def test_any_setting_is_a_configuration_or_a_sentence(run, path, value):
 
 
 @settings(quick, max_examples=300)
-@given(slices=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 512)), min_size=1, max_size=60), rate=st.floats(1e-6, 0.9))
+@given(
+    slices=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 512)), min_size=1, max_size=60),
+    rate=st.floats(1e-6, 0.9),
+)
 def test_a_variant_has_a_name_that_is_a_file_name(slices, rate):
     study = studies.find("table3")
     sample = CONFIG
@@ -179,7 +194,9 @@ def test_a_variant_has_a_name_that_is_a_file_name(slices, rate):
     except UserError:
         return
     assert len(name.encode()) < 200 and not set("/\\\0\n ") & set(name) and Path(name).name == name
-    other = study.with_settings((chosen[0], f"encoder.hidden_dropout={math.nextafter(rate, 1)}"), {(): sample})
+    other = study.with_settings(
+        (chosen[0], f"encoder.hidden_dropout={math.nextafter(rate, 1)}"), {(): sample}
+    )
     assert other.name != name
 
 

@@ -22,7 +22,12 @@ DRAW = ("esimcse-table11", "--seeds", "1", "--regenerate-figures")
 
 def drawn(desk: Desk) -> dict[str, bytes]:
     folders = (desk.results / "mini", desk.folder / "home" / "figures")
-    return {str(p.relative_to(desk.folder)): p.read_bytes() for folder in folders for p in folder.rglob("*") if p.is_file()}
+    return {
+        str(p.relative_to(desk.folder)): p.read_bytes()
+        for folder in folders
+        for p in folder.rglob("*")
+        if p.is_file()
+    }
 
 
 @pytest.fixture
@@ -45,7 +50,9 @@ def test_kills_while_drawing_leave_whole_files_and_the_next_drawing_sweeps(train
         time.sleep(rng.uniform(1.0, 4.0))
         driver.send_signal(signal.SIGKILL)
         driver.communicate()
-        assert all(content in (b"old", expected[name]) for name, content in drawn(desk).items() if name in expected)
+        assert all(
+            content in (b"old", expected[name]) for name, content in drawn(desk).items() if name in expected
+        )
     for folder in (desk.results / "mini" / "paper", desk.folder / "home" / "figures" / "mini" / "paper"):
         (folder / ".esimcse-table11.md.0123.tmp").write_text("half")  # what a kill between two calls leaves
     assert desk.do(*DRAW, REAL_REPORT="1").returncode == 0
@@ -92,5 +99,10 @@ def test_a_private_umask_is_respected_by_every_file(trained):
     driver = trained.start(*DRAW, REAL_REPORT="1", preexec_fn=lambda: os.umask(0o077))
     out, err = driver.communicate(timeout=200)
     assert driver.returncode == 0, out + err
-    new = [p for folder in (trained.results / "mini", trained.folder / "home" / "figures") for p in folder.rglob("*") if p.is_file()]
+    new = [
+        p
+        for folder in (trained.results / "mini", trained.folder / "home" / "figures")
+        for p in folder.rglob("*")
+        if p.is_file()
+    ]
     assert new and all(stat.S_IMODE(p.stat().st_mode) == 0o600 for p in new)

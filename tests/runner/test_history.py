@@ -48,24 +48,34 @@ def test_the_method_s_own_median_decides(store):
     assert known.of("demo") == 4 and known.of("mini") == 0
     other = config("table7", place=3, seed=9)
     longer = vary(other, {"train.steps": 2 * other.train.steps})
-    assert known.seconds(other) == pytest.approx(3.0 * cost(other)) and known.seconds(longer) > 1.5 * known.seconds(other)
-    assert known.seconds(config("esimcse-table11", place=2)) == pytest.approx(7.0 * cost(config("esimcse-table11", place=2)))
+    assert known.seconds(other) == pytest.approx(3.0 * cost(other)) and known.seconds(
+        longer
+    ) > 1.5 * known.seconds(other)
+    assert known.seconds(config("esimcse-table11", place=2)) == pytest.approx(
+        7.0 * cost(config("esimcse-table11", place=2))
+    )
 
 
 def test_transfer_tasks_are_reckoned_with(store):
     plain = config("mocose-table1")
     probed = vary(plain, {"eval.transfer": True})
     assert cost(probed) == pytest.approx(cost(plain) + 13 * 2_000)
-    assert cost(vary(probed, {"scale": "mini"})) == pytest.approx(cost(vary(plain, {"scale": "mini"})) + 25 * 250_000)
+    assert cost(vary(probed, {"scale": "mini"})) == pytest.approx(
+        cost(vary(plain, {"scale": "mini"})) + 25 * 250_000
+    )
     save(store, plain, 2.0)
     save(store, probed, 3.0)
     known = history(store, "cpu", 1, lambda config: 1.5)
-    assert known.seconds(plain) == pytest.approx(2.0 * cost(plain)) and known.seconds(probed) == pytest.approx(3.0 * cost(probed))
+    assert known.seconds(plain) == pytest.approx(2.0 * cost(plain)) and known.seconds(
+        probed
+    ) == pytest.approx(3.0 * cost(probed))
     assert known.seconds(vary(plain, {"scale": "mini"})) == 1.5  # of which no run has ended
 
 
 def test_the_work_of_a_demo_run():
-    run = config("table7")  # FGSM's own gradient makes MoCoSE's step as long as SimCSE's; 160 // 32 checks, one before and one behind
+    run = config(
+        "table7"
+    )  # FGSM's own gradient makes MoCoSE's step as long as SimCSE's; 160 // 32 checks, one before and one behind
     assert cost(run) == pytest.approx(13 * (160 * 64 + 0.25 * (7 * 800 + 1.5 * 4_797)))
     repaired = vary(run, {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"})
     assert cost(run) - cost(repaired) == pytest.approx(13 * 160 * 64 / 3)
@@ -90,7 +100,9 @@ def test_another_method_of_the_scale_is_better_than_nothing_and_another_scale_is
     assert known.seconds(mini) == cost(mini)
 
 
-@pytest.mark.parametrize("recorded", [{"host": "elsewhere"}, {"device": "cuda: big"}, {"threads": 2}, {"seconds": None}])
+@pytest.mark.parametrize(
+    "recorded", [{"host": "elsewhere"}, {"device": "cuda: big"}, {"threads": 2}, {"seconds": None}]
+)
 def test_runs_from_elsewhere_say_nothing(store, recorded):
     save(store, config("table7"), 4.0, **recorded)
     assert history(store, "cpu", 1).of("demo") == 0

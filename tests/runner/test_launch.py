@@ -2,50 +2,55 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from desk import Desk, until
 from small_runs import planned
 
-from core.runner.devices import Resources, Slots
-from core.runner.launch import LESS_MEMORY, Launcher, diagnosis
-from core.runner.pace import Pace
-from core.runner.process.child import cause_of
-from core.runner.progress import Display
+from core.runner import devices
+from core.runner.devices import Resources
+from core.runner.launch import LESS_MEMORY, Launcher, Order, Stop, diagnosis
+from core.runner.plan import PlannedRun
+from core.runner.worker import cause_of, train
 from core.spec.errors import UserError
+from core.spec.identity import canonical_json
 from core.spec.run import Execution
 from core.store import locks
+
+FAKE = "tests.support.fake_jobs:run"
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    return Desk(tmp_path_factory.mktemp("launch"))
+    made = Desk(tmp_path_factory.mktemp("launch"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(made.folder / "cache"))
+        yield made
 
 
 @pytest.fixture(scope="module")
 def start(desk):
     """Launchers on the module's desk, closed at the end."""
     started = []
-    before, locks.tempfile.tempdir = locks.tempfile.tempdir, str(desk.folder / "tmp")
 
-    def begin(job: str = "tests.support.fake_jobs:run", time_limit: float | None = None) -> Launcher:
+    def begin(job: str = FAKE, time_limit: float | None = None) -> Launcher:
         desk.store.prepare()
-        launcher = Launcher(
-            store=desk.store, slots=Slots(Resources(device="cpu", jobs=2, threads=1, gpus=())), job=job, time_limit=time_limit,
-            execution=Execution(results_dir=str(desk.results), cache_dir=str(desk.cache)),
-            display=Display(Pace(100, 100.0, 2)), provenance={"encoder_hidden": 384},
+        order = Order(
+            execution=Execution(results_dir=str(desk.results), cache_dir=str(desk.cache)), published=None, job=job,
+            warm=(), time_limit=time_limit, provenance={"encoder_hidden": 384},
         )  # fmt: skip
-        started.append(launcher)
-        return launcher
+        started.append(Launcher(order, Resources(device="cpu", jobs=2, threads=1, gpus=())))
+        return started[-1]
 
     yield begin
     for launcher in started:
         launcher.close()
-    locks.tempfile.tempdir = before
 
 
 @pytest.fixture(scope="module")
@@ -53,188 +58,178 @@ def launcher(start):
     return start()
 
 
+def launch(
+    launcher: Launcher, run: PlannedRun, stop: Stop | None = None, hear=lambda *_: None, force: bool = False
+):
+    return launcher.launch(run.run_id, canonical_json(run.config), run.label, stop or Stop(), hear, force)
+
+
+def in_thread(*arguments) -> tuple[threading.Thread, list]:
+    endings = []
+    thread = threading.Thread(target=lambda: endings.append(launch(*arguments)))
+    thread.start()
+    return thread, endings
+
+
+def slot(number: int) -> Path:
+    return devices.slot_folder() / f"cpu.{number}.lock"
+
+
 def test_a_run_that_ends_well_is_stored(desk, launcher):
-    run = planned(1)
+    run, heard = planned(1), []
     desk.behave()
-    outcome = launcher.launch(run)
-    assert outcome.state == "done" and outcome.failure is None
+    ending = launch(launcher, run, hear=lambda *message: heard.append(message))
+    assert ending.state == "done" and ending.failure is None
     stored = desk.store.load(run.run_id)
     assert stored.config == run.config and stored.provenance == {"encoder_hidden": 384, "made": "up"}
-    assert not desk.store.claimed(run.run_id) and launcher.launch(run).state == "found"
+    assert not desk.store.claimed(run.run_id) and launch(launcher, run).state == "found"
+    assert {run for run, _ in heard} == {run.run_id} and [m["step"] for _, m in heard if "phase" in m] == [
+        0,
+        10,
+        1,
+    ]
+    assert launcher._worker.threads in (1, None)  # a fork copies one thread alone
+    assert launch(launcher, run, force=True).state == "done"
 
 
-def test_the_nursery_has_one_thread(launcher):
-    launcher.wait_ready()
-    assert launcher._nursery.threads in (1, None)
-
-
-@pytest.mark.parametrize(
-    "steps, behaviour, cause, detail",
-    [
-        (10, "raise", "exception", "ValueError: the job broke on purpose"),
-        (11, "refuse", "refused", "This run was refused; give it another try."),
-        (12, "memory", "out of memory", f"{LESS_MEMORY} MemoryError"),
-        (16, "cuda", "out of memory", f"{LESS_MEMORY} OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB."),
-        (13, "kill 9", "killed by signal 9 (out of memory?)", LESS_MEMORY),
-        (14, "kill 11", "killed by signal 11 (SIGSEGV)", ""),
-        (15, "exit 3", "exit status 3", ""),
-    ],
-)
-def test_a_failure_is_named_by_its_cause(desk, launcher, steps, behaviour, cause, detail):
-    run = planned(steps)
-    desk.behave_all(behaviour)
-    outcome = launcher.launch(run)
-    assert outcome.state == "failed" and outcome.failure.cause == cause and detail in outcome.failure.detail
-    assert desk.store.failure(run.run_id) == outcome.failure and not desk.store.has(run.run_id)
-    assert not desk.store.claimed(run.run_id)
-    if behaviour == "raise":
-        assert any("on purpose" in line for line in outcome.failure.log_tail)
+def test_a_failure_is_named_by_its_cause(desk, launcher):
+    cuda = f"{LESS_MEMORY} OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB."
+    ways = (
+        ("raise", "exception", "ValueError: the job broke on purpose"),
+        ("refuse", "refused", "This run was refused; give it another try."),
+        ("memory", "out of memory", f"{LESS_MEMORY} MemoryError"),
+        ("cuda", "out of memory", cuda),
+        ("kill 9", "killed by signal 9 (out of memory?)", LESS_MEMORY),
+        ("kill 11", "killed by signal 11 (SIGSEGV)", ""),
+        ("exit 3", "exit status 3", ""),
+        ("flood 2000", "exception", "after a long log"),
+    )
+    runs = [planned(10 + place) for place in range(len(ways))]
+    desk.behave(**{run.run_id: way for run, (way, *_) in zip(runs, ways, strict=True)})
+    for run, (way, cause, detail) in zip(runs, ways, strict=True):
+        state, _, failure = launch(launcher, run)
+        assert (state, failure.cause) == ("failed", cause) and detail in failure.detail, way
+        assert desk.store.failure(run.run_id) == failure and not desk.store.has(run.run_id), way
+        assert not desk.store.claimed(run.run_id)
+        assert len(failure.log_tail) <= 12 and all(len(line) <= 400 for line in failure.log_tail)
+        assert way != "raise" or any("on purpose" in line for line in failure.log_tail)
     desk.behave_all("")
-    assert launcher.launch(run).state == "done" and desk.store.failure(run.run_id) is None
-
-
-def test_a_long_log_is_quoted_by_its_end(desk, launcher):
-    desk.behave_all("flood 2000")
-    failure = launcher.launch(planned(20)).failure
-    assert len(failure.log_tail) <= 12 and any("after a long log" in line for line in failure.log_tail)
-    assert max(map(len, failure.log_tail)) <= 400
+    assert launch(launcher, runs[0]).state == "done" and desk.store.failure(runs[0].run_id) is None
 
 
 def test_a_run_that_hangs_is_ended_by_its_time_limit(desk, start):
     desk.behave_all("sleep 60")
     began = time.monotonic()
-    failure = start(time_limit=1.0).launch(planned(30)).failure
+    failure = launch(start(time_limit=1.0), planned(30)).failure
     assert failure.cause == "timed out after 1 s" and time.monotonic() - began < 10
 
 
-def test_a_run_that_is_held_elsewhere_is_left_or_waited_for(desk, launcher):
-    run = planned(40)
-    desk.behave()
-    launcher.again(Display(pace := Pace(1, 1.0, 1)))
-    claim = desk.store.claim(run.run_id)
-    assert launcher.launch(run).state == "elsewhere"
-    assert list(pace.held) == [run.run_id]
-    threading.Timer(0.5, locks.release, [claim]).start()
-    assert launcher.launch(run, wait=True).state == "done"  # the holder left nothing
-    assert not pace.held
-
-
-def test_a_run_that_was_stored_while_we_waited_is_not_trained(desk, launcher):
-    run = planned(41)
-    from fake_jobs import made_result
-
-    claim = desk.store.claim(run.run_id)
-
-    def elsewhere():
-        desk.store.save(run.config, made_result(run.config))
-        locks.release(claim)
-
-    threading.Timer(0.5, elsewhere).start()
-    assert launcher.launch(run, wait=True).state == "found" and run.run_id not in desk.started()
+def test_a_run_that_is_held_elsewhere_is_left(desk, launcher):
+    claim = desk.store.claim(planned(40).run_id)
+    assert launch(launcher, planned(40)).state == "elsewhere"
+    locks.release(claim)
 
 
 def test_the_child_keeps_claim_and_slot_while_it_lives(desk, launcher):
     run = planned(42)
     desk.behave_all("sleep 1.0")
-    thread = threading.Thread(target=launcher.launch, args=(run,))
-    thread.start()
+    thread, _ = in_thread(launcher, run)
     until(lambda: run.run_id in desk.started())
-    assert desk.store.claimed(run.run_id) and locks.held(locks.slot_folder() / "cpu.0.lock")
+    assert desk.store.claimed(run.run_id) and locks.held(slot(0))
+    assert run.label in locks.holder(slot(0)) and f"process {os.getpid()}" in locks.holder(slot(0))
     thread.join()
-    assert not desk.store.claimed(run.run_id) and not locks.held(locks.slot_folder() / "cpu.0.lock")
+    assert not desk.store.claimed(run.run_id) and not locks.held(slot(0))
 
 
-def test_without_a_free_slot_it_waits_and_stops_when_asked(desk, start):
-    launcher = start()
-    held = [locks.hold(locks.slot_folder() / f"cpu.{i}.lock") for i in range(2)]
-    threading.Timer(0.5, launcher.stop.ask, [signal.SIGTERM, 0.0]).start()
-    run = planned(43)
-    assert launcher.launch(run).state == "stopped" and not desk.store.claimed(run.run_id)
+def test_without_a_free_slot_it_says_who_holds_them_and_stops_when_asked(desk, start):
+    held, stop, heard, run = [locks.hold(slot(i)) for i in range(2)], Stop(), [], planned(43)
+    locks.note_holder(held[0], "somebody's command")
+    threading.Timer(3.0, stop.ask, [signal.SIGTERM, 60.0]).start()
+    assert launch(start(), run, stop, lambda _, message: heard.append(message)).state == "stopped"
+    (said,) = [message["waiting"] for message in heard if "waiting" in message]
+    assert (
+        "taken (cpu.0 by somebody's command; cpu.1 by a command that left no name); waiting for one." in said
+    )
+    until(lambda: not desk.store.claimed(run.run_id))
     for descriptor in held:
         locks.release(descriptor)
 
 
-def test_a_stop_ends_the_child_and_is_no_failure(desk, start):
-    launcher = start()
-    run = planned(44)
+def test_a_stop_ends_the_child_and_is_no_failure(desk, launcher):
+    run, stop = planned(44), Stop()
     desk.behave_all("sleep 60")
-    outcomes = []
-    thread = threading.Thread(target=lambda: outcomes.append(launcher.launch(run)))
-    thread.start()
+    thread, endings = in_thread(launcher, run, stop)
     until(lambda: run.run_id in desk.started())
-    launcher.stop.ask(signal.SIGINT, 0.0)
+    stop.ask(signal.SIGINT, 0.0)
     thread.join(timeout=10)
-    assert outcomes[0].state == "stopped" and desk.store.failure(run.run_id) is None and launcher.launch(run).state == "stopped"
+    assert endings[0].state == "stopped" and desk.store.failure(run.run_id) is None
+    assert launch(launcher, run, stop).state == "stopped"
 
 
-def test_a_dead_nursery_costs_no_run_and_is_started_again_once(desk, start):
+def test_a_dead_worker_costs_no_run_and_is_started_again_once(desk, start):
     launcher = start()
     first, second, third, fourth = (planned(steps) for steps in (50, 51, 52, 53))
     desk.behave(**{first.run_id: "sleep 1.5", second.run_id: "sleep 60"})
-    outcomes = {}
-    threads = [threading.Thread(target=lambda run=run: outcomes.update({run.run_id: launcher.launch(run)})) for run in (first, second)]
-    for thread in threads:
-        thread.start()
+    (one, ended), (two, lost) = (in_thread(launcher, run) for run in (first, second))
     until(lambda: {first.run_id, second.run_id} <= set(desk.started()))
-    os.kill(launcher._nursery.pid, signal.SIGKILL)
+    launcher._worker.process.kill()
     os.kill(dict(zip(desk.started(), desk.pids(), strict=False))[second.run_id], signal.SIGKILL)
-    for thread in threads:
+    for thread in (one, two):
         thread.join(timeout=20)
-    assert outcomes[first.run_id].state == "done"  # its process outlived the nursery
-    assert outcomes[second.run_id].failure.cause == "launcher died"
-    assert launcher.launch(third).state == "done"
-    os.kill(launcher._nursery.pid, signal.SIGKILL)
-    until(lambda: not launcher._nursery.alive)
-    assert "died twice" in launcher.launch(fourth).failure.detail
-
-
-def test_the_next_batch_goes_on_with_the_same_warm_process_and_begins_a_dead_one_anew(desk, start):
-    launcher = start()
-    desk.behave()
-    launcher.wait_ready()
-    first = launcher._nursery.pid
-    launcher.stop.ask(signal.SIGTERM, 0.0)
-    assert launcher.launch(planned(60)).state == "stopped"
-    launcher.again(Display(Pace(1, 1.0, 2)))
-    assert launcher.launch(planned(60)).state == "done" and launcher._nursery.pid == first
-    os.kill(first, signal.SIGKILL)
-    until(lambda: not launcher._nursery.alive)
-    launcher.again(Display(Pace(1, 1.0, 2)))
-    launcher.wait_ready()
-    assert launcher.launch(planned(61)).state == "done" and launcher._nursery.pid != first
+    assert ended[0].state == "done"  # its process outlived the worker
+    assert lost[0].failure.cause == "launcher died"
+    assert launch(launcher, third).state == "done"
+    launcher._worker.process.kill()
+    launcher._worker.process.wait()
+    assert "died twice" in launch(launcher, fourth).failure.detail
+    launcher.wait_ready(Stop())  # as the next batch of runs does
+    assert launch(launcher, fourth).state == "done"
 
 
 def test_a_job_that_cannot_be_imported_is_one_sentence(start):
     with pytest.raises(UserError, match="could not be started .*no_such_module"):
-        start(job="tests.support.no_such_module:run").wait_ready()
+        start(job="tests.support.no_such_module:run").wait_ready(Stop())
 
 
 def test_who_asks_to_stop_need_not_wait_for_the_training_code(start):
-    launcher = start(job="tests.support.slow_to_import:run")
-    begun = time.monotonic()
-    threading.Timer(0.3, lambda: launcher.stop.ask(signal.SIGINT, 0.0)).start()
-    launcher.wait_ready()
-    assert launcher.launch(planned(70)).state == "stopped"
+    launcher, stop, begun = start(job="tests.support.slow_to_import:run"), Stop(), time.monotonic()
+    threading.Timer(0.3, lambda: stop.ask(signal.SIGINT, 0.0)).start()
+    launcher.wait_ready(stop)
+    assert launch(launcher, planned(70), stop).state == "stopped"
     launcher.close()
-    assert time.monotonic() - begun < 10 and launcher._nursery._process.poll() is not None
+    assert time.monotonic() - begun < 10 and not launcher._worker.alive
 
 
-def test_causes_of_statuses_without_words():
-    assert diagnosis(137, None, None).cause == "killed by signal 9 (out of memory?)"
-    assert diagnosis(-signal.SIGALRM, None, 2.0).cause == "timed out after 2 s"
-    assert diagnosis(None, None, None).cause == "launcher died"
+def test_a_configuration_of_another_version_of_the_code_is_refused():
+    run = planned(80)
+    text = canonical_json(run.config)
+    newer = text.replace('"numerics":', '"numerics":9')
+    for request in (
+        {"run_id": hashlib.sha256(newer.encode()).hexdigest()[:16], "config": newer},
+        {"run_id": "0" * 16, "config": text},
+        {"run_id": run.run_id, "config": text.replace('"steps":', '"strides":')},
+    ):
+        with pytest.raises(
+            UserError, match="two versions of the code are mixed|cannot be read|Unknown field|missing"
+        ):
+            train(request, None, None)
 
 
-@pytest.mark.parametrize(
-    "error, cause",
-    [
+def test_causes_without_words():
+    assert diagnosis({"ended": 137}, None).cause == "killed by signal 9 (out of memory?)"
+    assert diagnosis({"ended": -signal.SIGALRM}, 2.0).cause == "timed out after 2 s"
+    assert diagnosis({"ended": None}, None).cause == "launcher died"
+    for error, cause in (
         (RuntimeError("CUDA error: out of memory"), "out of memory"),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "out of memory"),
-        (RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"), "out of memory"),
-        (RuntimeError("[enforce fail at alloc_cpu.cpp:114] DefaultCPUAllocator: can't allocate memory"), "out of memory"),
+        (
+            RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+            "out of memory",
+        ),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
+            "out of memory",
+        ),
         (OSError(12, "Cannot allocate memory"), "out of memory"),
         (RuntimeError("CUDA error: device-side assert triggered"), "exception"),
-    ],
-)
-def test_errors_that_mean_too_little_memory(error, cause):
-    assert cause_of(error) == cause
+    ):
+        assert cause_of(error) == cause

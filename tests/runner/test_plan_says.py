@@ -12,9 +12,18 @@ import run_study
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (("--set", "train.precision=tf32"), "Training here would be refused: train.precision=tf32 needs a GPU"),
-        (("--set", "train.precision=fp16"), "Training here would be refused: train.precision=fp16 can no longer be trained; use --set"),
-        (("--set", "data.max_length=4000"), "Training here would be refused: data.max_length is 4000 but the encoder has only"),
+        (
+            ("--set", "train.precision=tf32"),
+            "Training here would be refused: train.precision=tf32 needs a GPU",
+        ),
+        (
+            ("--set", "train.precision=fp16"),
+            "Training here would be refused: train.precision=fp16 can no longer be trained; use --set",
+        ),
+        (
+            ("--set", "data.max_length=4000"),
+            "Training here would be refused: data.max_length is 4000 but the encoder has only",
+        ),
         ((), ""),
     ],
 )
@@ -28,7 +37,10 @@ def test_a_plan_says_what_training_would_refuse(capsys, words, sentence):
 def test_a_study_without_a_cell_that_can_be_run_says_why(capsys):
     assert run_study.main(["mocose-table2", "--plan", "--scale", "demo", "--device", "cpu"]) == 0
     assert "No cell of" not in capsys.readouterr().out  # its own encoder's cells can
-    assert run_study.main(["mocose-kmeans", "esimcse-table3", "--plan", "--scale", "demo", "--device", "cpu"]) == 0
+    assert (
+        run_study.main(["mocose-kmeans", "esimcse-table3", "--plan", "--scale", "demo", "--device", "cpu"])
+        == 0
+    )
     out = capsys.readouterr().out
     assert out.count("No cell of") == out.count("0 distinct runs"), out
 
@@ -39,7 +51,10 @@ def test_a_method_that_is_half_written_is_a_sentence(capsys, monkeypatch, tmp_pa
     monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(tmp_path)])
     assert run_study.main(["--fields"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("Method unfinished has settings that cannot be used (SyntaxError: ") and said.count("\n") == 1
+    assert (
+        said.startswith("Method unfinished has settings that cannot be used (SyntaxError: ")
+        and said.count("\n") == 1
+    )
     assert "mend core/methods/unfinished/settings.py" in said
     assert run_study.main(["--list"]) == 2 and capsys.readouterr().err == said
     plan = ["mocose-table3", "--plan", "--scale", "demo", "--device", "cpu"]  # is another method's
@@ -79,7 +94,10 @@ METHOD = {method}
             "Method(title='X', paper=SIMCSE.paper, repaired={}, released=None)",
             "released must be a mapping of paths to values, not NoneType",
         ),
-        ("Method(title='X', paper=SIMCSE, repaired={}, released={})", "paper must be a RunConfig, not Method"),
+        (
+            "Method(title='X', paper=SIMCSE, repaired={}, released={})",
+            "paper must be a RunConfig, not Method",
+        ),
         (
             "Method(title='X', paper=SIMCSE.paper, repaired={}, released={'trian.steps': 1})",
             "released changes trian.steps, but its runs have no section trian",
@@ -108,6 +126,15 @@ def test_a_method_with_a_wrong_type_is_a_sentence(capsys, monkeypatch, tmp_path,
 @pytest.mark.parametrize("below", ["", "x", "../published"])
 def test_what_is_published_takes_no_runs_of_one_s_own(capsys, below):
     folder = ROOT / "results" / "published" / below
-    assert run_study.main(["table3", "--plan", "--scale", "demo", "--device", "cpu", "--results-dir", str(folder)]) == 2
+    assert (
+        run_study.main(
+            ["table3", "--plan", "--scale", "demo", "--device", "cpu", "--results-dir", str(folder)]
+        )
+        == 2
+    )
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "holds what the project publishes" in said and "give another --results-dir" in said
+    assert (
+        said.count("\n") == 1
+        and "holds what the project publishes" in said
+        and "give another --results-dir" in said
+    )

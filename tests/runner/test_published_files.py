@@ -10,7 +10,13 @@ from core.runner.cli import parse
 from core.runner.publishing import ENDINGS, Publishing
 from core.spec.claim import Claim, greater
 
-STUDY = small(claims=(Claim(key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)), decided_by="b against a"),))
+STUDY = small(
+    claims=(
+        Claim(
+            key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)), decided_by="b against a"
+        ),
+    )
+)
 
 
 def test_files_of_a_study_that_nothing_published_begins_go_and_others_stay(desk: Desk):
@@ -19,7 +25,9 @@ def test_files_of_a_study_that_nothing_published_begins_go_and_others_stay(desk:
     table, figure = (home / root / "mini" / "paper" for root in ("results/published", "figures/published"))
     for folder in (table, figure):
         folder.mkdir(parents=True)
-    gone = [(figure if ending in (".png", ".pdf") else table) / f"mocose-table3{ending}" for ending in ENDINGS]
+    gone = [
+        (figure if ending in (".png", ".pdf") else table) / f"mocose-table3{ending}" for ending in ENDINGS
+    ]
     stay = [table / "mocose-table4.csv", table / "claims.csv", table / "own.md"]
     for path in (*gone, *stay):
         path.write_text("x")
@@ -37,7 +45,10 @@ def test_files_of_a_study_that_nothing_published_begins_go_and_others_stay(desk:
 def test_where_nothing_published_is_begun_everything_stays(desk: Desk):
     """A damaged pack is as though it were empty."""
     home = desk.folder / "home"
-    pack, table = home / "results/published/demo/runs.parquet", home / "results/published/demo/paper/esimcse-table11.csv"
+    pack, table = (
+        home / "results/published/demo/runs.parquet",
+        home / "results/published/demo/paper/esimcse-table11.csv",
+    )
     table.parent.mkdir(parents=True, exist_ok=True)
     table.write_text("x")
     pack.write_bytes(b"no pack")
@@ -53,4 +64,6 @@ def test_the_files_of_a_study_are_those_that_are_drawn(tmp_path):
     for cell in STUDY.cells:
         store.add(edition(3).config(STUDY, cell, 0), 50.0)
     render([STUDY], edition(3), store, tmp_path, tmp_path)
-    assert {path.name.removeprefix(STUDY.name) for path in (tmp_path / "demo" / "paper").iterdir()} == set(ENDINGS)
+    assert {path.name.removeprefix(STUDY.name) for path in (tmp_path / "demo" / "paper").iterdir()} == set(
+        ENDINGS
+    )

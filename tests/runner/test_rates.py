@@ -52,7 +52,9 @@ def test_other_encoders_and_batches_lie_on_the_line_through_those_two():
     assert 3 < large / gpu_seconds(config, BERT_BASE) < 4  # 3.6 times the products
     assert gpu_seconds(config, Shape(2, 128, 512, 4, 800)) == pytest.approx(mini)  # both wait for launches
     eight = vary(config, {"train.batch_size": 512, "train.steps": 1953, "eval.every": 16})
-    assert gpu_seconds(config, BERT_BASE) * 0.85 < gpu_seconds(eight, BERT_BASE) < gpu_seconds(config, BERT_BASE)
+    assert (
+        gpu_seconds(config, BERT_BASE) * 0.85 < gpu_seconds(eight, BERT_BASE) < gpu_seconds(config, BERT_BASE)
+    )
 
 
 def test_shapes_are_those_of_the_encoders():
@@ -80,7 +82,9 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch):
 def test_a_cpu_that_cannot_be_timed_has_a_stated_speed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rates, "PROJECT", tmp_path)
     found = rates.token_seconds(BERT_BASE, "fp32", 2, 25, tmp_path)
-    assert found == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)  # a product and a sum, six passes, two threads
+    assert found == pytest.approx(
+        2 * 6 * BERT_BASE.products / 5e10 / 2
+    )  # a product and a sum, six passes, two threads
     assert capsys.readouterr().out == (
         "This CPU could not be timed (CalledProcessError); times assume 50 billion operations a second for each thread.\n"
     )
@@ -104,11 +108,17 @@ def test_a_plan_of_scale_paper_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, mon
     own = ["--results-dir", str(tmp_path)]
     assert run_study.main([*PLAN, "--device", "cpu", "--jobs", "2", *own]) == 0
     said = capsys.readouterr().out
-    assert " weeks with 2 at once on cpu (from a timing of this CPU), so this needs a GPU; --gpus 1 plans for one NVIDIA H100." in said
+    assert (
+        " weeks with 2 at once on cpu (from a timing of this CPU), so this needs a GPU; --gpus 1 plans for one NVIDIA H100."
+        in said
+    )
     monkeypatch.setattr(rates, "token_seconds", pytest.fail)
     assert run_study.main([*PLAN, "--gpus", "4", *own]) == 0
     said = capsys.readouterr().out
-    assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100 in bf16)." in said and "would be refused" not in said
+    assert (
+        "h on 4 NVIDIA H100 (from rates of one NVIDIA H100 in bf16)." in said
+        and "would be refused" not in said
+    )
     assert f"--plan --gpus 4\n{said.splitlines()[-1]}\n" in (ROOT / "docs" / "using.md").read_text()
     monkeypatch.setattr("core.runner.devices.visible_gpus", dict)  # the plan is for another machine
     assert run_study.main([*PLAN, "--gpus", "4", "--device", "cuda", *own]) == 0
@@ -117,11 +127,15 @@ def test_a_plan_of_scale_paper_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, mon
     assert capsys.readouterr().out.splitlines()[1].startswith("Scale paper, since --gpus plans for GPUs")
 
 
-@pytest.mark.parametrize("name, more", [("NVIDIA H200", ""), ("NVIDIA L4", ", since those of NVIDIA L4 are not known")])
+@pytest.mark.parametrize(
+    "name, more", [("NVIDIA H200", ""), ("NVIDIA L4", ", since those of NVIDIA L4 are not known")]
+)
 def test_a_plan_for_this_machine_s_gpu_names_whose_rates_it_has(capsys, monkeypatch, tmp_path, name, more):
     has(monkeypatch, tmp_path, name, "[N/A]")
     assert run_study.main([*PLAN, "--results-dir", str(tmp_path / "results")]) == 0
-    assert f" with 1 at once on cuda (from rates of one NVIDIA H100 in bf16{more})." in capsys.readouterr().out
+    assert (
+        f" with 1 at once on cuda (from rates of one NVIDIA H100 in bf16{more})." in capsys.readouterr().out
+    )
 
 
 def test_gpus_that_are_left_idle_make_no_run_faster(capsys, monkeypatch, tmp_path):
@@ -138,12 +152,18 @@ def test_gpus_that_are_left_idle_make_no_run_faster(capsys, monkeypatch, tmp_pat
     [
         (["table7", "--gpus", "2"], "--gpus says for which GPUs a plan is; add --plan, or leave it out."),
         (["--list", "--gpus", "2"], "--gpus says for which GPUs a plan is; add --plan, or leave it out."),
-        ([*PLAN, "--gpus", "2", "--jobs", "3"], "--jobs does not go with --gpus, which plans one run on each GPU; leave one out."),
+        (
+            [*PLAN, "--gpus", "2", "--jobs", "3"],
+            "--jobs does not go with --gpus, which plans one run on each GPU; leave one out.",
+        ),
         (
             [*PLAN, "--gpus", "2", "--device", "cpu"],
             "--device cpu does not go with --gpus, which plans one run on each GPU; leave one out.",
         ),
-        ([*PLAN, "--gpus", "2", "--resolve"], "--resolve does not go with --gpus, which plans one run on each GPU; leave one out."),
+        (
+            [*PLAN, "--gpus", "2", "--resolve"],
+            "--resolve does not go with --gpus, which plans one run on each GPU; leave one out.",
+        ),
     ],
 )
 def test_gpus_goes_with_a_plan_alone(capsys, words, sentence):

@@ -32,7 +32,13 @@ from core.store.store import Store
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 BOTH = ("mocose-one", "mocose-two")
 ALL = ("K1", "K2", "K3", "K4", "L1")
-TRUTH = {"K1": "supported", "K2": "contradicted", "K3": "equivalent", "K4": "undecided", "L1": "supported"}  # no run can tell K4
+TRUTH = {
+    "K1": "supported",
+    "K2": "contradicted",
+    "K3": "equivalent",
+    "K4": "undecided",
+    "L1": "supported",
+}  # no run can tell K4
 RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
 
 
@@ -46,7 +52,9 @@ def outcomes(desk: Desk) -> dict[str, str]:
     """The verdicts on the runs that are stored."""
     found = {}
     for study in (ONE, TWO):
-        found |= {one.claim.key: one.outcome for one in verdicts(judged(gather(study, desk.edition(3), desk.store)))}
+        found |= {
+            one.claim.key: one.outcome for one in verdicts(judged(gather(study, desk.edition(3), desk.store)))
+        }
     return found
 
 
@@ -68,14 +76,22 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
         assert text in done.stdout
     assert "drew nothing" in done.stdout  # then it renders as ever
     again = resolve(desk)
-    assert again.returncode == 0 and "Next:" not in again.stdout and len(desk.started()) == len(desk.store.runs())
+    assert (
+        again.returncode == 0
+        and "Next:" not in again.stdout
+        and len(desk.started()) == len(desk.store.runs())
+    )
 
 
 def test_first_checks_come_first_the_cheapest_before_the_others(alone):
     begun = re.findall(r"Next: (\S+ \S+) \((first check|a chance)", alone[1].stdout)
     firsts = [why == "first check" for _, why in begun]
     assert firsts == sorted(firsts, reverse=True) and any(firsts)
-    assert begun[0][0] in ("mocose-one K1", "mocose-one K3", "mocose-two L1")  # of two cells; K2 speaks of three
+    assert begun[0][0] in (
+        "mocose-one K1",
+        "mocose-one K3",
+        "mocose-two L1",
+    )  # of two cells; K2 speaks of three
 
 
 @pytest.mark.long
@@ -85,7 +101,12 @@ def test_kills_cost_no_stored_run_and_end_with_the_same_runs(alone, tmp_path):
     for kill in range(3):
         driver = desk.start(*BOTH, *RESOLVE, **KNOWN)
         count = len(desk.started())
-        until(lambda driver=driver, wanted=count + 2 + kill: driver.poll() is not None or len(desk.started()) >= wanted, 120)
+        until(
+            lambda driver=driver, wanted=count + 2 + kill: (
+                driver.poll() is not None or len(desk.started()) >= wanted
+            ),
+            120,
+        )
         if driver.poll() is None:
             os.kill(driver.pid, signal.SIGKILL)
         driver.communicate(timeout=60)
@@ -124,7 +145,10 @@ def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     done = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
     assert done.returncode == 0 and "The shortest step left takes" in done.stdout and not desk.started()
     plan = resolve(desk, *BOTH, "--resolve", "--plan")
-    assert plan.returncode == 0 and "mocose-one K1 (first run of the reference): 1 run to 1 seed, about" in plan.stdout
+    assert (
+        plan.returncode == 0
+        and "mocose-one K1 (first run of the reference): 1 run to 1 seed, about" in plan.stdout
+    )
     assert "5 claims are open; runs may settle 5." in plan.stdout and not desk.started()
 
 
@@ -136,7 +160,11 @@ def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(al
         (desk.results / "runs" / f"{identity}.parquet").unlink()
     done = resolve(desk, "mocose-one", *RESOLVE, "--publish")
     assert done.returncode == 0 and sorted(desk.started()) == sorted(gone) and len(gone) == 4
-    assert Store(tmp_path / "none", desk.results / "published").runs() == desk.store.runs() == alone[0].store.runs()
+    assert (
+        Store(tmp_path / "none", desk.results / "published").runs()
+        == desk.store.runs()
+        == alone[0].store.runs()
+    )
     shutil.rmtree(desk.results / "runs")
     counted = resolve(desk, *BOTH, "--resolve", "--budget", "30s", "--use-published")
     assert counted.returncode == 0 and "4 of 5 claims settled" in counted.stdout
@@ -154,7 +182,10 @@ def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gap
     for label, count in seeds.items():
         for seed in range(count):
             if (label, seed) not in gaps:
-                store.add(config_of(ONE, (label,), seed), levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd))
+                store.add(
+                    config_of(ONE, (label,), seed),
+                    levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd),
+                )
     return store
 
 
@@ -174,9 +205,14 @@ def choices(monkeypatch):
 
 def test_each_claim_is_given_its_missing_runs_up_to_the_next_check(choices):
     found = {choice.name.split()[1]: choice for choice in choices(filled({"a": 2, "b": 3}, LEVELS))}
-    assert [run.seed for run in found["K1"].runs] == [2] and found["K1"].seeds == 3  # the other five are stored
+    assert [run.seed for run in found["K1"].runs] == [2] and found[
+        "K1"
+    ].seeds == 3  # the other five are stored
     assert len(found["K3"].runs) == 6 and {choice.why for choice in found.values()} == {"first check"}
-    found = {choice.name.split()[1]: choice for choice in choices(filled(dict.fromkeys("abcd", 8), LEVELS, gaps=(("b", 4),)))}
+    found = {
+        choice.name.split()[1]: choice
+        for choice in choices(filled(dict.fromkeys("abcd", 8), LEVELS, gaps=(("b", 4),)))
+    }
     assert found["K4"].seeds == 12 and [run.seed for run in found["K4"].runs] == [8, 8, 9, 9, 10, 10, 11, 11]
 
 
@@ -201,7 +237,9 @@ def test_a_reference_runs_once_before_any_check_and_rules_its_study_out_if_it_do
     named = replace(ONE, reference=("d",))
     store = filled({"a": 2, "b": 3}, LEVELS)
     found = choices(store, named)
-    assert {choice.why for choice in found} == {"first run of the reference"} and len({choice.runs for choice in found}) == 1
+    assert {choice.why for choice in found} == {"first run of the reference"} and len(
+        {choice.runs for choice in found}
+    ) == 1
     (run,) = found[0].runs
     made = store.add(run.config, 53.0)
     untrained = pd.DataFrame([("untrained", "avg", "spearman_all", 0, 50.0)], columns=made.rows.columns)
@@ -212,16 +250,24 @@ def test_a_reference_runs_once_before_any_check_and_rules_its_study_out_if_it_do
 
 
 def test_a_claim_without_a_verdict_is_given_nothing(choices, monkeypatch):
-    monkeypatch.setattr(comparability, "judged", lambda result: replace(result, withheld={"K4": "two checks"}))
-    assert "mocose-one K4" not in [choice.name for choice in choices(filled(dict.fromkeys("abcd", 5), LEVELS))]
-    monkeypatch.setattr(comparability, "judged", lambda result: replace(result, not_comparable="the queue turns over once"))
+    monkeypatch.setattr(
+        comparability, "judged", lambda result: replace(result, withheld={"K4": "two checks"})
+    )
+    assert "mocose-one K4" not in [
+        choice.name for choice in choices(filled(dict.fromkeys("abcd", 5), LEVELS))
+    ]
+    monkeypatch.setattr(
+        comparability, "judged", lambda result: replace(result, not_comparable="the queue turns over once")
+    )
     assert not choices(filled({}, LEVELS))
 
 
 def test_tables_read_every_seed_that_is_stored_without_a_gap():
     store = filled({"a": 7, "b": 7, "c": 2}, LEVELS, gaps=(("b", 5),))
     result = gather(ONE, edition(), store)
-    assert [len(cell.runs) for cell in result.cells] == [7, 5, 3, 3] and [cell.estimate.n for cell in result.cells] == [7, 5, 2, 0]
+    assert [len(cell.runs) for cell in result.cells] == [7, 5, 3, 3] and [
+        cell.estimate.n for cell in result.cells
+    ] == [7, 5, 2, 0]
     assert [run.seed for run in result.cells[0].runs] == list(range(7))
     assert [len(read_runs(ONE, cell, edition(6), store)) for cell in ONE.cells] == [7, 6, 6, 6]
     assert known_jobs.STUDIES == (ONE, TWO)

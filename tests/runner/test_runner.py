@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
-import time
 from collections import Counter
 
 import pytest
 from desk import SIX, Desk, until
 
 import studies
-from core.runner.pace import Pace, spoken
 from core.runner.plan import cost, plan
-from core.runner.progress import Display
 from core.spec.vary import vary
-from core.store.store import Failure
 
 
 def planned(desk: Desk, *names: str, seeds: int = 1, force: bool = False, use_published: bool = False):
-    return plan([studies.find(name) for name in names], desk.edition(seeds), desk.store, force=force, use_published=use_published)
+    return plan(
+        [studies.find(name) for name in names],
+        desk.edition(seeds),
+        desk.store,
+        force=force,
+        use_published=use_published,
+    )
 
 
 def test_a_run_that_studies_share_is_planned_once(desk):
@@ -48,10 +49,16 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     file = desk.results / "runs" / f"{runs[0].run_id}.parquet"
     file.write_bytes(file.read_bytes()[:-20])
     assert len(planned(desk, "table3").missing) == 5
-    assert str(file) in capsys.readouterr().out and (desk.results / "damaged" / f"runs-{runs[0].run_id}.0.parquet").exists()
+    assert (
+        str(file) in capsys.readouterr().out
+        and (desk.results / "damaged" / f"runs-{runs[0].run_id}.0.parquet").exists()
+    )
     desk.store.publish([runs[1].run_id], desk.results / "published")
     (desk.results / "runs" / f"{runs[1].run_id}.parquet").unlink()
-    assert len(planned(desk, "table3").missing) == 6 and len(planned(desk, "table3", use_published=True).missing) == 5
+    assert (
+        len(planned(desk, "table3").missing) == 6
+        and len(planned(desk, "table3", use_published=True).missing) == 5
+    )
 
 
 def test_a_table_is_trained_once_and_a_deleted_run_again(desk):
@@ -130,7 +137,9 @@ def test_killing_everything_at_once_leaves_nothing_torn(desk):
         driver.communicate()
     last = desk.do("table7", "--seeds", "1", "--jobs", "2")
     assert last.returncode == 0, last.stdout + last.stderr
-    assert len(desk.store.runs()) == 20 and all(desk.store.load(run).status == "ok" for run in desk.store.runs())
+    assert len(desk.store.runs()) == 20 and all(
+        desk.store.load(run).status == "ok" for run in desk.store.runs()
+    )
     assert not [p for p in (desk.results / "runs").iterdir() if p.name.startswith(".")]
 
 
@@ -148,43 +157,6 @@ def test_a_stopped_command_says_how_to_go_on(desk, number, status):
     assert not any(desk.store.failure(run.run_id) for run in runs)
 
 
-def test_lines_tell_count_score_and_time_left(desk):
-    out = io.StringIO()
-    first, second, *_ = planned(desk, "table3").missing
-    shown = Display(Pace(2, cost(first.config) + cost(second.config), 1), out, heartbeat=0.05)
-    shown.started(first)
-    shown.progress(first, {"phase": "train", "step": 5, "total": 20, "rate": 2.5, "dev": 61.0})
-    shown.progress(first, {"phase": "train", "step": 6, "total": 20, "rate": None, "dev": None})
-    assert shown.pace.seconds_left(shown.pace.going[first.run_id]) == 14 / 2.5
-    time.sleep(0.1)
-    shown.tick()
-    shown.finished(first, 100.0, "61.20")
-    shown.started(second)
-    shown.failed(second, Failure(cause="exception", detail="ValueError: x"))
-    beat, done, failed = out.getvalue().splitlines()
-    assert "train 6/20, 2.5 steps/s, dev 61.00" in beat
-    assert done.startswith(f"[1/2] {first.run_id} mocose-table3") and "61.20, 100.0 s, about 2 min left" in done
-    assert "FAILED, exception: ValueError: x" in failed
-    assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
-
-
-def test_the_live_display_shows_every_running_run(desk, capsys):
-    from rich.console import Console
-
-    from core.runner.progress import LiveDisplay
-
-    run = planned(desk, "table3").missing[0]
-    with LiveDisplay(Pace(1, cost(run.config), 1)) as shown:
-        shown.started(run)
-        shown.progress(run, {"phase": "train", "step": 5, "total": 20, "rate": 2.5, "dev": 61.0})
-        console = Console(file=io.StringIO(), width=120)
-        console.print(shown._picture())
-        shown.finished(run, 1.0, "60.00")
-    text = console.file.getvalue()
-    assert run.label in text and "train 5/20, 2.5 steps/s, dev 61.00" in text and "6 s left" in text and "0 of 1 run after" in text
-    assert "60.00" in capsys.readouterr().out
-
-
 def test_a_warning_to_all_processes_at_once_is_a_stop_and_no_failure(desk):
     desk.behave_all("sleep 60")
     driver = desk.start(*SIX)
@@ -193,4 +165,6 @@ def test_a_warning_to_all_processes_at_once_is_a_stop_and_no_failure(desk):
         os.kill(pid, signal.SIGTERM)
     driver.send_signal(signal.SIGTERM)
     out, err = driver.communicate(timeout=20)
-    assert driver.returncode == 143 and "6 runs are still to be trained" in out and "FAILED" not in out, out + err
+    assert driver.returncode == 143 and "6 runs are still to be trained" in out and "FAILED" not in out, (
+        out + err
+    )

@@ -1,4 +1,4 @@
-"""Slots of a machine between commands: any free one serves, and who waits is told for whom."""
+"""What a machine has, in a container and behind masks too, and its slots between commands."""
 
 from __future__ import annotations
 
@@ -9,106 +9,19 @@ import pytest
 from desk import until
 
 from core.runner import devices
-from core.runner.devices import Resources, Slots, resources
+from core.runner.devices import Gpu, Resources, resources, slot_environment, visible_gpus
+from core.spec.errors import UserError
 from core.store import locks
 
 ONE = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")  # a command with one run
 
 
-def slot(desk, number: int) -> Path:
-    folder = desk.folder / "tmp" / f"run-study-slots-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / f"cpu.{number}.lock"
-
-
-def held(desk, numbers) -> list[int]:
-    found = [locks.hold(slot(desk, number)) for number in numbers]
-    for number, descriptor in zip(numbers, found, strict=True):
-        locks.note_holder(descriptor, f"somebody's command {number}")
-    return found
-
-
 @pytest.fixture
-def here(monkeypatch, tmp_path):
-    """Four cores, plenty of memory, no GPU, and slots of the test's own."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("core.runner.devices.cores", lambda: 4)
-    monkeypatch.setattr("core.runner.devices.memory", lambda: 1 << 40)
-    monkeypatch.setattr("core.runner.devices.visible_gpus", dict)
-
-
-def test_one_job_takes_any_free_slot(desk):
-    if resources("mini", "cpu", None).slots < 2:
-        pytest.skip("this machine has one slot")
-    descriptors = held(desk, [0])
-    try:
-        done = desk.do(*ONE, "--time-limit", "60")
-    finally:
-        for descriptor in descriptors:
-            locks.release(descriptor)
-    assert done.returncode == 0 and len(desk.started()) == 1 and "taken" not in done.stdout, done.stdout
-
-
-def test_with_no_slot_free_it_says_who_holds_them_and_goes_on_when_one_is(desk):
-    slots = resources("mini", "cpu", None).slots
-    descriptors = held(desk, range(slots))
-    waiting = desk.start(*ONE)
-    while "All slots" not in (line := waiting.stdout.readline()):
-        assert line, waiting.stderr.read()
-    assert f"cpu.0 by somebody's command 0; cpu.{slots - 1} by" in line if slots == 2 else "cpu.0 by somebody's command 0" in line
-    assert not desk.started()
-    locks.release(descriptors.pop())
-    out, err = waiting.communicate(timeout=60)
-    assert waiting.returncode == 0 and len(desk.started()) == 1, (out, err)
-    for descriptor in descriptors:
-        locks.release(descriptor)
-
-
-def test_a_command_says_what_it_is_in_its_slot(desk):
-    release = desk.folder / "release"
-    desk.behave_all(f"hold {release}")
-    training = desk.start(*ONE)
-    until(lambda: desk.started(), 120.0)
-    said = locks.holder(slot(desk, 0))
-    release.touch()
-    training.communicate(timeout=60)
-    assert said.startswith("run_study.py mocose-table3 --seeds 1") and f"process {training.pid}" in said and "seed 0" in said
-    assert not locks.held(slot(desk, 0))
-
-
-def test_a_command_takes_no_more_than_its_share(here):
-    slots = Slots(resources("demo", "cpu", 2))
-    first, second = slots.take("a"), slots.take("b")
-    assert slots.take("c") is None and "has its 2 runs going" in slots.full()
-    slots.give_back(first)
-    third = slots.take("c")
-    assert third.name == first.name
-    for one in (second, third):
-        slots.give_back(one)
-
-
-def test_a_run_has_as_many_threads_alone_as_beside_others(here, monkeypatch):
-    monkeypatch.setattr("core.runner.devices.memory", lambda: 17 << 30)  # two real encoders
-    alone = {resources("mini", "cpu", jobs).threads for jobs in (None, 1, 2)}
-    other = Slots(resources("mini", "cpu", 1), "another command").take("its run")
-    beside = {resources("mini", "cpu", jobs).threads for jobs in (None, 1, 2)}
-    assert alone == beside == {2}
-    assert list(devices.taken(resources("mini", "cpu", 1))) == ["cpu.0"]
-    assert "another command" in devices.taken(resources("mini", "cpu", 1))["cpu.0"]
-    locks.release(other.descriptor)
-    assert resources("mini", "cpu", 4).threads == 1  # more at once than there are slots, by the user's choice
-
-
-def test_one_run_may_go_to_any_gpu(here):
-    assert Resources(device="cuda", jobs=1, threads=1, gpus=("0", "1", "5"), slots=3).names == ("gpu0.0", "gpu1.0", "gpu5.0")
-    assert len(Resources(device="cuda", jobs=5, threads=1, gpus=("0", "1"), slots=2).names) == 6
-
-
-@pytest.fixture
-def card(monkeypatch, tmp_path):
-    """A machine of eight cores whose nvidia-smi lists what a test gives: UUID, MIG mode and free MiB of each GPU."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("core.runner.devices.cores", lambda: 8)
+def machine(monkeypatch, tmp_path):
+    """Eight cores, plenty of memory, and a nvidia-smi that lists what a test gives: UUID, MIG mode and free MiB of
+    each GPU."""
+    monkeypatch.setattr(devices, "cores", lambda: 8)
+    monkeypatch.setattr(devices, "memory", lambda: 1 << 40)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
@@ -118,32 +31,63 @@ def card(monkeypatch, tmp_path):
         script.write_text(f"#!/bin/sh\ncat <<'END'\n{lines}END\nexit {status}\n")
         script.chmod(0o755)
 
+    lists()
     return lists
 
 
-@pytest.mark.parametrize(
-    "free, paper, mini",
-    [
-        (("81000", "81000"), ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1"), ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1")),
-        (("16384", "16383"), ("gpu0.0", "gpu1.0", "gpu0.1"), ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1")),
-        (("4095", "[N/A]"), ("gpu0.0", "gpu1.0"), ("gpu0.0", "gpu1.0")),
-        (("4096", "100"), ("gpu0.0", "gpu1.0"), ("gpu0.0", "gpu1.0", "gpu0.1")),
-    ],
-)
-def test_a_gpu_has_two_slots_as_far_as_its_free_memory_goes(card, free, paper, mini):
-    card(*(f"GPU-{place}a, Disabled, {memory}" for place, memory in enumerate(free)))
-    for scale, names in (("paper", paper), ("mini", mini), ("demo", mini)):
-        found = resources(scale, "auto", None)
-        assert (found.device, found.jobs, found.names) == ("cuda", len(names), names)
-        assert found.threads == 2  # of four slots, whatever memory is free just now
+def test_jobs_and_threads_fill_the_cores(machine, monkeypatch):
+    found = resources("demo", "auto", None)
+    assert (found.device, found.jobs, found.threads, found.names[7]) == ("cpu", 8, 1, "cpu.7")
+    for gigabytes, jobs, threads in ((64, 8, 1), (23, 2, 4), (4, 1, 8)):
+        monkeypatch.setattr(devices, "memory", lambda gigabytes=gigabytes: gigabytes << 30)
+        for wanted in (None, *range(1, jobs + 1)):  # a run has as many threads alone as beside others
+            assert resources("mini", "auto", wanted).threads == threads
+        assert resources("mini", "auto", None).jobs == jobs and resources("demo", "auto", None).jobs == 8
+    assert (resources("mini", "cpu", 3).jobs, resources("mini", "cpu", 3).threads) == (
+        3,
+        2,
+    )  # as the user wishes
+    with pytest.raises(UserError, match="no GPU is visible"):
+        resources("demo", "cuda", None)
 
 
-def test_jobs_of_the_user_s_are_taken_as_given(card):
-    card("GPU-0a, Disabled, 100", "GPU-1a, Disabled, 20000")
-    one = resources("paper", "cuda", 1)
+def test_a_container_and_a_batch_job_have_less_than_the_machine(monkeypatch, tmp_path):
+    assert devices.cores() <= len(os.sched_getaffinity(0)) and devices.memory() <= 1 << 50
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1)  # which reads the container's quota
+    own, groups = tmp_path / "own", tmp_path / "groups"
+    monkeypatch.setattr(devices, "OWN_CGROUP", own)
+    monkeypatch.setattr(devices, "CGROUPS", groups)
+    whole = devices.memory()  # without any group
+    for line, file, limit, expected in (
+        ("0::/", "memory.max", "3221225472", 3 << 30),
+        ("0::/job/step", "job/memory.max", "2147483648", 2 << 30),
+        ("0::/job/other", "job/other/memory.max", "max", 2 << 30),
+        ("7:cpu:/a\n9:memory:/a", "memory/a/memory.limit_in_bytes", "1073741824", 1 << 30),
+        ("9:memory:/b", "memory/b/memory.limit_in_bytes", str((1 << 63) - 4096), whole),
+    ):
+        own.write_text(f"{line}\n")
+        (groups / file).parent.mkdir(parents=True, exist_ok=True)
+        (groups / file).write_text(f"{limit}\n")
+        assert devices.memory() == expected and devices.cores() == 1
+
+
+def test_a_gpu_has_two_slots_as_far_as_its_free_memory_goes(machine):
+    four = ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1")
+    for free, paper, mini in (
+        (("81000", "81000"), four, four),
+        (("16384", "16383"), four[:3], four),
+        (("4095", "[N/A]"), four[:2], four[:2]),
+        (("4096", "100"), four[:2], four[:3]),
+    ):
+        machine(*(f"GPU-{place}a, Disabled, {memory}" for place, memory in enumerate(free)))
+        for scale, names in (("paper", paper), ("mini", mini), ("demo", mini)):
+            found = resources(scale, "auto", None)
+            assert (found.device, found.jobs, found.names) == ("cuda", len(names), names)
+            assert found.threads == 2  # of four slots, whatever memory is free just now
+    machine("GPU-0a, Disabled, 100", "GPU-1a, Disabled, 20000")
+    one, six = (resources("paper", "cuda", jobs) for jobs in (1, 6))
     assert one.jobs == 1 and one.names == ("gpu0.0", "gpu1.0", "gpu1.1")
-    six = resources("paper", "cuda", 6)
-    assert six.jobs == 6 and six.names == ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1", "gpu0.2", "gpu1.2") and six.threads == 1
+    assert six.names == ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1", "gpu0.2", "gpu1.2") and six.threads == 1
 
 
 @pytest.mark.parametrize(
@@ -152,44 +96,88 @@ def test_jobs_of_the_user_s_are_taken_as_given(card):
         (None, ("gpu0.0", "gpu1.0", "gpu0.1")),
         ("1", ("gpu1.0",)),
         ("1,0", ("gpu1.0", "gpu0.0", "gpu0.1")),
-        ("GPU-aa01", ("gpuGPU-aa01.0", "gpuGPU-aa01.1")),
+        ("0,0,1", ("gpu0.0", "gpu1.0", "gpu0.1")),
         ("GPU-aa", ("gpuGPU-aa.0", "gpuGPU-aa.1")),
-        ("GPU-b,GPU-aa", ("gpuGPU-b.0", "gpuGPU-aa.0", "gpuGPU-aa.1")),
+        ("GPU-b,GPU-aa01", ("gpuGPU-b.0", "gpuGPU-aa01.0", "gpuGPU-aa01.1")),
         ("MIG-7c", ("gpuMIG-7c.0",)),
         ("0,GPU-c,1", ("gpu0.0", "gpu0.1")),  # nothing from the first that is none
         ("0,-1,1", ("gpu0.0", "gpu0.1")),
-        ("GPU-", ()),  # of which?
-        ("-1", ()),
-        ("", ()),
+        ("0,7,1", ("gpu0.0", "gpu0.1")),
+        *((none, ()) for none in ("GPU-", "-1", "", "NoDevFiles", "none", "void", "all", "0x0", "gpu0")),
     ],
 )
-def test_masked_gpus_have_slots_by_their_own_memory(card, monkeypatch, setting, names):
-    card("GPU-aa01, Disabled, 80000", "GPU-bb02, Enabled, 80000")  # MIG shares the second one's memory out
+def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch, setting, names):
+    machine("GPU-aa01, Disabled, 80000", "GPU-bb02, Enabled, 80000")  # MIG shares the second one's memory out
     if setting is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
     found = resources("paper", "auto", None)
-    assert found.device == ("cuda" if names else "cpu")
-    assert not names or found.names == names
+    assert found.device == ("cuda" if names else "cpu") and bool(visible_gpus()) is bool(names)
     if names:
-        slot = Slots(found).take()
-        assert slot.environment["CUDA_VISIBLE_DEVICES"] == names[0][3:-2]
-        assert ("CUDA_DEVICE_ORDER" in slot.environment) is (setting is None)
-        locks.release(slot.descriptor)
+        assert found.names == names
+        narrowed = slot_environment(names[0])
+        assert narrowed["CUDA_VISIBLE_DEVICES"] == names[0][3:-2]
+        assert ("CUDA_DEVICE_ORDER" in narrowed) is (setting is None)
 
 
-def test_without_an_answer_of_nvidia_smi_s_gpus_are_counted_and_have_a_slot_each(card, monkeypatch, tmp_path):
-    card("GPU-aa01, Disabled, 80000", status=9)
+def test_without_an_answer_of_nvidia_smi_s_gpus_are_counted_and_have_a_slot_each(
+    machine, monkeypatch, tmp_path
+):
+    machine("GPU-aa01, Disabled, 80000", status=9)
     assert resources("demo", "auto", None).device == "cpu"
     driver = tmp_path / "gpus"
     (driver / "0000:01:00.0").mkdir(parents=True)
     (driver / "0000:02:00.0").mkdir()
-    monkeypatch.setattr("core.runner.devices.DRIVER", driver)
+    monkeypatch.setattr(devices, "DRIVER", driver)
     assert resources("demo", "auto", None).names == ("gpu0.0", "gpu1.0")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aa,0,2")
     assert resources("demo", "auto", None).names == ("gpuGPU-aa.0", "gpu0.0")
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": "1"}) == {"1": Gpu("", None)}
 
 
-def test_what_a_holder_says_cannot_move_a_terminal(tmp_path):
+def test_slots_are_the_same_for_every_command_of_a_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folders = set()
+    for place in ("job1", "job2"):  # a batch system sets a folder a job
+        monkeypatch.setenv("TMPDIR", str(tmp_path / place))
+        folders.add(devices.slot_folder())
+    (folder,) = folders
+    first, second = (locks.take_slot(("cpu.0", "cpu.1"), folder) for _ in range(2))
+    assert (first[0], second[0]) == ("cpu.0", "cpu.1") and locks.take_slot(("cpu.0", "cpu.1"), folder) is None
+    locks.note_holder(first[1], "a command")
+    assert "(cpu.0 by a command; cpu.1 by a command that left no name)" in devices.holders(
+        ("cpu.0", "cpu.1"), folder
+    )
+    for _, descriptor in (first, second):
+        locks.release(descriptor)
+    assert devices.holders(("cpu.0", "cpu.1"), folder) == "A slot of this machine has just become free."
+    assert Resources(device="cuda", jobs=1, threads=1, gpus=("0", "5"), slots=2).names == ("gpu0.0", "gpu5.0")
+
+
+def slot(desk, number: int) -> Path:
+    return desk.cache / f"slots-{os.uname().nodename}" / f"cpu.{number}.lock"
+
+
+def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_for_whom(desk):
+    slots = resources("mini", "cpu", None).slots
+    held = [locks.hold(slot(desk, number)) for number in range(slots)]
+    locks.note_holder(held[0], "somebody's command")
+    waiting = desk.start(*ONE)
+    while "All slots" not in (line := waiting.stdout.readline()):
+        assert line, waiting.stderr.read()
+    assert "cpu.0 by somebody's command" in line and not desk.started()
+    desk.behave_all(f"hold {desk.folder / 'gate'}")
+    locks.release(held.pop())
+    until(lambda: desk.started())
+    said = locks.holder(slot(desk, slots - 1))
+    (desk.folder / "gate").touch()
+    out, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0 and len(desk.started()) == 1, (out, err)
+    assert said.startswith("run_study.py mocose-table3 --seeds 1") and f"process {waiting.pid}" in said
+    for descriptor in held:
+        locks.release(descriptor)
+
+
+def test_what_a_holder_notes_cannot_move_a_terminal(tmp_path):
     descriptor = locks.hold(tmp_path / "a.lock")
     locks.note_holder(descriptor, "x\x1b[2J\nsecond line " + "y" * 1000)
     said = locks.holder(tmp_path / "a.lock")

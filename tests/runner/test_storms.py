@@ -28,7 +28,9 @@ def test_killed_at_random_moments_every_run_is_stored_once_and_equal(tmp_path, e
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_commands_on_two_hosts_and_two_paths_share_the_work_and_train_nothing_twice(tmp_path, expected, count):
+def test_commands_on_two_hosts_and_two_paths_share_the_work_and_train_nothing_twice(
+    tmp_path, expected, count
+):
     trained = storm.driver_storm(tmp_path, expected, count)
     assert sum(trained.values()) == 20 and sum(n > 0 for n in trained.values()) >= 2
 
@@ -66,7 +68,11 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
     )
     log = desk.store.log(next(run for run, way in asked.items() if way == "long log"))
     text = log.read_bytes()
-    assert len(text) <= files.LOG_BYTES and b"bytes were cut out here" in text and b"after a long log" in text[-2000:]
+    assert (
+        len(text) <= files.LOG_BYTES
+        and b"bytes were cut out here" in text
+        and b"after a long log" in text[-2000:]
+    )
     assert sum(p.stat().st_size for p in desk.results.rglob("*") if p.is_file()) < 12 << 20
     desk.behave()
     again = desk.do(*command, **JOB)
@@ -77,16 +83,27 @@ def test_every_way_to_die_is_told_as_what_it_is_and_the_table_goes_on(desk):
 @pytest.mark.long
 def test_a_real_training_that_diverges_or_collapses_is_a_result(desk):
     tiny = ("--seeds", "1", "--set", "train.steps=4", "--set", "eval.every=2", "--set", "train.batch_size=16")
-    broken = ("--set", "train.learning_rate=1e30", "--set", "train.clip_norm=1e30", "--set", "train.warmup_fraction=0")
+    broken = (
+        "--set",
+        "train.learning_rate=1e30",
+        "--set",
+        "train.clip_norm=1e30",
+        "--set",
+        "train.warmup_fraction=0",
+    )
     real = {"FAKE_JOB": "tests.support.storm_jobs:real", "REFERENCE_CELL": "yes"}
     for asked, changes, status in (("", broken, "diverged"), ("constant", (), "collapsed")):
         desk.behave_all(asked)
         done = desk.do("esimcse-table11", *tiny, *changes, scale="demo", **real)
-        assert done.returncode == 0 and f": {status}, " in done.stdout.replace("nan ", ""), done.stdout + done.stderr
+        assert done.returncode == 0 and f": {status}, " in done.stdout.replace("nan ", ""), (
+            done.stdout + done.stderr
+        )
     stored = [desk.store.load(run) for run in desk.store.runs()]
     assert sorted(run.status for run in stored) == ["collapsed", "diverged"]
     for run in stored:  # no number where there is none
-        scores = run.rows[(run.rows["checkpoint"] == "selected") & run.rows["metric"].str.startswith("spearman")]
+        scores = run.rows[
+            (run.rows["checkpoint"] == "selected") & run.rows["metric"].str.startswith("spearman")
+        ]
         assert scores["value"].isna().all()
 
 
@@ -95,7 +112,9 @@ def small_disk(tmp_path):
     """A disk of two megabytes, if this user may mount one."""
     place = tmp_path / "disk"
     place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
     yield place
@@ -112,19 +131,29 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(desk, small_disk):
             file.write(bytes(max(0, room - free)))
         done = desk.do(*here, **JOB)
         said = done.stdout + done.stderr
-        assert done.returncode in (1, 2) and "Traceback" not in done.stderr and "the disk is full" in said, said
+        assert done.returncode in (1, 2) and "Traceback" not in done.stderr and "the disk is full" in said, (
+            said
+        )
         for path in (small_disk / "results" / "runs").glob("*"):
             assert path.suffix == ".parquet" and not path.name.startswith("."), path
     stone.unlink()
     done = desk.do(*here, **JOB)
     assert done.returncode == 0, done.stdout + done.stderr
     store = type(desk.store)(small_disk / "results", None)
-    assert len(store.runs()) == 6 and all(store.verified(run) and store.load_pairs(run) is not None for run in store.runs())
+    assert len(store.runs()) == 6 and all(
+        store.verified(run) and store.load_pairs(run) is not None for run in store.runs()
+    )
 
 
 def test_a_file_size_limit_is_a_failure_of_each_run_and_nothing_is_torn(desk):
-    limited = desk.start(*TABLE, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)), **JOB)
+    limited = desk.start(
+        *TABLE, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)), **JOB
+    )
     out, err = limited.communicate(timeout=60)
-    assert limited.returncode == 1 and out.count(": not stored") == 6 and "could not be written (File too large)" in out, out + err
+    assert (
+        limited.returncode == 1
+        and out.count(": not stored") == 6
+        and "could not be written (File too large)" in out
+    ), out + err
     assert not list((desk.results / "runs").iterdir()) and not list((desk.results / "pairs").iterdir())
     assert "Trained 6 of 6" in desk.do(*TABLE, **JOB).stdout

@@ -58,10 +58,16 @@ def test_a_reader_who_has_had_enough_is_no_error():
 
 def test_an_output_that_is_full_is_a_sentence_and_status_2():
     found = listing(">/dev/full")
-    assert found.returncode == 2 and found.stderr.count("\n") == 1 and "disk is full" in found.stderr, found.stderr
+    assert found.returncode == 2 and found.stderr.count("\n") == 1 and "disk is full" in found.stderr, (
+        found.stderr
+    )
 
 
 def test_letters_that_the_terminal_has_not_are_written_as_escapes():
     words = [sys.executable, str(ROOT / "run_study.py"), "größe", "--plan"]
-    found = subprocess.run(words, check=False, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=60)
-    assert found.returncode == 2 and b"gr\\xf6" in found.stderr and b"Traceback" not in found.stderr, found.stderr
+    found = subprocess.run(
+        words, check=False, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, timeout=60
+    )
+    assert found.returncode == 2 and b"gr\\xf6" in found.stderr and b"Traceback" not in found.stderr, (
+        found.stderr
+    )

@@ -63,44 +63,72 @@ def test_runs_that_come_out_as_they_were_are_said_to(published):
     chosen = published.started()[started:]
     assert len(set(chosen)) == 5 == done.stdout.count("at most 0.000000 points apart over")
     ids = sorted(published.store.runs())
-    assert sorted(chosen) == [ids[(2 * place + 1) * 12 // 10] for place in range(5)]  # over the table, and the same every time
+    assert sorted(chosen) == [
+        ids[(2 * place + 1) * 12 // 10] for place in range(5)
+    ]  # over the table, and the same every time
 
 
 def test_runs_that_differ_are_said_to_with_status_1_and_more_than_there_are_is_all(published):
     done = verify(published, "100", FAKE_JOB="tests.support.known_jobs:off")
     assert done.returncode == 1 and done.stdout.count("at most 0.020000 points apart") == 12
-    assert "the largest difference is 0.020000 points" in done.stdout and f"more than {SAME} points" in done.stdout
+    assert (
+        "the largest difference is 0.020000 points" in done.stdout
+        and f"more than {SAME} points" in done.stdout
+    )
 
 
 def test_between_kinds_of_device_no_digits_are_compared(tmp_path):
     desk = Desk(tmp_path)
     cell = ("--cell", "a", "--cell", "b", "--jobs", "3")
-    assert desk.do("mocose-one", "--publish", *cell, **{**KNOWN, "FAKE_JOB": "tests.support.known_jobs:on_cpu"}).returncode == 0
+    assert (
+        desk.do(
+            "mocose-one", "--publish", *cell, **{**KNOWN, "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
+        ).returncode
+        == 0
+    )
     done = verify(desk, "1", FAKE_JOB="tests.support.known_jobs:on_gpu")
     first = desk.store.load_published(re.search("^([0-9a-f]{16}) mocose-one", done.stdout, re.MULTILINE)[1])
     scores = [score(vary(first.config, {"seed.model": seed})) for seed in range(3)]
-    assert done.returncode == 0 and "largest difference" not in done.stdout and "cannot be made again" not in done.stdout, done.stdout
-    assert "made on a CPU and here on a GPU, whose dropout masks can differ, so digits cannot be compared. " in done.stdout
+    assert (
+        done.returncode == 0
+        and "largest difference" not in done.stdout
+        and "cannot be made again" not in done.stdout
+    ), done.stdout
+    assert (
+        "made on a CPU and here on a GPU, whose dropout masks can differ, so digits cannot be compared. "
+        in done.stdout
+    )
     said = f"The test averages lie 0.02 points apart; over 3 seeds their standard deviation is {statistics.stdev(scores):.2f}.\n"
     assert said in done.stdout
     for identity in desk.store.runs():
         (desk.results / "runs" / f"{identity}.parquet").unlink()
-    assert "largest difference is 0.000000" in verify(desk, "1", FAKE_JOB="tests.support.known_jobs:on_cpu").stdout
+    assert (
+        "largest difference is 0.000000"
+        in verify(desk, "1", FAKE_JOB="tests.support.known_jobs:on_cpu").stdout
+    )
 
 
 def test_a_run_that_fails_is_status_1(published):
     published.behave_all("raise")
     done = verify(published, "2")
     published.behave()
-    assert done.returncode == 1 and "the job broke on purpose" in done.stdout and "points apart" not in done.stdout
+    assert (
+        done.returncode == 1
+        and "the job broke on purpose" in done.stdout
+        and "points apart" not in done.stdout
+    )
 
 
-def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(published, tmp_path, monkeypatch):
+def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(
+    published, tmp_path, monkeypatch
+):
     desk = Desk(tmp_path)
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
     runs = unpacked(published)
     first, true = min(runs), packs.seal
-    monkeypatch.setattr(packs, "seal", lambda table, footer: "another" if footer["run_id"] == first else true(table, footer))
+    monkeypatch.setattr(
+        packs, "seal", lambda table, footer: "another" if footer["run_id"] == first else true(table, footer)
+    )
     packs.write(desk.results / "published" / "mini" / "runs.parquet", runs)
     monkeypatch.undo()
     done = verify(desk, "3")
@@ -111,7 +139,11 @@ def test_runs_of_another_version_encoder_or_study_are_passed_over_and_counted(pu
 
 def test_another_numerics_is_told_even_where_its_configuration_has_other_fields(published, tmp_path):
     run, (table, metadata) = next(iter(unpacked(published).items()))
-    text = metadata["config"].replace(f'"numerics":{NUMERICS}', f'"numerics":{NUMERICS + 1}').replace('"temperature"', '"warmth"')
+    text = (
+        metadata["config"]
+        .replace(f'"numerics":{NUMERICS}', f'"numerics":{NUMERICS + 1}')
+        .replace('"temperature"', '"warmth"')
+    )
     assert "warmth" in text
     packs.write(tmp_path / "mini" / "runs.parquet", {run: (table, {**metadata, "config": text})})
     with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS + 1}, here {NUMERICS}"):
@@ -142,7 +174,11 @@ def test_differences_by_hand():
     )  # fmt: skip
     assert difference(one, other) == Difference(largest=1.0, scores=4, alone=2)
     assert difference(one, frame(("curve", "train", "loss", 50, 1.0))).scores == 0
-    assert apart(nan, nan) == 0.0 and apart(nan, 1.0) == apart(1.0, nan) == float("inf") and apart(3.0, 1.5) == 1.5
+    assert (
+        apart(nan, nan) == 0.0
+        and apart(nan, 1.0) == apart(1.0, nan) == float("inf")
+        and apart(3.0, 1.5) == 1.5
+    )
 
 
 def test_a_published_run_of_the_demo_comes_out_as_published(tmp_path):

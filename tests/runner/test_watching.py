@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
+import pty
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from places import ROOT
 from small_runs import run
 from small_runs import small as small_run
 from small_study import result, small, stored
 
 from core.engine.curve_file import CurveFile
 from core.report.terminal import terminal
-from core.runner.pace import Pace
-from core.runner.plan import PlannedRun, cost
+from core.runner.plan import PlannedRun
+from core.runner.progress import Display, Outcome, spoken
 from core.spec.claim import Claim, greater
 from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.run import Execution
 from core.spec.vary import vary
+from core.store.store import Failure
 
 
 def planned(seed: int) -> PlannedRun:
@@ -38,11 +47,18 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
     (path,) = (Path(execution.results_dir) / "logs").glob("*.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     curve = {
-        row.step: row.value for row in found.rows if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman")
+        row.step: row.value
+        for row in found.rows
+        if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman")
     }
     losses = {row.step: row.value for row in found.rows if (row.checkpoint, row.metric) == ("curve", "loss")}
-    assert {line["step"]: line["dev"] for line in lines} == {step: pytest.approx(value, abs=1e-4) for step, value in curve.items()}
-    assert [line["loss"] for line in lines] == [None, *(pytest.approx(value, abs=1e-4) for value in losses.values())]
+    assert {line["step"]: line["dev"] for line in lines} == {
+        step: pytest.approx(value, abs=1e-4) for step, value in curve.items()
+    }
+    assert [line["loss"] for line in lines] == [
+        None,
+        *(pytest.approx(value, abs=1e-4) for value in losses.values()),
+    ]
     assert (
         [line["step"] for line in lines] == [0, 2, 4]
         and {line["of"] for line in lines} == {4}
@@ -71,58 +87,92 @@ def test_a_curve_that_cannot_be_written_stops_nothing(tmp_path):
     assert (tmp_path / "logs").read_text() == "in the way" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_the_estimate_is_the_running_run_s_own_rate():
-    one, two, three = planned(0), planned(1), planned(2)
-    pace = Pace(3, 3 * cost(one.config), 1)
-    pace.start(one)
-    pace.report(one, {"phase": "train", "step": 40, "total": 160, "rate": 4.0})
-    assert pace.seconds_left(pace.going[one.run_id]) == 30.0
-    assert pace.left() == pytest.approx(30.0 + 2 * 40.0)  # the two that wait take what this one comes to at its rate
-    pace.end(one, 50.0)
-    assert pace.left() == pytest.approx(100.0)
-    pace.start(two)
-    assert pace.left() == pytest.approx(100.0)
-    pace.report(two, {"phase": "train", "step": 80, "total": 160, "rate": 2.0})
-    assert pace.left() == pytest.approx(40.0 + (50.0 + 80.0) / 2)
-    alone = Pace(1, cost(three.config), 4)
-    alone.start(three)
-    alone.report(three, {"phase": "train", "step": 60, "total": 120, "rate": 6.0})
-    assert alone.left() == pytest.approx(10.0)
-
-
-def test_before_any_run_the_estimate_is_the_plan_s():
-    one = planned(0)
-    assert Pace(2, 80.0, 2, lambda config: 40.0).left() == 40.0
-    pace = Pace(2, 80.0, 2, lambda config: 40.0)
-    pace.start(one)
-    assert pace.left() == 40.0
-
-
-def test_the_estimate_counts_on_what_another_command_trains():
+def test_lines_tell_count_score_and_time_left():
     first, second, third = planned(0), planned(1), planned(2)
-    pace = Pace(10, 400.0, 1, lambda config: 40.0)
-    pace.elsewhere(first)  # the other command has begun it
-    pace.start(second)
-    assert pace.left() == 40.0 + 8 * 40.0 / 2  # its own run, and half of the eight that wait
-    pace.elsewhere(first)
-    assert pace.left() == 200.0  # the same run is counted once
-    pace.end(second, 40.0)
-    pace.elsewhere(third)
-    pace.elsewhere(first)
-    pace.end(first, None)  # the other command has ended it
-    assert pace.left() == pytest.approx(7 * 40.0 / 3)
-    pace.start(third)  # the other command was stopped, and left it
-    assert pace.left() == pytest.approx(40.0 + 7 * 40.0 / 2)
+    out = io.StringIO()
+    shown = Display([first, second, third], lambda config: 40.0, 1, out, heartbeat=0.05)
+    assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's
+    shown.hear(first.run_id, {"started": True})
+    assert shown.left() == 3 * 40.0
+    shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": 4.0, "dev": 61.0})
+    assert shown.left() == pytest.approx(
+        30.0 + 2 * 40.0
+    )  # the others take what this one comes to at its rate
+    time.sleep(0.1)
+    shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": None, "dev": None})
+    shown.ended(Outcome(first, "done", 50.0, score="61.20"))
+    assert shown.left() == pytest.approx(100.0)
+    shown.hear(second.run_id, {"started": True})
+    shown.hear(second.run_id, {"phase": "train", "step": 80, "total": 160, "rate": 2.0})
+    assert shown.left() == pytest.approx(40.0 + (50.0 + 80.0) / 2)
+    shown.ended(Outcome(second, "failed", failure=Failure(cause="exception", detail="ValueError: x")))
+    shown.ended(Outcome(third, "elsewhere"))
+    assert shown.left() == 0.0  # another command trains it
+    shown.ended(Outcome(third, "found"))
+    beat, done, failed, found = out.getvalue().splitlines()
+    assert (
+        beat == f"0 of 3 runs, about 2 min left; running: {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
+    )
+    assert done == f"[1/3] {first.run_id} {first.label}: 61.20, 50.0 s, about 2 min left"
+    assert failed == f"[2/3] {second.run_id} {second.label}: FAILED, exception: ValueError: x"
+    assert found.startswith("[3/3]") and found.endswith("trained by another command")
+    assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
+
+
+def test_an_output_that_takes_nothing_stops_no_training():
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:  # closing it fails once more
+        Display([planned(0)], lambda config: 1.0, 1, full).ended(
+            Outcome(planned(0), "done", 50.0, score="61.20")
+        )
+        reached = True
+    assert reached
+
+
+@pytest.mark.parametrize("terminal", ["xterm", "dumb"])
+def test_a_terminal_shows_every_running_run_and_a_dumb_one_plain_lines(terminal):
+    """With a real terminal, as `script` makes one."""
+    code = (
+        "from tests.runner.test_watching import planned; from core.runner.progress import Outcome, display; import time\n"
+        "run = planned(0)\n"
+        "with display([run], lambda config: 40.0, 1) as shown:\n"
+        "    shown.hear(run.run_id, {'started': True})\n"
+        "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0})\n"
+        "    time.sleep(0.5); shown.ended(Outcome(run, 'done', 1.0, score='60.00'))\n"
+    )
+    master, slave = pty.openpty()
+    environment = {
+        **os.environ,
+        "TERM": terminal,
+        "COLUMNS": "150",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=slave, stderr=slave, env=environment, cwd=ROOT
+    ) as process:
+        os.close(slave)
+        text = b""
+        with contextlib.suppress(OSError):  # the other side is closed
+            while part := os.read(master, 65_536):
+                text += part
+    text = text.decode()
+    assert process.returncode == 0, text
+    assert "60.00, 1.0 s" in text
+    live = "train 5/20, 2.5 steps/s, dev 61.00" in text and "0 of 1 run" in text and "\x1b" in text
+    assert live is (terminal == "xterm"), text
 
 
 def test_the_table_and_its_verdicts_are_printed():
     study = small(claims=(Claim(key="K1", text="b beats a.", predicate=greater(("b",), ("a",))),))
     text = terminal(result(study, stored(study, a=[50.0, 50.5, 49.5], b=[60.0, 60.5, 59.5])))
     lines = text.splitlines()
-    assert "Table 0" in text and any(line.split()[:2] == ["Size", "a"] or "a" in line.split() for line in lines)
+    assert "Table 0" in text and any(
+        line.split()[:2] == ["Size", "a"] or "a" in line.split() for line in lines
+    )
     assert any("60.0" in line and "50.0" in line for line in lines)
     (verdict,) = [line for line in lines if line.strip().startswith("K1")]
-    assert verdict.endswith(": b beats a.") and lines[lines.index(verdict) + 1].strip().startswith("measured +10")
+    assert verdict.endswith(": b beats a.") and lines[lines.index(verdict) + 1].strip().startswith(
+        "measured +10"
+    )
 
 
 def test_a_name_s_escape_sequences_are_not_printed():

@@ -1,4 +1,4 @@
-"""Claims and slots: held by one, free when the last holder's process is gone."""
+"""Locks: held by one, free when the last holder's process is gone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from desk import until
 from places import ROOT
 
-from core.runner.devices import Gpu, Resources, Slots, resources, visible_gpus
 from core.spec.errors import UserError
 from core.store import locks
 
@@ -30,11 +29,30 @@ def test_one_holds_and_the_others_do_not(tmp_path):
     locks.release(other)
 
 
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    """As a cleaner of temporary files does: else two would hold one slot."""
+    path, real = tmp_path / "a.lock", locks._opened
+
+    def removed(path):
+        descriptor = real(path)
+        monkeypatch.setattr(locks, "_opened", real)
+        path.unlink()
+        return descriptor
+
+    monkeypatch.setattr(locks, "_opened", removed)
+    first = locks.hold(path)
+    assert locks.held(path) and locks.hold(path) is None
+    locks.release(first)
+
+
 def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, capsys):
     """A command that was suspended holds what it holds, and whoever waits for it should know."""
     for patience, said in (
         (30.0, ""),
-        (0.1, "Waiting for another command to end with the files of x; if it was suspended, let it go on or end it.\n"),
+        (
+            0.1,
+            "Waiting for another command to end with the files of x; if it was suspended, let it go on or end it.\n",
+        ),
     ):
         monkeypatch.setattr(locks, "PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
@@ -69,62 +87,3 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot be made"):
         locks.hold(tmp_path / "file" / "a.lock")
-
-
-def test_slots_are_shared_and_given_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    two = Resources(device="cpu", jobs=2, threads=1, gpus=())
-    mine, theirs = Slots(two), Slots(two)
-    a, b = mine.take(), theirs.take()
-    assert {a.name, b.name} == {"cpu.0", "cpu.1"} and mine.take() is None and theirs.take() is None
-    mine.give_back(a)
-    assert theirs.take().name == a.name
-
-
-def test_gpu_slots_show_a_run_one_device(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    three = Resources(device="cuda", jobs=3, threads=1, gpus=("0", "3"))
-    assert three.names == ("gpu0.0", "gpu3.0", "gpu0.1", "gpu3.1")
-    slots = Slots(three)
-    assert [slots.take().environment["CUDA_VISIBLE_DEVICES"] for _ in range(3)] == ["0", "3", "0"]
-
-
-@pytest.mark.parametrize(
-    "setting, present, seen",
-    [
-        (None, 2, ("0", "1")),
-        ("", 2, ()),
-        ("1", 2, ("1",)),
-        ("0,-1,1", 2, ("0",)),
-        ("GPU-0a, 1", 2, ("GPU-0a", "1")),
-        ("0", 0, ()),
-        ("0,0,1", 2, ("0", "1")),
-        ("0,7,1", 2, ("0",)),
-    ],
-)
-def test_visible_gpus_follow_the_environment(setting, present, seen, monkeypatch):
-    monkeypatch.setattr("core.runner.devices._present", lambda: tuple(Gpu(f"GPU-{place}ab", None) for place in range(present)))
-    assert tuple(visible_gpus({} if setting is None else {"CUDA_VISIBLE_DEVICES": setting})) == seen
-
-
-def test_jobs_and_threads_fill_the_cores(monkeypatch):
-    monkeypatch.setattr("core.runner.devices.cores", lambda: 8)
-    monkeypatch.setattr("core.runner.devices.visible_gpus", dict)
-    assert (resources("demo", "auto", None).jobs, resources("demo", "auto", None).threads) == (8, 1)
-    for gigabytes, jobs, threads in ((64, 8, 1), (23, 2, 4), (4, 1, 8)):
-        monkeypatch.setattr("core.runner.devices.memory", lambda gigabytes=gigabytes: gigabytes << 30)
-        assert (resources("mini", "auto", None).jobs, resources("mini", "auto", None).threads) == (jobs, threads)
-        assert resources("demo", "auto", None).jobs == 8
-    assert (resources("mini", "cpu", 3).jobs, resources("mini", "cpu", 3).threads) == (3, 2)
-    with pytest.raises(UserError, match="no GPU is visible"):
-        resources("demo", "cuda", None)
-    monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: {name: Gpu("", 1 << 40) for name in "01"})
-    assert (resources("paper", "auto", None).jobs, resources("paper", "auto", None).threads) == (4, 2)
-
-
-def test_a_slot_folder_that_is_a_link_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / f"run-study-slots-{os.getuid()}").symlink_to(tmp_path / "mine")
-    with pytest.raises(UserError, match="is a link or belongs to another user"):
-        locks.slot_folder()

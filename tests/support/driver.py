@@ -1,6 +1,7 @@
 """`run_study.py` with the fake job and a report that draws nothing, in a home of its own: for the runner's tests."""
 
 import os
+import socket
 import sys
 import types
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,8 @@ if not os.environ.get("REAL_REPORT"):
     module.render_index = lambda *_: []
     sys.modules["core.report.render"] = module
 
+if os.environ.get("FAKE_HOST"):  # which has slots of its own
+    socket.gethostname = lambda: os.environ["FAKE_HOST"]
 rates.token_seconds = lambda *_: 1e-4  # jobs that train nothing need no timing of the CPU
 
 found = studies.CATALOGUE

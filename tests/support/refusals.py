@@ -16,10 +16,10 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
     for name, value in made.environment().items():
         monkeypatch.setenv(name, value)
 
-    def forbidden(**_):
+    def forbidden(*_):
         raise AssertionError("it went as far as training")
 
-    monkeypatch.setattr("core.runner.train.Launcher", forbidden)
+    monkeypatch.setattr("core.runner.train.Here", forbidden)
     return made
 
 
@@ -45,6 +45,10 @@ def check(desk: Desk, capsys, arguments, sentence: str) -> None:
 
 def here(desk: Desk, **changed: str) -> list[str]:
     """The options of a sound command at scale mini, some of them replaced."""
-    places = {"data-dir": desk.folder / "data", "encoder": desk.folder / "encoder", "results-dir": desk.folder / "home" / "results"}
+    places = {
+        "data-dir": desk.folder / "data",
+        "encoder": desk.folder / "encoder",
+        "results-dir": desk.folder / "home" / "results",
+    }
     given = {name: str(path) for name, path in places.items()} | {name.replace("_", "-"): text for name, text in changed.items()}
     return ["--scale", "mini", *(word for name, text in given.items() for word in (f"--{name}", text))]

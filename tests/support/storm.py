@@ -91,28 +91,39 @@ class Figures:
 
 
 def processes(desk: Desk) -> tuple[list[int], list[int]]:
-    """Nursery and children of this desk that are alive, orphans too, told by their environment; the nursery leads its session,
-    and so does a child, but a child has a log for its standard error."""
+    """Worker and children of this desk that are alive, orphans too, told by their environment; a child has the worker for its
+    parent, or had."""
     nurseries, children = [], []
     mark = f"FAKE_HOME={desk.folder / 'home'}".encode()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):
-            if b"core.runner.process.nursery" in (entry / "cmdline").read_bytes() and mark in (entry / "environ").read_bytes().split(b"\0"):
+            if b"core.runner.worker" in (entry / "cmdline").read_bytes() and mark in (entry / "environ").read_bytes().split(b"\0"):
                 log = os.readlink(entry / "fd" / "2")
-                (nurseries if log.endswith("nursery.log") else children).append(int(entry.name))
+                (nurseries if log.endswith("worker.log") else children).append(int(entry.name))
     return nurseries, children
 
 
 def kill_storm(
-    folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9, command: Command = FAST, pace: float = 0.1
+    folder: Path,
+    expected: dict[str, bytes],
+    kills: int,
+    seed: int = 0,
+    seconds: float = 1e9,
+    command: Command = FAST,
+    pace: float = 0.1,
 ) -> Figures:
     """Tables under fire until so many processes were killed; every table is brought to its end, which must be `expected`.
 
     `pace` is what a run takes in quiet, in seconds: there are some five shots in that time, so that some runs come through.
     """
-    rng, figures, end, seeds = random.Random(seed), Figures(), time.monotonic() + seconds, len(expected) // (10 if command.real else 40)
+    rng, figures, end, seeds = (
+        random.Random(seed),
+        Figures(),
+        time.monotonic() + seconds,
+        len(expected) // (10 if command.real else 40),
+    )
     while sum(figures.kills.values()) < kills and time.monotonic() < end:
         desk = Desk(folder / f"storm{figures.tables}")
         seen: dict[str, tuple[int, int]] = {}
@@ -179,7 +190,7 @@ def complete(desk: Desk, expected: dict[str, bytes], real: bool = False) -> None
     for run in desk.store.runs():
         assert desk.store.load(run).run_id == run and desk.store.load_pairs(run) is not None
         assert not desk.store.claimed(run) and desk.store.failure(run) is None
-    for lock in (desk.folder / "tmp").rglob("*.lock"):
+    for lock in desk.cache.rglob("*.lock"):
         with open(lock) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if a slot is still taken
     assert not (desk.cache / "accused").exists(), (desk.cache / "accused").read_text()
@@ -192,10 +203,8 @@ def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> dict[s
     desk.behave_all("sleep 0.05")
     drivers = []
     for i in range(count):
-        host = desk.folder / f"host{i % 2}"
-        host.mkdir(exist_ok=True)
         here = ("--results-dir", str(aliases[i % 2]))
-        drivers.append(desk.start(STUDY, "--seeds", str(seeds), "--jobs", "2", *here, TMPDIR=str(host), **JOB))
+        drivers.append(desk.start(STUDY, "--seeds", str(seeds), "--jobs", "2", *here, FAKE_HOST=f"host{i % 2}", **JOB))
     ends = [driver.communicate(timeout=300) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0] * count, ends
     total = 20 * seeds
