@@ -103,14 +103,10 @@ def test_report_needs_only_what_reads_numbers(path):
     assert tops(path) <= set(sys.stdlib_module_names) | {"core"} | READING
 
 
-def test_only_the_two_modules_of_the_cluster_need_dask():
+def test_only_the_module_of_the_cluster_needs_dask():
     using = {path.stem for path in ABOVE + modules("core/engine") + [ROOT / "run_study.py"] if tops(path) & {"dask", "distributed"}}
-    assert using == {"driver", "worker"}
-    importing = [path.stem for path in ABOVE if imported(path) & {"core.runner.cluster.driver", "core.runner.cluster.worker"}]
-    assert (
-        set(importing) == {"driver", "schedule"}
-        and "if TYPE_CHECKING:\n    from core.runner.cluster.driver" in (ROOT / "core/runner/schedule.py").read_text()
-    )
+    assert using == {"cluster"}
+    assert not [path.stem for path in ABOVE if "core.runner.cluster" in imported(path)]  # it is imported by name, with --cluster
 
 
 def circles(graph):

@@ -1,4 +1,4 @@
-"""A real scheduler and real workers on this machine, started as docs/machines.md says: the same results as at home,
+"""A real scheduler and real workers on this machine, started as docs/using.md says: the same results as at home,
 whatever is lost on the way. And without dask, the same command several times at once."""
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DASK = str(Path(sys.executable).with_name("dask"))
 
 
 def recipe(kind: str) -> list[str]:
-    """The words of docs/machines.md that start a scheduler or a worker, without the worker's threads and GPUs."""
+    """The words of docs/using.md that start a scheduler or a worker, without the worker's threads and GPUs."""
     line = next(
         line
-        for line in (ROOT / "docs" / "machines.md").read_text().splitlines()
+        for line in (ROOT / "docs" / "using.md").read_text().splitlines()
         if f"bin/dask {kind}" in line
     )
     words = line[line.index("dask ") :].partition("#")[0].split()
