@@ -12,12 +12,13 @@ from pathlib import Path
 if (interrupted := signal.getsignal(signal.SIGINT)) is signal.default_int_handler and __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # while it imports there is nothing to stop in order
 
+HOME = Path(__file__).resolve().parent
+sys.path[:0] = [] if str(HOME) in sys.path else [str(HOME)]  # python -I and PYTHONSAFEPATH leave it out
+
 from core.runner import cli
 from core.runner.command import Command, Surroundings
 from core.spec.errors import UserError, say
 from core.store import files
-
-HOME = Path(__file__).resolve().parent
 
 
 def main(argv: list[str], surroundings: Surroundings | None = None) -> int:

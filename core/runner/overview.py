@@ -52,6 +52,8 @@ def tell_status(plan: Plan, store: Store) -> int:
     """Print what is done, running, failed and missing, with the causes of failures; the exit status."""
     missing = [run.run_id for run in plan.missing]
     running = [r for r in missing if store.claimed(r)]
+    known = {run.run_id for run in plan.runs} - set(missing)
+    redone = {r: failure for r in known if (failure := store.failure(r)) is not None}
     failed = {r: failure for r in missing if r not in running and (failure := store.failure(r)) is not None}
     print(
         f"{counted(len(plan.runs), 'run')}: {len(plan.runs) - len(missing)} done, {len(running)} running, {len(failed)} failed, "
@@ -59,10 +61,12 @@ def tell_status(plan: Plan, store: Store) -> int:
     )
     if begun := sum(store.checkpoint(r).exists() for r in missing if r not in running):
         print(f"{begun} of those that are not running go on from a checkpoint.")
+    if redone:
+        print(f"{counted(len(redone), 'done run')} failed when trained again; tables show the older result.")
     labels = {run.run_id: run.label for run in plan.runs}
     for identity in running:
         print(f"running {identity} {labels[identity]}")
-    for identity, failure in failed.items():
+    for identity, failure in (failed | redone).items():
         say(
             f"failed  {identity} {labels[identity]}: {failure.cause}{': ' + failure.detail if failure.detail else ''}"
         )

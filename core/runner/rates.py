@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from core.data.encoders import DEMO_ENCODER, configuration
 from core.data.sources import Found
+from core.runner.launch import PROJECT, environment
 from core.runner.plan import checks, cost, tokens
 from core.spec.errors import say
 from core.spec.run import RunConfig
 
-PROJECT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences
 GPU = "NVIDIA H100"
 LIKE_IT = ("H100", "H200")  # the H200 has the H100's processor and more memory, so it has the H100's rates
@@ -111,7 +111,15 @@ def token_seconds(encoder: Shape, precision: str, threads: int, length: int, cac
     words = json.dumps({**asked, "cache": str(cache_dir / "rates.json")})
     command = [sys.executable, "-m", "core.engine.speed", words]
     try:
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True, timeout=180)
+        done = subprocess.run(
+            command,
+            cwd=PROJECT,
+            env=environment(threads),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=180,
+        )
         return float(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         why, speed = type(error).__name__, f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"

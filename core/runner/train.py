@@ -161,17 +161,23 @@ class Training:
             scheduler = self._scheduler = self._scheduler or self.scheduler(scale, found)
             with display(plan.missing, seconds, scheduler.jobs) as shown:
                 outcomes = self.settle(plan.missing, scheduler, stop, shown)
-        left = [outcome.run.run_id for outcome in outcomes if outcome.state in ("stopped", "failed")]
-        older = sum(self.store.has(run) for run in left)
+        left = [outcome.run for outcome in outcomes if outcome.state in ("stopped", "failed")]
+        older = sum(self.store.has(run.run_id) for run in left)
         summary = Summary(
             outcomes=outcomes, stopped_by=stop.signal, lost=scheduler.lost, older=older,
-            begun=sum(self.store.checkpoint(run).exists() for run in left),
+            begun=sum(self.store.checkpoint(run.run_id).exists() for run in left),
         )  # fmt: skip
-        again = [
-            word for word in self.argv if older or word != "--force"
-        ]  # without it finished runs are kept
-        say(*summary.lines(shlex.join(["python", "run_study.py", *again])))
+        say(*summary.lines(shlex.join(["python", "run_study.py", *self.again(left, older)])))
         return summary.exit_status
+
+    def again(self, left: Sequence[PlannedRun], older: int) -> list[str]:
+        """The words of the command that trains the runs that are left: without --force, which would train finished
+        runs again, but with it and the cells' names where an older result of a run is stored."""
+        if not older:
+            return [word for word in self.argv if word != "--force"]
+        labels = dict.fromkeys(run.cells[0].partition(" ")[2] for run in left)
+        few = not self.options.cells and len(labels) <= 8
+        return [*self.argv, *(word for label in labels if few for word in ("--cell", label))]
 
     def settle(
         self, runs: Sequence[PlannedRun], scheduler: Scheduler, stop: Stop, shown: Display

@@ -27,9 +27,7 @@ DASK = str(Path(sys.executable).with_name("dask"))
 def recipe(kind: str) -> list[str]:
     """The words of docs/using.md that start a scheduler or a worker, without the worker's threads and GPUs."""
     line = next(
-        line
-        for line in (ROOT / "docs" / "using.md").read_text().splitlines()
-        if f"bin/dask {kind}" in line
+        line for line in (ROOT / "docs" / "using.md").read_text().splitlines() if f"bin/dask {kind}" in line
     )
     words = line[line.index("dask ") :].partition("#")[0].split()
     return [DASK, *words[1:]]

@@ -144,8 +144,13 @@ def test_the_child_keeps_claim_and_slot_while_it_lives(desk, launcher):
 def test_without_a_free_slot_it_says_who_holds_them_and_stops_when_asked(desk, start):
     held, stop, heard, run = [locks.hold(slot(i)) for i in range(2)], Stop(), [], planned(43)
     locks.note_holder(held[0], "somebody's command")
-    threading.Timer(3.0, stop.ask, [signal.SIGTERM, 60.0]).start()
-    assert launch(start(), run, stop, lambda _, message: heard.append(message)).state == "stopped"
+
+    def hear(_, message):
+        heard.append(message)
+        if "waiting" in message:
+            stop.ask(signal.SIGTERM, 60.0)
+
+    assert launch(start(), run, stop, hear).state == "stopped"
     (said,) = [message["waiting"] for message in heard if "waiting" in message]
     assert (
         "taken (cpu.0 by somebody's command; cpu.1 by a command that left no name); waiting for one." in said

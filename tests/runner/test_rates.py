@@ -80,7 +80,7 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch):
 
 
 def test_a_cpu_that_cannot_be_timed_has_a_stated_speed(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(rates, "PROJECT", tmp_path)
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
     found = rates.token_seconds(BERT_BASE, "fp32", 2, 25, tmp_path)
     assert found == pytest.approx(
         2 * 6 * BERT_BASE.products / 5e10 / 2

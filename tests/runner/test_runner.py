@@ -143,7 +143,9 @@ def test_killing_everything_at_once_leaves_nothing_torn(desk):
     assert not [p for p in (desk.results / "runs").iterdir() if p.name.startswith(".")]
 
 
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_stopped_command_says_how_to_go_on(desk, number, status):
     runs = planned(desk, "table3").runs
     desk.behave(**{run.run_id: "sleep 60" for run in runs[2:]})
@@ -167,4 +169,41 @@ def test_a_warning_to_all_processes_at_once_is_a_stop_and_no_failure(desk):
     out, err = driver.communicate(timeout=20)
     assert driver.returncode == 143 and "6 runs are still to be trained" in out and "FAILED" not in out, (
         out + err
+    )
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(desk):
+    """As `nohup` and `&` in a script leave them."""
+
+    def ignoring() -> None:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+
+    desk.behave_all("sleep 0.5")
+    driver = desk.start(*SIX, preexec_fn=ignoring)
+    until(lambda: len(desk.started()) == 2)
+    driver.send_signal(signal.SIGINT)
+    driver.send_signal(signal.SIGHUP)
+    out, err = driver.communicate(timeout=60)
+    assert driver.returncode == 0 and "Trained 6 of 6 runs." in out, out + err
+
+
+def test_a_redo_that_fails_is_not_forgotten(desk):
+    runs = planned(desk, "table3").runs
+    assert desk.do(*SIX).returncode == 0
+    desk.behave(**{runs[1].run_id: "raise"})
+    out = desk.do(*SIX, "--force").stdout
+    assert "1 run failed; finished ones are kept. To train just those again:" in out
+    assert "Of 1 run an older result is stored, which tables show." in out
+    (again,) = [line for line in out.splitlines() if line.startswith("  python run_study.py")]
+    assert " --force " in again and again.endswith(f" --cell {runs[1].cells[0].split()[1]}")
+    status = desk.do(*SIX, "--status").stdout
+    assert "1 done run failed when trained again; tables show the older result." in status
+    assert f"failed  {runs[1].run_id}" in status
+    desk.behave()
+    before = len(desk.started())
+    assert "Trained 1 of 1 run." in desk.do(*again.split()[2:8], *again.split()[-2:]).stdout
+    assert (
+        desk.started()[before:] == [runs[1].run_id]
+        and "failed" not in desk.do(*SIX, "--status").stdout.split("0 failed")[1]
     )
