@@ -86,7 +86,7 @@ def test_a_cpu_that_cannot_be_timed_has_a_stated_speed(tmp_path, monkeypatch, ca
         2 * 6 * BERT_BASE.products / 5e10 / 2
     )  # a product and a sum, six passes, two threads
     assert capsys.readouterr().out == (
-        "This CPU could not be timed (CalledProcessError); times assume 50 billion operations a second for each thread.\n"
+        "This CPU could not be timed (FileNotFoundError); times assume 50 billion operations a second for each thread.\n"
     )
 
 
