@@ -1,4 +1,4 @@
-"""Every study, in the papers' order. Adding one: write its file into its paper's folder; adding a paper: add a folder."""
+"""Every study, in the papers' order. A new study is a file in its paper's folder, a new paper a folder."""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
-"""Whether the effective rank of the vectors predicts the score, beside alignment, uniformity and the loss of training.
+"""Whether the effective rank of the vectors predicts the score, beside alignment, uniformity and loss.
 
     python -m tools.effective_rank --scale mini [--results-dir results] [--csv FILE]
 
-Reads all stored and published runs of a scale. Each line is a Spearman correlation with the average of the test sets, with a 95 %
-interval from 1,000 resamples of cells and, within them, of seeds: over all cells (a cell is a configuration but for its seeds, and counts
-once, by its mean), within tables (the mean of the correlations of each table that has at least four cells), and within cells (of the
-seeds' differences from their cell's mean).
+Reads all stored and published runs of a scale. Each line is a Spearman correlation with the average of the
+test sets, with a 95 % interval from 1,000 resamples of cells and, within them, of seeds. A cell is a
+configuration but for its seeds, and counts once, by its mean. The correlations are over all cells; within
+tables (the mean over tables with at least four cells); and within cells (of the seeds' differences from their
+cell's mean).
 
-`effective rank` is exp of the entropy of the shares of variance of the centred unit vectors of the development sentences, as runs keep
-it. `RankMe` is Garrido et al. (2023, equation 2): the same of the singular values themselves, not squared, of the vectors as they are.
+`effective rank` is exp of the entropy of the shares of variance of the centred unit vectors of the
+development sentences, as runs keep it. `RankMe` is Garrido et al. (2023): the same of the singular values
+themselves, not squared, of the vectors as they are.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ def numbers(rows: pd.DataFrame, scored: str) -> dict[str, float]:
         part = part if task is None else part[part["task"] == task]
         return float(part["value"].iloc[-1]) if len(part) else float("nan")
 
-    spectrum = rows[(rows["checkpoint"] == "selected") & rows["metric"].str.startswith("singular_value_")]["value"].to_numpy(dtype=float)
+    spectrum = rows[(rows["checkpoint"] == "selected") & rows["metric"].str.startswith("singular_value_")][
+        "value"
+    ].to_numpy(dtype=float)
     return {
         "score": one(f"spearman_{scored}", "avg"),
         "effective rank": one("effective_rank", "dev"),
@@ -84,7 +88,10 @@ def gathered(store: Store, scale: str) -> pd.DataFrame:
         raise SystemExit(f"No run of scale {scale} is stored; train some, or give --results-dir.")
     tables: dict[str, set[str]] = defaultdict(set)
     for study, profile in product(STUDIES, PROFILES):
-        at_scale, edition = study.at(SCALES[scale]), Edition(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1)
+        at_scale, edition = (
+            study.at(SCALES[scale]),
+            Edition(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1),
+        )
         for cell in at_scale.cells:
             if at_scale.unavailable(cell, SCALES[scale], found.sources) is None:
                 tables[cell_of(edition.config(at_scale, cell, 0))].add(f"{study.name} · {profile}")
@@ -94,13 +101,18 @@ def gathered(store: Store, scale: str) -> pd.DataFrame:
             own = cell_of(stored.config)
             if own in tables and stored.status != "diverged":
                 lines.append(
-                    {"run": run, "cell": own, "tables": tuple(sorted(tables[own])), **numbers(stored.rows, stored.config.sts.aggregate)}
+                    {
+                        "run": run,
+                        "cell": own,
+                        "tables": tuple(sorted(tables[own])),
+                        **numbers(stored.rows, stored.config.sts.aggregate),
+                    }
                 )
     return pd.DataFrame(lines).dropna(subset=["score"]).reset_index(drop=True)
 
 
 def correlations(cells: Sequence[np.ndarray], in_table: np.ndarray) -> np.ndarray:
-    """Spearman's correlation of each measure with the score: over cells, within tables (mean) and within cells; (3, measures).
+    """Each measure's Spearman correlation with the score: over cells, within tables and cells; (3, measures).
 
     cells: of each cell its runs, (seeds, 1 + measures), the score first; in_table: (cells, tables).
     """
@@ -123,7 +135,7 @@ def _spearman(lines: np.ndarray) -> np.ndarray:
 
 
 def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """A line a measure: each correlation with its interval, and the numbers of runs and cells that hold the measure."""
+    """A line a measure: each correlation with its interval, and how many runs and cells have the measure."""
     groups = [group for _, group in runs.groupby("cell")]
     cells = [group[["score", *MEASURES]].to_numpy(dtype=float) for group in groups]
     names = sorted({name for group in groups for name in group["tables"].iloc[0]})
@@ -133,7 +145,10 @@ def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
         here = correlations(cells, in_table)
         for _ in range(resamples):
             chosen = generator.integers(len(cells), size=len(cells))
-            sample = [cells[place][generator.integers(len(cells[place]), size=len(cells[place]))] for place in chosen]
+            sample = [
+                cells[place][generator.integers(len(cells[place]), size=len(cells[place]))]
+                for place in chosen
+            ]
             drawn.append(correlations(sample, in_table[chosen]))
         low, high = np.nanpercentile(np.array(drawn), [2.5, 97.5], axis=0)
     lines = []
@@ -141,14 +156,20 @@ def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
         held = runs.dropna(subset=[measure])
         line: dict[str, object] = {"measure": measure, "runs": len(held), "cells": held["cell"].nunique()}
         for kind, name in enumerate(KINDS):
-            line |= {name: here[kind, place], f"{name}, low": low[kind, place], f"{name}, high": high[kind, place]}
+            line |= {
+                name: here[kind, place],
+                f"{name}, low": low[kind, place],
+                f"{name}, high": high[kind, place],
+            }
         lines.append(line)
     return pd.DataFrame(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.effective_rank", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.effective_rank", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--scale", choices=SCALES, default="mini")
     parser.add_argument("--results-dir", type=Path, default=HOME / "results")
     parser.add_argument("--csv", type=Path, help="write the table there, too")
@@ -156,10 +177,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     runs = gathered(Store(options.results_dir, HOME / "results" / "published"), options.scale)
     found = table(runs)
     print(
-        f"{len(runs)} runs of {runs['cell'].nunique()} cells at scale {options.scale}: Spearman's correlation with the average of the tests"
+        f"{len(runs)} runs of {runs['cell'].nunique()} cells at scale {options.scale}: "
+        "Spearman's correlation with the average of the tests"
     )
     for line in found.to_dict("records"):
-        parts = (f"{name} {line[name]:+.2f} [{line[f'{name}, low']:+.2f}, {line[f'{name}, high']:+.2f}]" for name in KINDS)
+        parts = (
+            f"{name} {line[name]:+.2f} [{line[f'{name}, low']:+.2f}, {line[f'{name}, high']:+.2f}]"
+            for name in KINDS
+        )
         print(f"{line['measure']:<18}", *parts, sep="  ")
     if options.csv is not None:
         found.to_csv(options.csv, index=False, float_format="%.4f")

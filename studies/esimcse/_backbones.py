@@ -1,4 +1,4 @@
-"""What ESimCSE's paper and script and SimCSE's script set for each of the papers' encoders, as changes of the method's base (D66, D67).
+"""What ESimCSE's paper and script and SimCSE's script set for each encoder, as changes (D66, D67).
 
 The bases are those of bert-base, which changes nothing.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# By encoder (`core.spec.table.ENCODERS`). The paper, 4.2: "3e-5 for ESimCSE-BERT-base model and 1e-5 for other models", "p = 0.1 for
-# base models, p = 0.15 for large models" (D66); one repetition rate and one queue for all (5.2, 5.4; D67).
+# By encoder (`core.spec.table.ENCODERS`). The paper, 4.2: "3e-5 for ESimCSE-BERT-base model and 1e-5 for
+# other models", "p = 0.1 for base models, p = 0.15 for large models" (D66); one repetition rate and one queue
+# for all (5.2, 5.4; D67).
 LARGE = {"train.learning_rate": 1e-5, "encoder.hidden_dropout": 0.15, "encoder.attention_dropout": 0.15}
 ESIMCSE: Mapping[str, Mapping[str, object]] = {
     "bert-base": {},
@@ -16,10 +17,10 @@ ESIMCSE: Mapping[str, Mapping[str, object]] = {
     "roberta-base": {"train.learning_rate": 1e-5},
     "roberta-large": LARGE,
 }
-# The script, as its logs have it: dropout 0.15 for RoBERTa-large alone, and repetition rate and queue by encoder.
+# The script, as its logs have it: dropout 0.15 for RoBERTa-large alone; repetition rate and queue by encoder.
 ESIMCSE_SCRIPT: Mapping[str, Mapping[str, object]] = {
     "bert-base": {},
-    "bert-large": {"train.learning_rate": 1e-5, "encoder.hidden_dropout": 0.1, "encoder.attention_dropout": 0.1},
+    "bert-large": LARGE | {"encoder.hidden_dropout": 0.1, "encoder.attention_dropout": 0.1},
     "roberta-base": {"train.learning_rate": 1e-5, "dup.rate": 0.30},
     "roberta-large": {
         "train.learning_rate": 1e-5, "dup.rate": 0.28, "queue.size": 128,

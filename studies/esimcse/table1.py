@@ -12,10 +12,15 @@ PRINTED = {  # difference of the two lengths: Spearman x 100 by set (the paper p
 QUANTITIES = {"at most 3": "spearman_gap_le3", "more than 3": "spearman_gap_gt3"}
 BESIDE = {  # methods that score the same pairs, which the paper does not show: changes
     "ESimCSE": ("esimcse", {}),
-    "MoCoSE": ("mocose", {"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}),
+    "MoCoSE": (
+        "mocose",
+        {"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    ),
 }
 LIKE = ("at most 3", "STS12")  # a cell of SimCSE; any of them names its runs
-EXCESS = Metric(task="avg", title="How much higher pairs of like length are rated", quantity="like_length_excess")
+EXCESS = Metric(
+    task="avg", title="How much higher pairs of like length are rated", quantity="like_length_excess"
+)
 LEARNT = Metric(task="avg", title="How much of it training adds", quantity="like_length_excess_learnt")
 
 STUDY = Study(
@@ -39,7 +44,9 @@ STUDY = Study(
             Cell(
                 labels=(difference, task),
                 published=score,
-                metric=Metric(task=task, title="Pairs of this difference in length", quantity=QUANTITIES[difference]),
+                metric=Metric(
+                    task=task, title="Pairs of this difference in length", quantity=QUANTITIES[difference]
+                ),
             )
             for difference, scores in PRINTED.items()
             for task, score in zip(TASKS, scores, strict=True)
@@ -49,7 +56,9 @@ STUDY = Study(
                 labels=(f"{name}, {difference}", task),
                 method=method,
                 changes=changes,
-                metric=Metric(task=task, title="Pairs of this difference in length", quantity=QUANTITIES[difference]),
+                metric=Metric(
+                    task=task, title="Pairs of this difference in length", quantity=QUANTITIES[difference]
+                ),
             )
             for name, (method, changes) in BESIDE.items()
             for difference in PRINTED
@@ -58,7 +67,11 @@ STUDY = Study(
     ),
     metric=Metric(task="avg", title="Test sets"),
     figure=FigureSpec(
-        kind="grouped", x="task", series="length_difference", caption="Score by difference in length", base=("more than 3", None)
+        kind="grouped",
+        x="task",
+        series="length_difference",
+        caption="Score by difference in length",
+        base=("more than 3", None),
     ),
     reference=None,
     must_learn=(("at most 3", None), ("ESimCSE, at most 3", None)),
@@ -70,22 +83,30 @@ STUDY = Study(
             predicate=greater(("at most 3", None), ("more than 3", None)),
             quote="as the length difference increases, the performance of unsup-SimCSE gets worse.",
             place="Section 1",
-            decided_by="SimCSE alone: pairs that differ by at most 3 words against those that differ by more, mean of the six sets",
-            note="As the paper has it, and as printed by 8.5. The two groups hold other pairs, so the loss may be the pairs' doing.",
+            decided_by=(
+                "SimCSE alone: pairs that differ by at most 3 words against those that differ by more, mean "
+                "of the six sets"
+            ),
+            note=(
+                "As the paper has it, and as printed by 8.5. The two groups hold other pairs, so the loss "
+                "may be the pairs' doing."
+            ),
         ),
         Claim(
             key="E1.1 (our reading)",
             text="SimCSE loses more on pairs of unlike length than ESimCSE does (our reading).",
             predicate=interacts(
-                gain=(("more than 3", None), ("at most 3", None)), less=(("ESimCSE, more than 3", None), ("ESimCSE, at most 3", None))
+                gain=(("more than 3", None), ("at most 3", None)),
+                less=(("ESimCSE, more than 3", None), ("ESimCSE, at most 3", None)),
             ),
             quote="as the length difference increases, the performance of unsup-SimCSE gets worse.",
             place="Section 1",
             decided_by="at most 3 minus more than 3, mean of the six sets: SimCSE against ESimCSE",
             printed="not printed",
             note=(
-                "Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. MoCoSE, which the paper does not name, has positive "
-                "pairs of one length like SimCSE, and no part in the claim."
+                "Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. MoCoSE, "
+                "which the paper does not name, has positive pairs of one length like SimCSE, and no part "
+                "in the claim."
             ),
         ),
         Claim(
@@ -93,13 +114,16 @@ STUDY = Study(
             text="On every test set SimCSE's score on pairs of like length far exceeds that on the others.",
             predicate=all_of(*(greater(("at most 3", task), ("more than 3", task), 1.0) for task in TASKS)),
             quote=(
-                "The performance of unsup-SimCSE on sentences with similar length (≤ 3) far exceeds the performance on sentences with a "
-                "larger difference in length (> 3)."
+                "The performance of unsup-SimCSE on sentences with similar length (≤ 3) far exceeds the "
+                "performance on sentences with a larger difference in length (> 3)."
             ),
             place="Section 1",
             decided_by="at most 3 above more than 3 by more than a point, on each of the six sets",
             margin=None,
-            note="Far is read as by more than a point on every set, which is our margin; as printed 1.12 on STS13 to 12.95 on STS14.",
+            note=(
+                "Far is read as by more than a point on every set, which is our margin; as printed 1.12 on "
+                "STS13 to 12.95 on STS14."
+            ),
         ),
         Claim(
             key="E1.3",
@@ -108,17 +132,18 @@ STUDY = Study(
             margin=0.05,
             predicate=of_metric(greater(LIKE, (f"ESimCSE, {LIKE[0]}", LIKE[1])), EXCESS),
             quote=(
-                "would tend to consider that sentences of the same or similar length are more similar in semantics. Through statistical "
-                "observations, we find that unsup-SimCSE does have such a problem."
+                "would tend to consider that sentences of the same or similar length are more similar in "
+                "semantics. Through statistical observations, we find that unsup-SimCSE does have such a "
+                "problem."
             ),
             place="Abstract",
             decided_by=(
-                "how much higher a pair is rated that differs by at most 3 words than another of the same gold score, in SDs of the set's "
-                "cosines, mean of the test sets: SimCSE against ESimCSE"
+                "how much higher a pair is rated that differs by at most 3 words than another of the same "
+                "gold score, in SDs of the set's cosines, mean of the test sets: SimCSE against ESimCSE"
             ),
             note=(
-                "E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction they are misjudged, which the paper never measures. "
-                "The margin, a twentieth of an SD, is ours."
+                "E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction they are "
+                "misjudged, which the paper never measures. The margin, a twentieth of an SD, is ours."
             ),
         ),
         Claim(
@@ -128,27 +153,34 @@ STUDY = Study(
             margin=0.05,
             predicate=above(LIKE, 0.0, LEARNT),
             quote=(
-                "due to such a difference, the semantic similarity model trained with these pairs can be biased, which probably considers that "
-                "two sentences of the same or similar lengths are more similar in semantics."
+                "due to such a difference, the semantic similarity model trained with these pairs can be "
+                "biased, which probably considers that two sentences of the same or similar lengths are "
+                "more similar in semantics."
             ),
             place="Section 1",
-            decided_by="the number of E1.3: SimCSE's selected checkpoint against the [CLS] of the encoder that it starts from",
+            decided_by=(
+                "the number of E1.3: SimCSE's selected checkpoint against the [CLS] of the encoder that it "
+                "starts from"
+            ),
             note=(
-                "Our reading: the paper compares with no untrained encoder. It blames the training pairs, with can and probably; what it has in mind may "
-                "as well be E1.3. The margin is ours."
+                "Our reading: the paper compares with no untrained encoder. It blames the training pairs, "
+                "with can and probably; what it has in mind may as well be E1.3. The margin is ours."
             ),
         ),
     ),
     footnotes=(
-        "That length is counted in blank-separated words, and that a set's subsets are taken together, is a guess.",
         (
-            "The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which public reruns put up to three "
-            "points lower (D81)."
+            "That length is counted in blank-separated words, and that a set's subsets are taken together, "
+            "is a guess."
         ),
         (
-            "The two groups hold different pairs: a lower score on one may be the pairs' doing, not the model's. ESimCSE and MoCoSE, which "
-            "are ours here, score the same pairs; only where SimCSE loses more than ESimCSE, whose positive pairs differ in length, is its loss a bias "
-            "of its own."
+            "The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which public "
+            "reruns put up to three points lower (D81)."
+        ),
+        (
+            "The two groups hold different pairs: a lower score on one may be the pairs' doing, not the "
+            "model's. ESimCSE and MoCoSE, which are ours here, score the same pairs; only where SimCSE "
+            "loses more than ESimCSE, whose positive pairs differ in length, is its loss a bias of its own."
         ),
     ),
 )

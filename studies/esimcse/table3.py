@@ -9,7 +9,8 @@ PRINTED = {
     "dev": (0, 0, 0, 0, 0, 1500, 500),
     "test": (3108, 1500, 3750, 3000, 1186, 1379, 4927),
 }
-NAMES = {  # what a run's rows call a split; a test set goes by its own name, and no other set has further splits
+# What a run's rows call a split; a test set goes by its own name, and no other set has further splits.
+NAMES = {
     ("train", "STS-B"): "STS-B train", ("dev", "STS-B"): "dev",
     ("train", "SICK-R"): "SICK-R train", ("dev", "SICK-R"): "SICK-R dev",
 }  # fmt: skip
@@ -30,7 +31,9 @@ STUDY = Study(
         Cell(
             labels=(split, task),
             published=count,
-            metric=Metric(task=NAMES.get((split, task), task), title="Pairs", quantity="pairs", checkpoint="data"),
+            metric=Metric(
+                task=NAMES.get((split, task), task), title="Pairs", quantity="pairs", checkpoint="data"
+            ),
             copied=count == 0,  # there is no such split to be counted
         )
         for split, counts in PRINTED.items()

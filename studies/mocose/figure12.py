@@ -1,4 +1,4 @@
-"""MoCoSE Figure 12 at a queue of 4096: the column of Table 7 with the initial fill of 128 that the table lacks."""
+"""MoCoSE Figure 12 at a queue of 4096: the column of Table 7 with a fill of 128 that the table lacks."""
 
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
@@ -31,9 +31,13 @@ STUDY = Study(
     reference=("1024",),
     footnotes=(
         (
-            "All but 128 are Table 7's column 4096, the same runs: 1 is its row none, and the others are a quarter, half and all. The "
-            "table lacks 128, whose runs in the figure have a mean of 49.07. The claims are Table 7's."
+            "All but 128 are Table 7's column 4096, the same runs: 1 is its row none, and the others are a "
+            "quarter, half and all. The table lacks 128, whose runs in the figure have a mean of 49.07. The "
+            "claims are Table 7's."
         ),
-        "Decay 0.85 and batch 64 are those of Table 7; the rest is the standard setting (a guess). The preprint numbers this figure 13 (D51).",
+        (
+            "Decay 0.85 and batch 64 are those of Table 7; the rest is the standard setting (a guess). The "
+            "preprint numbers this figure 13 (D51)."
+        ),
     ),
 )

@@ -3,18 +3,9 @@
 from core.spec.claim import Claim, all_of, best, greater
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._mtd import MTD, PRINTED, READ_TO
 
-MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch
-    "5": (0.75, 1), "6": (0.75, 2), "7.67": (0.85, 1), "8": (0.75, 4), "8.67": (0.85, 2), "10.67": (0.85, 4), "12": (0.75, 8),
-    "14.67": (0.85, 8), "21": (0.95, 1),
-}  # fmt: skip
-PRINTED = {  # batch: Figure 3's means by MTD (± 0.02), of which Figure 2's line is the mean
-    64: (76.50, 76.66, 76.65, 75.91, 76.87, 76.39, 76.38, 77.30, 76.33),
-    128: (76.80, 77.06, 76.64, 76.81, 76.90, 76.78, 76.98, 76.62, 76.58),
-    256: (76.76, 76.74, 76.59, 76.66, 76.62, 76.73, 76.77, 76.76, 75.41),
-}
 SIMCSE_AT_64 = 76.25
-READ_TO = 0.02
 
 STUDY = Study(
     name="mocose-figure2",
@@ -55,7 +46,10 @@ STUDY = Study(
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
     figure=FigureSpec(
-        kind="line", x="mtd", series="batch_size", caption="Figure 2: score against the MTD; the paper draws the mean over batch sizes"
+        kind="line",
+        x="mtd",
+        series="batch_size",
+        caption=("Figure 2: score against the MTD; the paper draws the mean over batch sizes"),
     ),
     reference=("64", "14.67"),
     must_learn=((None, "SimCSE"),),
@@ -76,15 +70,23 @@ STUDY = Study(
             predicate=all_of(*(greater((None, "14.67"), (None, end)) for end in ("5", "21"))),
             quote="the historical information used should be not too old and not too new",
             place="Section 5.7",
-            decided_by="14.67 against the shortest MTD, 5, and against the longest, 21, mean over the three batch sizes, both needed",
-            note="The paper names 14.67; that the ends of what it tried are too new and too old is our reading. As printed 0.20 and 0.79 above.",
+            decided_by=(
+                "14.67 against the shortest MTD, 5, and against the longest, 21, mean over the three batch "
+                "sizes, both needed"
+            ),
+            note=(
+                "The paper names 14.67; that the ends of what it tried are too new and too old is our "
+                "reading. As printed 0.20 and 0.79 above."
+            ),
         ),
         Claim(
             key="F2.3",
             text="SimCSE gains nothing from a larger batch.",
             printed="not printed",
             margin=None,
-            predicate=all_of(*(greater(("64", "SimCSE"), (batch, "SimCSE"), by=-1.0) for batch in ("128", "256"))),
+            predicate=all_of(
+                *(greater(("64", "SimCSE"), (batch, "SimCSE"), by=-1.0) for batch in ("128", "256"))
+            ),
             quote="SimCSE does not obtain improvement as the batch size increases",
             place="Section 1",
             decided_by="SimCSE at batch 128 and at 256 each less than a point above SimCSE at 64",
@@ -92,19 +94,22 @@ STUDY = Study(
         ),
     ),
     footnotes=(
-        "The paper's line is the mean of the cells here, which are read off Figure 3 (± 0.02): three runs each.",
         (
-            "Decay and queue are inferred from the MTD; 128 initial vectors are derived for batch 64 and a guess otherwise, "
-            "and never more than the queue holds."
+            "The paper's line is the mean of the cells here, which are read off Figure 3 (± 0.02): three "
+            "runs each."
         ),
         (
-            "The MTD is nominal: it takes the decay where it starts, which is constant under paper alone (D3), and its first term is a "
-            "mean age and no maximum (D4)."
+            "Decay and queue are inferred from the MTD; 128 initial vectors are derived for batch 64 and a "
+            "guess otherwise, and never more than the queue holds."
+        ),
+        (
+            "The MTD is nominal: it takes the decay where it starts, which is constant under paper alone "
+            "(D3), and its first term is a mean age and no maximum (D4)."
         ),
         (
             "SimCSE has no queue and no target branch. The paper draws it at 0 by convention (D4); it is "
-            "drawn first here, on no scale. The paper's number is of batch 64; 128 and 256, at the same learning rate, are what its "
-            "introduction speaks of."
+            "drawn first here, on no scale. The paper's number is of batch 64; 128 and 256, at the same "
+            "learning rate, are what its introduction speaks of."
         ),
     ),
 )

@@ -3,19 +3,19 @@
 from core.spec.claim import Claim, all_of, differ, mean_above, of_metric
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._mtd import MTD
 
 BATCH = 256
-MTD = {  # 1 / (1 - decay) + queue / batch: decay, queue / batch
-    "5": (0.75, 1), "6": (0.75, 2), "7.67": (0.85, 1), "8": (0.75, 4), "8.67": (0.85, 2), "10.67": (0.85, 4), "12": (0.75, 8),
-    "14.67": (0.85, 8), "21": (0.95, 1),
-}  # fmt: skip
 RANGE = ("8", "8.67", "10.67", "12", "14.67")  # a proper MTD, as in Figure 2
 SUM = Metric(task="STS-B", title="Alignment + uniformity", quantity="alignment_plus_uniformity")
 MEASURES = {  # quantity, and the notebook's numbers by MTD
     "alignment": ("alignment_global", {}),
     "uniformity": ("uniformity_global", {}),
     "alignment, by batches": ("alignment_batched64", {"5": 0.1747, "6": 0.1304, "7.67": 0.1367}),
-    "alignment of all pairs, by batches": ("alignment_all_batched64", {"5": 0.4324, "6": 0.3321, "7.67": 0.3453}),
+    "alignment of all pairs, by batches": (
+        "alignment_all_batched64",
+        {"5": 0.4324, "6": 0.3321, "7.67": 0.3453},
+    ),
     "uniformity, by batches": ("uniformity_batched64", {"5": -2.0205, "6": -1.5858, "7.67": -1.6391}),
 }
 
@@ -35,7 +35,11 @@ STUDY = Study(
     cells=tuple(
         Cell(
             labels=(measure, mtd),
-            changes={"ema.start": decay, "queue.size": batches * BATCH, "queue.init_size": min(128, batches * BATCH)},
+            changes={
+                "ema.start": decay,
+                "queue.size": batches * BATCH,
+                "queue.init_size": min(128, batches * BATCH),
+            },
             published=printed.get(mtd),
             metric=Metric(task="STS-B", title=measure, quantity=quantity),
         )
@@ -43,7 +47,13 @@ STUDY = Study(
         for mtd, (decay, batches) in MTD.items()
     ),
     metric=Metric(task="STS-B", title="Alignment and uniformity", quantity="alignment_global"),
-    figure=FigureSpec(kind="line", x="mtd", series="measure", caption="Alignment and uniformity against the MTD", base=(None, "14.67")),
+    figure=FigureSpec(
+        kind="line",
+        x="mtd",
+        series="measure",
+        caption="Alignment and uniformity against the MTD",
+        base=(None, "14.67"),
+    ),
     reference=None,
     must_learn=((None, "14.67"),),
     claims=(
@@ -53,17 +63,27 @@ STUDY = Study(
             printed="not printed",
             margin=0.1,
             predicate=of_metric(
-                all_of(*(mean_above([("alignment", end)], [("alignment", mtd) for mtd in RANGE]) for end in ("5", "21"))), SUM
+                all_of(
+                    *(
+                        mean_above([("alignment", end)], [("alignment", mtd) for mtd in RANGE])
+                        for end in ("5", "21")
+                    )
+                ),
+                SUM,
             ),
             quote=(
-                "the increase and decrease of MTD is a considering result of uniformity and alignment moving away from their optimal "
-                "combination region."
+                "the increase and decrease of MTD is a considering result of uniformity and alignment "
+                "moving away from their optimal combination region."
             ),
             place="Section 5.7",
-            decided_by="alignment plus uniformity, less being better: 5 and 21 each above the mean of the MTDs from 8 to 14.67",
+            decided_by=(
+                "alignment plus uniformity, less being better: 5 and 21 each above the mean of the MTDs "
+                "from 8 to 14.67"
+            ),
             note=(
-                "The paper measures the distance of the two from a point that it does not give. The sum of both orders cells as their "
-                "L1 distance does from any point that lies below them. Range and margin, 0.1 in the unit of the sum, are ours."
+                "The paper measures the distance of the two from a point that it does not give. The sum of "
+                "both orders cells as their L1 distance does from any point that lies below them. Range and "
+                "margin, 0.1 in the unit of the sum, are ours."
             ),
         ),
         Claim(
@@ -72,24 +92,30 @@ STUDY = Study(
             printed="not printed",
             margin=None,
             predicate=of_metric(differ([("alignment", mtd) for mtd in MTD], by=0.1), SUM),
-            quote="changes in MTD reflects in the performance of uniformity and alignment of the learned text embedding.",
+            quote=(
+                "changes in MTD reflects in the performance of uniformity and alignment of the learned text "
+                "embedding."
+            ),
             place="Section 1",
-            decided_by="alignment plus uniformity of any two of the nine MTDs, more than 0.1 apart, in either direction",
+            decided_by=(
+                "alignment plus uniformity of any two of the nine MTDs, more than 0.1 apart, in either "
+                "direction"
+            ),
             note="The margin, in the unit of the sum, is ours. Which MTD is best is F4.1.",
         ),
     ),
     footnotes=(
         (
-            "The figure's values are not available. The printed numbers are the notebook's, for single runs at batch 256; "
-            "that the figure has that batch size is a guess, and so are 128 initial vectors."
+            "The figure's values are not available. The printed numbers are the notebook's, for single runs "
+            "at batch 256; that the figure has that batch size is a guess, and so are 128 initial vectors."
         ),
         (
-            "Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs; uniformity is "
-            "of the distinct sentences."
+            "Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs; "
+            "uniformity is of the distinct sentences."
         ),
         (
-            "By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity of first sentences only "
-            "(D43); it cuts sentences at 32 tokens, which is not done here."
+            "By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity of "
+            "first sentences only (D43); it cuts sentences at 32 tokens, which is not done here."
         ),
         "Values are on their own scales, not times 100.",
     ),

@@ -22,14 +22,16 @@ STUDY = Study(
     axes=(Axis(name="negatives", title="Negatives", labels=tuple(PRINTED)),),
     rows=None,
     columns="negatives",
-    cells=tuple(Cell(labels=(name,), changes=changes, published=score) for name, (changes, score) in PRINTED.items()),
+    cells=tuple(
+        Cell(labels=(name,), changes=changes, published=score) for name, (changes, score) in PRINTED.items()
+    ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
     figure=FigureSpec(kind="strip", x="negatives", caption="Score by what stands for the queue"),
     reference=("10 clusters",),
     footnotes=(
         (
-            "In the slide deck only, without a claim. Decay, queue and batch are the slides'; initial vectors, number of runs "
-            "and how the centres are found are a guess."
+            "In the slide deck only, without a claim. Decay, queue and batch are the slides'; initial "
+            "vectors, number of runs and how the centres are found are a guess."
         ),
         "Numbers of clusters are kept at every scale; the queue is scaled with the batch.",
         "Normal is the standard setting, for which Table 7 prints 77.30 (D48).",

@@ -1,4 +1,4 @@
-"""MoCoSE Table 2: seven transfer tasks; the paper prints development accuracies beside other papers' test accuracies."""
+"""MoCoSE Table 2: seven transfer tasks; development accuracies beside other papers' test accuracies."""
 
 from core.methods.mocose.settings import rising, wrapping
 from core.spec.claim import Claim, at_least, greater, within
@@ -18,7 +18,10 @@ PRINTED = {
     "SimCSE-RoBERTa-large": (82.74, 87.87, 93.66, 88.22, 88.58, 92.00, 69.68, 86.11),
     "MoCoSE-BERT-large": (83.71, 89.07, 95.58, 90.26, 87.96, 84.92, 76.81, 86.90),
 }
-UNTRAINED = {"Avg. BERT embeddings": "untrained_last", "BERT-[CLS] embedding": "untrained"}  # checkpoints: no training
+UNTRAINED = {
+    "Avg. BERT embeddings": "untrained_last",
+    "BERT-[CLS] embedding": "untrained",
+}  # checkpoints: no training
 EARLIER = (*UNTRAINED, "SimCSE-BERT-base")
 NAMED = "BERT's [CLS], BERT's average and SimCSE-BERT-base"
 RUN = {  # the rows that are run: method, encoder, changes, as in Table 1
@@ -26,7 +29,11 @@ RUN = {  # the rows that are run: method, encoder, changes, as in Table 1
     "SimCSE-RoBERTa-base": ("simcse", "roberta-base", {"train.batch_size": 512, "train.learning_rate": 1e-5}),
     "SimCSE-BERT-base": ("simcse", "bert-base", {"train.batch_size": 64, "train.learning_rate": 3e-5}),
     "MoCoSE-BERT-base": ("mocose", "bert-base", {}),
-    "SimCSE-RoBERTa-large": ("simcse", "roberta-large", {"train.batch_size": 512, "train.learning_rate": 3e-5}),
+    "SimCSE-RoBERTa-large": (
+        "simcse",
+        "roberta-large",
+        {"train.batch_size": 512, "train.learning_rate": 3e-5},
+    ),
     "MoCoSE-BERT-large": ("mocose", "bert-large", {"train.batch_size": 32, "train.learning_rate": 1e-5}),
 }
 COPIED: tuple[str, str, dict[str, object]] = ("mocose", "bert-base", {})
@@ -68,7 +75,9 @@ STUDY = Study(
         for place, task in enumerate(TASKS)
     ),
     metric=Metric(task="avg_transfer", title="Avg.", quantity="accuracy_test"),
-    figure=FigureSpec(kind="bars", caption="Average of the transfer tasks by model", base=("SimCSE-BERT-base", "test", None)),
+    figure=FigureSpec(
+        kind="bars", caption="Average of the transfer tasks by model", base=("SimCSE-BERT-base", "test", None)
+    ),
     reference=None,
     must_learn=tuple((model, None, None) for model in RUN if model not in UNTRAINED),
     tasks="probes",
@@ -80,8 +89,14 @@ STUDY = Study(
             predicate=within([("MoCoSE-BERT-base", "dev", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
-            decided_by="MoCoSE-BERT-base's development accuracy and SimCSE-BERT-base's test accuracy less than a point apart, mean of seven",
-            note=("As printed: development accuracy of the one against test accuracy of the other. A point is our reading of on a par."),
+            decided_by=(
+                "MoCoSE-BERT-base's development accuracy and SimCSE-BERT-base's test accuracy less than a "
+                "point apart, mean of seven"
+            ),
+            note=(
+                "As printed: development accuracy of the one against test accuracy of the other. A point is "
+                "our reading of on a par."
+            ),
         ),
         Claim(
             key="T2.1 (test)",
@@ -91,75 +106,121 @@ STUDY = Study(
             predicate=within([("MoCoSE-BERT-base", "test", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
-            decided_by="the test accuracies of MoCoSE-BERT-base and SimCSE-BERT-base less than a point apart, mean of the seven tasks",
+            decided_by=(
+                "the test accuracies of MoCoSE-BERT-base and SimCSE-BERT-base less than a point apart, mean "
+                "of the seven tasks"
+            ),
             note="The claim like for like. A point is our reading of on a par.",
         ),
         Claim(
             key="T2.2",
             text="MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer tasks.",
             predicate=at_least(
-                4, [greater(("MoCoSE-BERT-large", "dev", task), ("SimCSE-RoBERTa-large", "test", task)) for task in TASKS if task != "avg"]
+                4,
+                [
+                    greater(("MoCoSE-BERT-large", "dev", task), ("SimCSE-RoBERTa-large", "test", task))
+                    for task in TASKS
+                    if task != "avg"
+                ],
             ),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
-            decided_by="MoCoSE-BERT-large's development accuracy against SimCSE-RoBERTa-large's test accuracy, task by task: four of seven",
+            decided_by=(
+                "MoCoSE-BERT-large's development accuracy against SimCSE-RoBERTa-large's test accuracy, "
+                "task by task: four of seven"
+            ),
             note="Most is read as four of seven at least; as printed five, with unlike splits (D42).",
         ),
         Claim(
             key="T2.2 (test)",
-            text="MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer tasks, all on the test split.",
+            text=(
+                "MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer tasks, all on "
+                "the test split."
+            ),
             printed="not printed",
             predicate=at_least(
-                4, [greater(("MoCoSE-BERT-large", "test", task), ("SimCSE-RoBERTa-large", "test", task)) for task in TASKS if task != "avg"]
+                4,
+                [
+                    greater(("MoCoSE-BERT-large", "test", task), ("SimCSE-RoBERTa-large", "test", task))
+                    for task in TASKS
+                    if task != "avg"
+                ],
             ),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
-            decided_by="the test accuracies of MoCoSE-BERT-large and SimCSE-RoBERTa-large, task by task: four of seven",
+            decided_by=(
+                "the test accuracies of MoCoSE-BERT-large and SimCSE-RoBERTa-large, task by task: four of "
+                "seven"
+            ),
             note="The claim like for like.",
         ),
         Claim(
             key="T2.3",
             text="MoCoSE on BERT-base outperforms most of the earlier methods.",
-            predicate=at_least(2, [greater(("MoCoSE-BERT-base", "dev", "avg"), (model, "test", "avg")) for model in EARLIER]),
+            predicate=at_least(
+                2, [greater(("MoCoSE-BERT-base", "dev", "avg"), (model, "test", "avg")) for model in EARLIER]
+            ),
             quote="MoCoSE-BERT-base outperforms most of the previous unsupervised method",
             place="Section 4.2",
-            decided_by=f"MoCoSE-BERT-base's development accuracy against the test accuracy of {NAMED}, mean of seven: two of three",
+            decided_by=(
+                f"MoCoSE-BERT-base's development accuracy against the test accuracy of {NAMED}, "
+                "mean of seven: two of three"
+            ),
             note=(
-                "As printed, with unlike splits (D42), and asked of what a bert-base alone can answer: two of three. Of all six other base rows it is "
-                "printed above five."
+                "As printed, with unlike splits (D42), and asked of what a bert-base alone can answer: two "
+                "of three. Of all six other base rows it is printed above five."
             ),
         ),
         Claim(
             key="T2.3 (test)",
             text="MoCoSE on BERT-base outperforms most of the earlier methods, all on the test split.",
             printed="not printed",
-            predicate=at_least(2, [greater(("MoCoSE-BERT-base", "test", "avg"), (model, "test", "avg")) for model in EARLIER]),
+            predicate=at_least(
+                2, [greater(("MoCoSE-BERT-base", "test", "avg"), (model, "test", "avg")) for model in EARLIER]
+            ),
             quote="MoCoSE-BERT-base outperforms most of the previous unsupervised method",
             place="Section 4.2",
-            decided_by=f"the test accuracy of MoCoSE-BERT-base against that of {NAMED}, mean of seven: two of three",
-            note="The claim like for like. Whether a method has learnt is judged by its STS scores, not by these accuracies.",
+            decided_by=(
+                f"the test accuracy of MoCoSE-BERT-base against that of {NAMED}, mean of seven: two of three"
+            ),
+            note=(
+                "The claim like for like. Whether a method has learnt is judged by its STS scores, not by "
+                "these accuracies."
+            ),
         ),
         Claim(
             key="T2.4",
             text="MoCoSE on BERT-large is at a comparable level with SimCSE on RoBERTa-large.",
             margin=None,
-            predicate=within([("MoCoSE-BERT-large", "dev", "avg"), ("SimCSE-RoBERTa-large", "test", "avg")], 1.0),
+            predicate=within(
+                [("MoCoSE-BERT-large", "dev", "avg"), ("SimCSE-RoBERTa-large", "test", "avg")], 1.0
+            ),
             quote="MoCoSE remains at a comparable level with the SimCSE.",
             place="Table 2's caption",
-            decided_by="MoCoSE-BERT-large's development accuracy and SimCSE-RoBERTa-large's test accuracy less than a point apart, mean of seven",
-            note="A point is our reading of comparable; the splits are unlike (D42). The base model is T2.1, which is another sentence.",
+            decided_by=(
+                "MoCoSE-BERT-large's development accuracy and SimCSE-RoBERTa-large's test accuracy less "
+                "than a point apart, mean of seven"
+            ),
+            note=(
+                "A point is our reading of comparable; the splits are unlike (D42). The base model is T2.1, "
+                "which is another sentence."
+            ),
         ),
     ),
     footnotes=(
         (
-            "The paper's MoCoSE rows are development accuracies, all other rows test accuracies: its TREC values are no "
-            "multiples of 1/500 (D42)."
+            "The paper's MoCoSE rows are development accuracies, all other rows test accuracies: its TREC "
+            "values are no multiples of 1/500 (D42)."
         ),
-        ("Each row is one run. 128 initial vectors are uncertain (D16); decay and initial vectors of the large model are a guess."),
+        (
+            "Each row is one run. 128 initial vectors are uncertain (D16); decay and initial vectors of the "
+            "large model are a guess."
+        ),
         "The printed average of the averaged BERT embeddings is 84.94, that of its tasks 84.95 (D50).",
         (
-            "The rows of the untrained encoder need no training: any run of bert-base that scores transfer tasks holds them. The printed average "
-            "is that of Reimers and Gurevych, the mean of the last layer. GloVe and Skip-thought are other papers' and are not run."
+            "The rows of the untrained encoder need no training: any run of bert-base that scores transfer "
+            "tasks holds them. The printed average is that of Reimers and Gurevych, the mean of the last "
+            "layer. GloVe and Skip-thought are other papers' and are not run."
         ),
     ),
 )

@@ -4,7 +4,7 @@ from core.spec.claim import Claim, all_of, best, greater
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
-# Batch: the printed average, and the runs of Figure 3's equal cells (± 0.02; none for 32, and 77.30 for 64 there)
+# Batch: the printed average, and the runs of Figure 3's equal cells (± 0.02; none for 32, 77.30 for 64 there)
 PRINTED = {
     "32": (73.86, ()),
     "64": (77.25, ()),
@@ -47,20 +47,21 @@ STUDY = Study(
             place="Section 5.5",
             decided_by="128 and 256 each less than a point above 64, average of the seven STS sets",
             note=(
-                "An equivalence claim: no gain of a point, which is our margin; a flat table supports it. At first it was read as that they do worse. "
-                "From 32 to 64 the printed score rises by 3.39."
+                "An equivalence claim: no gain of a point, which is our margin; a flat table supports it. "
+                "At first it was read as that they do worse. From 32 to 64 the printed score rises by 3.39."
             ),
         ),
     ),
     footnotes=(
         (
-            "Queue 512 is the slides' and the poster's, the caption's batch size of 512 a slip for it (D47); decay "
-            "0.85 and 128 initial vectors are derived from cells that equal Figure 3's points; the rest is the "
-            "standard setting (a guess)."
+            "Queue 512 is the slides' and the poster's, the caption's batch size of 512 a slip for it "
+            "(D47); decay 0.85 and 128 initial vectors are derived from cells that equal Figure 3's points; "
+            "the rest is the standard setting (a guess)."
         ),
         (
-            "With the batch change the number of steps and the distance of the oldest negative, and under repaired and released "
-            "how far the schedule of the decay gets: at 32 it rises to 1 and falls again (D2), which alone may explain the weak cell."
+            "With the batch change the number of steps and the distance of the oldest negative, and under "
+            "repaired and released how far the schedule of the decay gets: at 32 it rises to 1 and falls "
+            "again (D2), which alone may explain the weak cell."
         ),
         "The learning rate is the same in all cells.",
     ),

@@ -15,7 +15,10 @@ CHANGES: dict[str, dict[str, object]] = {
     "D2 decay 0.75 to 0.95 over the run (Section 4.1)": rising(0.75, 0.95),
     "D5 EMA before the forward": {"ema.when": "before_forward"},
     "D6 keys not detached": {"target.stop_gradient": False},
-    "D6 + D7 and target projection trained": {"target.stop_gradient": False, "target.freeze_projection": False},
+    "D6 + D7 and target projection trained": {
+        "target.stop_gradient": False,
+        "target.freeze_projection": False,
+    },
     "D8 target has its own embeddings": {"target.embeddings": "ema"},
     "D9 no dropout in the target": {"target.dropout": "off"},
     "D10 pooler's vector scored": {"eval.vector": "pooler"},
@@ -32,15 +35,22 @@ CHANGES: dict[str, dict[str, object]] = {
     "D36 text read with quotes": {"data.reader": "csv_quoted"},
     "D37 last batch kept": {"data.drop_last": False},
     "D40 selected on the test sets": {"select.metric": "sts_test_avg", "select.score": "mean_of_7"},
-    "D40 + D41 and on a mean of eight": {"select.metric": "sts_test_avg", "select.score": "mean_of_8_rounded"},
+    "D40 + D41 and on a mean of eight": {
+        "select.metric": "sts_test_avg",
+        "select.score": "mean_of_8_rounded",
+    },
     "D84 AdamW of the transformers library": {"train.adamw": "transformers"},
     "repaired": SIDES["repaired"],
     "all that the code does": SIDES["released"],
-}  # fmt: skip
+}
 READINGS = {  # the paper's runs, read otherwise
     "D40 last checkpoint": Metric(task="avg", title="Average of the STS test sets", checkpoint="last"),
-    "D80 mean over subsets": Metric(task="avg", title="Average of the STS test sets", quantity="spearman_mean"),
-    "D80 weighted mean over subsets": Metric(task="avg", title="Average of the STS test sets", quantity="spearman_wmean"),
+    "D80 mean over subsets": Metric(
+        task="avg", title="Average of the STS test sets", quantity="spearman_mean"
+    ),
+    "D80 weighted mean over subsets": Metric(
+        task="avg", title="Average of the STS test sets", quantity="spearman_wmean"
+    ),
 }
 
 STUDY = Study(
@@ -59,22 +69,31 @@ STUDY = Study(
         *(Cell(labels=(name,), metric=metric) for name, metric in READINGS.items()),
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="ranked", x="deviation", caption="What each deviation alone does to the paper's configuration"),
+    figure=FigureSpec(
+        kind="ranked", x="deviation", caption="What each deviation alone does to the paper's configuration"
+    ),
     reference=("paper",),
     footnotes=(
         (
-            "Every row is the paper's configuration with one thing changed towards the code, or towards another reading of "
-            "the paper; the profile decides about the seed alone (D35)."
+            "Every row is the paper's configuration with one thing changed towards the code, or towards "
+            "another reading of the paper; the profile decides about the seed alone (D35)."
         ),
         "Repaired has the changes D1, D2, D11 and D18 together; the last change adds the code's slips.",
-        ("D5 is a control: without gradient accumulation both timings give the same numbers, so a difference would be an error of ours."),
         (
-            "D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row D18 stale gradient. At scales "
-            "with a fixed number of steps D37 has no ragged batch to keep."
+            "D5 is a control: without gradient accumulation both timings give the same numbers, so a "
+            "difference would be an error of ours."
         ),
         (
-            "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has one subset a set at scales demo and long."
+            "D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row D18 stale "
+            "gradient. At scales with a fixed number of steps D37 has no ragged batch to keep."
         ),
-        ("D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. Precision (D34) is the scale's to choose."),
+        (
+            "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has "
+            "one subset a set at scales demo and long."
+        ),
+        (
+            "D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. Precision (D34) "
+            "is the scale's to choose."
+        ),
     ),
 )

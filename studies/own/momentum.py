@@ -25,7 +25,17 @@ STUDY = Study(
         for components, changes in PARTS.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="line", x="momentum", series="components", caption="Score against the momentum of the slow encoder"),
+    figure=FigureSpec(
+        kind="line",
+        x="momentum",
+        series="components",
+        caption="Score against the momentum of the slow encoder",
+    ),
     reference=("0.995", "ESimCSE"),
-    footnotes=("The paper uses 0.995 and varies it in no table. The slow encoder then averages over about 200 steps, with 0.9 over ten.",),
+    footnotes=(
+        (
+            "The paper uses 0.995 and varies it in no table. The slow encoder then averages over about 200 "
+            "steps, with 0.9 over ten."
+        ),
+    ),
 )

@@ -27,10 +27,20 @@ STUDY = Study(
         *(Cell(labels=(setting,), changes=changes) for setting, changes in SETTINGS.items()),
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="ranked", x="setting", caption="What queue, negatives of the batch and predictor do to SimCSE's score"),
+    figure=FigureSpec(
+        kind="ranked",
+        x="setting",
+        caption=("What queue, negatives of the batch and predictor do to SimCSE's score"),
+    ),
     reference=(BASELINE,),
     footnotes=(
-        "The first two rows of MoCoSE have the predictor of two layers; its paper shows no row without it at the usual decay.",
-        "Equation 3 has the negatives of the queue alone, the code those of the batch, too (D1). The decay is 0.85.",
+        (
+            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no row without "
+            "it at the usual decay."
+        ),
+        (
+            "Equation 3 has the negatives of the queue alone, the code those of the batch, too (D1). The "
+            "decay is 0.85."
+        ),
     ),
 )

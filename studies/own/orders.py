@@ -1,10 +1,15 @@
-"""Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data, for several such seeds (D35)."""
+"""Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data (D35)."""
 
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
-PARTS = {"unsup-SimCSE": {}, "+word repetition": {"queue": None, "momentum": None}, "+momentum contrast": {"dup": None}, "ESimCSE": {}}
+PARTS = {
+    "unsup-SimCSE": {},
+    "+word repetition": {"queue": None, "momentum": None},
+    "+momentum contrast": {"dup": None},
+    "ESimCSE": {},
+}
 
 STUDY = Study(
     name="orders",
@@ -30,14 +35,19 @@ STUDY = Study(
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
     figure=FigureSpec(
-        kind="grouped", x="order", series="components", caption="Score by seed of the data and component", base=(None, "unsup-SimCSE")
+        kind="grouped",
+        x="order",
+        series="components",
+        caption="Score by seed of the data and component",
+        base=(None, "unsup-SimCSE"),
     ),
     reference=None,
     footnotes=(
         (
-            "The code seeds order of the text, dropout and repetitions with 42 in every run (D35). Here all runs of a row share such a seed, so that "
-            "its seeds differ in new weights alone: what rows have in common holds for any order, what they do not is one order's. "
-            "The number is the code's, its generator is not, so 42 is no more their order than the others are."
+            "The code seeds order of the text, dropout and repetitions with 42 in every run (D35). Here all "
+            "runs of a row share such a seed, so that its seeds differ in new weights alone: what rows have "
+            "in common holds for any order, what they do not is one order's. The number is the code's, its "
+            "generator is not, so 42 is no more their order than the others are."
         ),
     ),
 )

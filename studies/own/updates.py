@@ -1,4 +1,4 @@
-"""Batch size with equal numbers of updates: Table 6b beside what it cannot separate, since the paper's cells have equal epochs."""
+"""Batch size with equal numbers of updates; the cells of Table 6b have equal epochs."""
 
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
@@ -18,13 +18,16 @@ STUDY = Study(
     columns="batch_size",
     cells=tuple(Cell(labels=(size,), changes={"train.batch_size": int(size)}) for size in SIZES),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="line", x="batch_size", caption="Score against the batch size, with equal updates"),
+    figure=FigureSpec(
+        kind="line", x="batch_size", caption="Score against the batch size, with equal updates"
+    ),
     reference=("64",),
     equal_updates=True,
     footnotes=(
         (
-            "MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter of the updates of one of 64. Here all have "
-            "as many updates; larger batches therefore read the text more than once, in a new order each time."
+            "MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter of the "
+            "updates of one of 64. Here all have as many updates; larger batches therefore read the text "
+            "more than once, in a new order each time."
         ),
         "The learning rate is the same in all cells.",
     ),

@@ -1,4 +1,4 @@
-"""How far FGSM alone moves the two views of a sentence apart: what MoCoSE's paper gives as the reason for it (D18, D19)."""
+"""How far FGSM alone moves the two views of a sentence apart, MoCoSE's reason for it (D18, D19)."""
 
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
@@ -17,14 +17,22 @@ STUDY = Study(
     rows="epsilon",
     columns=None,
     cells=tuple(Cell(labels=(epsilon,), changes={"fgsm.epsilon": float(epsilon)}) for epsilon in STRENGTHS),
-    metric=Metric(task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last"),
-    figure=FigureSpec(kind="strip", x="epsilon", caption="Distance of the two views by strength of the perturbation"),
+    metric=Metric(
+        task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last"
+    ),
+    figure=FigureSpec(
+        kind="strip", x="epsilon", caption="Distance of the two views by strength of the perturbation"
+    ),
     reference=None,
     footnotes=(
         (
-            "The paper's reason for FGSM's gain is that it slightly enhances the difference between the two samples (Section 5.3), which it does "
-            "not measure. Here: mean cosine of the views without FGSM minus that with it, dropout off. The runs are Table 9's."
+            "The paper's reason for FGSM's gain is that it slightly enhances the difference between the two "
+            "samples (Section 5.3), which it does not measure. Here: mean cosine of the views without FGSM "
+            "minus that with it, dropout off. The runs are Table 9's."
         ),
-        "Under repaired and released both views are perturbed alike, so that the distance is none by construction (D18).",
+        (
+            "Under repaired and released both views are perturbed alike, so that the distance is none by "
+            "construction (D18)."
+        ),
     ),
 )

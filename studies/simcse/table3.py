@@ -4,7 +4,15 @@ from core.spec.claim import Claim, best, greater
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
-PRINTED = {"0": 71.1, "0.01": 72.6, "0.05": 81.1, "0.1": 82.5, "0.15": 81.4, "0.2": 80.5, "0.5": 71.0}  # rate: STS-B development score
+PRINTED = {
+    "0": 71.1,
+    "0.01": 72.6,
+    "0.05": 81.1,
+    "0.1": 82.5,
+    "0.15": 81.4,
+    "0.2": 80.5,
+    "0.5": 71.0,
+}  # rate: STS-B development score
 
 STUDY = Study(
     name="simcse-table3",
@@ -40,15 +48,24 @@ STUDY = Study(
             text="Without dropout the score degrades dramatically.",
             margin=None,
             predicate=greater(("0.1",), ("0",), by=5.0),
-            quote="the resulting embeddings for the pair are exactly the same, and it leads to a dramatic performance degradation.",
+            quote=(
+                "the resulting embeddings for the pair are exactly the same, and it leads to a dramatic "
+                "performance degradation."
+            ),
             place="Section 3",
             decided_by="0.1 above no dropout by more than five points, development set",
             note="Dramatic is read as by five points, which is our margin; as printed 11.4.",
         ),
     ),
     footnotes=(
-        "The rate is that of the encoder's hidden states and attention weights together; that of the paper is said of both.",
-        "The paper's row Fixed 0.1, one dropout mask for both views, is printed at 43.6. No method here draws one mask twice.",
+        (
+            "The rate is that of the encoder's hidden states and attention weights together; that of the "
+            "paper is said of both."
+        ),
+        (
+            "The paper's row Fixed 0.1, one dropout mask for both views, is printed at 43.6. No method here "
+            "draws one mask twice."
+        ),
         "Numbers are the published paper's, one decimal; how many runs they have is not said.",
     ),
 )

@@ -20,14 +20,23 @@ def test_correlations_over_cells_within_tables_and_within_cells():
     cells[4][:, 1] = [0.1, 0.2]  # the best cell has the least of the measure, and stands in no table
     in_table = np.array([[True]] * 4 + [[False]])
     over, within, seeds = correlations(cells, in_table)[:, 0]
-    assert (over, within) == (pytest.approx(0.0, abs=1e-9), pytest.approx(1.0))  # ranks 2 3 4 5 1 against 1 2 3 4 5
+    assert (over, within) == (
+        pytest.approx(0.0, abs=1e-9),
+        pytest.approx(1.0),
+    )  # ranks 2 3 4 5 1 against 1 2 3 4 5
     assert seeds < -0.8  # differences that rounding alone tells from one another
 
 
 def test_a_table_of_runs_has_a_line_a_measure_with_intervals_around_it():
     generator = np.random.default_rng(1)
     level = np.repeat(np.arange(8.0), 3)
-    runs = pd.DataFrame({"cell": [f"c{n:.0f}" for n in level], "tables": [("t",)] * 24, "score": level + generator.normal(0, 0.1, 24)})
+    runs = pd.DataFrame(
+        {
+            "cell": [f"c{n:.0f}" for n in level],
+            "tables": [("t",)] * 24,
+            "score": level + generator.normal(0, 0.1, 24),
+        }
+    )
     for measure in MEASURES:
         runs[measure] = generator.normal(size=24)
     runs["effective rank"] = level + generator.normal(0, 0.1, 24)

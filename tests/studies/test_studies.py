@@ -54,9 +54,11 @@ def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
     for path in files():
         nodes = list(ast.walk(ast.parse(path.read_text())))
         modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-        assert modules and all(module.startswith("core.spec.") or module.endswith((".settings", "._backbones")) for module in modules), path
+        assert modules and all(module.startswith("core.spec.") or module.endswith(".settings") or "._" in module for module in modules), (
+            path
+        )
         assert not [node for node in nodes if isinstance(node, (ast.Import, ast.FunctionDef, ast.For, ast.While))], path
-        assert len(path.read_text().splitlines()) <= 220, path  # of which claims, in the paper's words, take the most
+        assert len(path.read_text().splitlines()) <= 260, path  # of which claims, in the paper's words, take the most
 
 
 def test_studies_are_found_by_name_and_an_unknown_one_is_refused_with_the_nearest():
