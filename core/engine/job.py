@@ -126,6 +126,7 @@ def attempt(config: RunConfig, execution: Execution, progress: Callable[[dict], 
     training_seconds = file.earlier_seconds + trained - loaded
     seconds = {"load": loaded - started, "train": training_seconds, "evaluate": time.monotonic() - trained}
     recorded = provenance.gather(execution, device, seconds, config.encoder.digest) | provenance.texts(text.rewritten)
+    recorded["method_code"] = methods.code_digest(config.method)
     recorded |= {"step_seconds": training.step_seconds} if training.step_seconds is not None else {}  # a time, so no row
     recorded |= {"resumed_at_steps": file.resumed_at} if file.resumed_at else {}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)

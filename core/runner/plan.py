@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from core.spec import methods
 from core.spec.conditions import Edition
-from core.spec.errors import UserError, are, counted, nearest
+from core.spec.errors import UserError, are, counted, nearest, say
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
@@ -107,8 +108,20 @@ def plan(
         for identity, (config, seed) in found.items()
     )
     absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
+    _note_other_code([run for run in runs if run not in absent], store)
     absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
     return Plan(runs=runs, missing=tuple(absent), entries=entries)
+
+
+def _note_other_code(runs: Sequence[PlannedRun], store: Store) -> None:
+    """Print how many of these stored runs were made by other code of their method than is there now."""
+    codes = [(run.config.method, store.method_code(run.run_id)) for run in runs]
+    for method in dict.fromkeys(method for method, code in codes if code is not None):
+        number = sum(
+            other == method and code not in (None, methods.code_digest(method)) for other, code in codes
+        )
+        if number:
+            say(f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains again.")
 
 
 def batch(runs: Sequence[PlannedRun]) -> Plan:

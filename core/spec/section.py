@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import math
 import re
+import traceback
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -52,7 +53,14 @@ class Typed:
             value = getattr(self, name)
             if type(value) not in plain:
                 object.__setattr__(self, name, checked(value, expected, place))
-        self.check()
+        try:
+            self.check()
+        except UserError:
+            raise
+        except Exception as error:  # of a method that somebody is writing
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{frame.filename}, line {frame.lineno}"
+            raise UserError(f"{place}: {type(error).__name__}: {error}; mend that line.") from error
 
     @classmethod
     def place_of(cls, name: str) -> str:
@@ -104,6 +112,12 @@ def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, set[type]]]:
     declared = []
     for field in dataclasses.fields(typed):
         hint = field_types(typed)[field.name]
+        for option in alternatives(hint):
+            kinds = (Literal, tuple, Mapping)
+            known = isinstance(option, type) and option not in (list, dict)
+            if not (known or typing.get_origin(option) in kinds):
+                allowed = "int, float, str, bool, None, Literal, tuple or a section"
+                raise UserError(f"{typed.place_of(field.name)} has the type {option}; give it {allowed}.")
         classes = [option for option in alternatives(hint) if isinstance(option, type)]
         plain = {
             option for option in classes if option in (str, bool, type(None)) or issubclass(option, Typed)

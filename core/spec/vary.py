@@ -132,7 +132,7 @@ def _field(section: Section, public: str, path: str) -> str:
     names = public_names(type(section))
     if public in names:
         return names[public]
-    if isinstance(section, RunConfig) and (inner := _inner(section, public)):
+    if isinstance(section, RunConfig) and path == public and (inner := _inner(section, public)):
         raise UserError(f"There is no field {path}; did you mean {' or '.join(inner)}?")
     near = difflib.get_close_matches(public, names, n=1)
     place = len(path) - len(public) if path.endswith(public) else 0  # the name is the path's end or its head

@@ -17,6 +17,7 @@ from core.spec.errors import UserError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+AGAIN = "give the same command again"
 LOG_BYTES = 8 << 20  # a longer log loses its middle
 _LOG_HEAD, _LOG_TAIL = 1 << 16, 1 << 20
 
@@ -42,7 +43,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(path: Path) -> Iterator[Path]:
-    """The same, but raises the system's OSError with `path` for its file, since a full disk names none by itself."""
+    """The same, but raises the system's OSError with `path`: a full disk names no file by itself."""
     temporary = path.with_name(temporary_name(path.name))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +60,7 @@ def beside(path: Path) -> Iterator[Path]:
 
 
 def write_changed(path: Path, content: bytes) -> None:
-    """Put `content` at `path` unless it is there, so that unchanged files keep their time stamp. Raises OSError."""
+    """Put `content` at `path` unless it is there, so that unchanged files keep their time. Raises OSError."""
     if not path.is_file() or path.read_bytes() != content:
         with beside(path) as temporary:
             temporary.write_bytes(content)
@@ -78,60 +79,53 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         for path in (*temporary.rglob("*"), temporary):
             sync(path)
         if os.path.lexists(folder):
-            os.replace(folder, old)  # no folder can be renamed over a full one: between the two steps there is none
-        try:
-            os.replace(temporary, folder)
-        except OSError:
-            if os.path.lexists(old):
-                os.replace(old, folder)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
+            os.replace(folder, old)  # no folder can be renamed over a full one
+        os.replace(temporary, folder)
     except OSError as error:
         raise UserError(trouble(folder, error)) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)  # only there if something went wrong
+        if os.path.lexists(old) and not os.path.lexists(folder):
+            os.replace(old, folder)
+        for path in (temporary, old):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def content(path: Path, most: int) -> bytes:
-    """The bytes of a user's file. Raises OSError for what is no file or has more than `most` bytes: a pipe would never end."""
+    """The bytes of a user's file. Raises OSError for a folder, a pipe, and more than `most` bytes."""
     if os.path.exists(path) and not os.path.isfile(path):
-        kind = "a folder" if os.path.isdir(path) else "a device or a pipe"
-        raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
     if (size := os.path.getsize(path)) > most:
         raise OSError(errno.EFBIG, f"it has {size} bytes, where {most} are the most", str(path))
     return Path(path).read_bytes()
 
 
 def temporary_name(name: str) -> str:
-    """A name that no other process, thread or host is using, hidden from readers, that begins with what it is for."""
+    """A hidden name that no other process, thread or host is using, which begins with what it is for."""
     host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:40]
     return f".{name}.{host}-{os.getpid()}-{threading.get_ident()}-{uuid.uuid4().hex}.tmp"
 
 
 def sweep(folder: Path, name: str) -> None:
-    """Remove what killed writers of `folder/name` left. Only for who holds the claim: then nobody else is writing it."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
-                with contextlib.suppress(OSError):
-                    shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+    """Remove what killed writers of `folder/name` left. Only for the holder of the claim."""
+    for path in folder.glob(f".{name}.*.tmp"):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def sweep_all(folders: Iterable[Path]) -> None:
-    """Remove what killed writers left in these folders. Only for who knows that nobody is writing there."""
-    for folder in folders:
+    """Remove what killed writers left in these folders. Only where nobody else is writing."""
+    for path in (path for folder in folders for path in folder.glob(".*.tmp") if path.is_file()):
         with contextlib.suppress(OSError):
-            for entry in os.scandir(folder):
-                if entry.name.startswith(".") and entry.name.endswith(".tmp") and entry.is_file(follow_symlinks=False):
-                    with contextlib.suppress(OSError):
-                        os.unlink(entry.path)
+            path.unlink()
 
 
 def move_aside(path: Path, folder: Path, stem: str) -> Path:
-    """Move a file into `folder` under a name that is free, stem.0 or stem.1 or …, and return that. Raises UserError."""
+    """Move a file into `folder` under a name that is free, stem.0 or stem.1 or …; the name. Raises
+    UserError."""
     try:
         folder.mkdir(exist_ok=True)
-        target = next(name for i in itertools.count() if not os.path.lexists(name := folder / f"{stem}.{i}{path.suffix}"))
+        names = (folder / f"{stem}.{i}{path.suffix}" for i in itertools.count())
+        target = next(name for name in names if not os.path.lexists(name))
         os.replace(path, target)
     except OSError as error:
         raise UserError(trouble(folder, error)) from error
@@ -140,33 +134,32 @@ def move_aside(path: Path, folder: Path, stem: str) -> Path:
 
 def bound_log(path: str | Path) -> None:
     """Cut the middle out of a log that has grown too long, whoever is appending to it at this moment."""
-    try:
-        if os.stat(path).st_size <= LOG_BYTES:
-            return
-        with open(path, "r+b") as file:
-            size = file.seek(-_LOG_TAIL, os.SEEK_END) + _LOG_TAIL
-            end = file.read(_LOG_TAIL)
-            file.truncate(_LOG_HEAD)
-        with open(path, "ab") as file:
-            file.write(b"\n[... %d bytes were cut out here ...]\n" % (size - _LOG_HEAD - len(end)) + end)
-    except OSError:
-        pass  # a log is for people; no run fails for it
+    with contextlib.suppress(OSError):  # a log is for people; no run fails for it
+        if os.stat(path).st_size > LOG_BYTES:
+            with open(path, "r+b") as file:
+                size = file.seek(-_LOG_TAIL, os.SEEK_END) + _LOG_TAIL
+                end = file.read(_LOG_TAIL)
+                file.truncate(_LOG_HEAD)
+            with open(path, "ab") as file:
+                file.write(b"\n[... %d bytes were cut out here ...]\n" % (size - _LOG_HEAD - len(end)) + end)
 
 
 def trouble(path: Path, error: OSError) -> str:
     """The sentence for a failed write."""
     if error.errno in _FULL:
-        return f"{path} could not be written because the disk is full; make space and give the same command again."
+        return f"{path} could not be written because the disk is full; make space and {AGAIN}."
     if error.errno in FORBIDDEN:
         return f"{path} may not be written ({error.strerror}); choose a folder of yours with --results-dir."
-    return f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
+    return (
+        f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
+    )
 
 
 def stopped(error: OSError) -> str:
-    """The sentence for what the system refused, be it reading or writing; an error without a file is of the output."""
+    """The sentence for a failed read or write; an error without a file is of the output."""
     if error.filename is None or error.errno in _FULL:
         return trouble(Path(error.filename or "The output"), error)
-    return f"{error.filename} cannot be used ({error.strerror or error}); mend that and give the same command again."
+    return f"{error.filename} cannot be used ({error.strerror or error}); mend that and {AGAIN}."
 
 
 def sync(path: Path) -> None:

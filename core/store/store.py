@@ -50,6 +50,7 @@ class Store:
         self.root = Path(root)
         self.published = Path(published) if published is not None else None
         self._packs = Published(self.published)
+        self._codes: dict[str, str] = {}
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
@@ -257,7 +258,14 @@ class Store:
         """The user's own run and the footer of its file. Raises MissingRun, CorruptRun or OtherVersion."""
         path = self._own(run)
         table, footer, _ = records.read(path, records.RUN_SCHEMA)
-        return records.stored_run(run, table, footer, "own", str(path), "delete the file and train the run again"), footer
+        stored = records.stored_run(run, table, footer, "own", str(path), "delete the file and train the run again")
+        if (code := stored.provenance.get("method_code")) is not None:
+            self._codes[run] = str(code)
+        return stored, footer
+
+    def method_code(self, run: str) -> str | None:
+        """The digest of the method's code that made the user's own run, once the run was read; None before."""
+        return self._codes.get(run)
 
     def _own(self, run: str) -> Path:
         return self.root / "runs" / f"{run}.parquet"

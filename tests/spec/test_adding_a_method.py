@@ -1,81 +1,168 @@
-"""Adding a method is adding a folder: one that neither paper has, in two files beside these tests and nothing in core."""
+"""Adding a method is adding a folder: the examples are copied, trained and compared with their papers' formulas."""
 
 import importlib
+import shutil
+import sys
 
+import numpy as np
 import pytest
-import tiny
 import torch
-from places import SUPPORT
+from places import ROOT, SUPPORT
 
 import core.methods
 from core.data.sources import demo_sources
 from core.engine import job
-from core.engine.encoder.packing import pack
+from core.methods.simcse.model import TwoViews
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, run_id
-from core.spec.methods import base
+from core.spec.methods import HOOKS, base
 from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import parse_setting, vary
 from core.store.store import Store
 
-FOLDER = SUPPORT / "methods"
+EXAMPLES = ROOT / "examples" / "methods"
 
 
-@pytest.fixture(autouse=True)
-def added(monkeypatch):
-    """The folder of methods beside these tests, as if it lay in core/methods."""
-    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(FOLDER)])
-    importlib.invalidate_caches()
+@pytest.fixture
+def added(monkeypatch, tmp_path):
+    """A function that puts a method's folder, changed or not, beside the shipped methods; the folder."""
+    place = tmp_path / "methods"
+    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(place)])
+
+    def add(source, name=None, **files):
+        name = name or source.name
+        shutil.copytree(source, place / name)
+        for stem, (old, new) in files.items():
+            file = place / name / f"{stem}.py"
+            assert old in file.read_text()
+            file.write_text(file.read_text().replace(old, new))
+        methods._folders.cache_clear()
+        for module in (f"core.methods.{name}", f"core.methods.{name}.settings", f"core.methods.{name}.model"):
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        importlib.invalidate_caches()
+        return place / name
+
+    yield add
+    methods._folders.cache_clear()
 
 
-def test_it_takes_two_files():
-    assert sorted(path.name for path in (FOLDER / "alignuniform").glob("*.py")) == ["model.py", "settings.py"]
-    assert {"alignuniform", "esimcse", "mocose", "simcse"} <= set(methods.names())
+def dcl(first, second, config):
+    """Yeh et al. 2022, equation 6, view by view."""
+    views = [*first, *second]
+    total, pairs = 0.0, len(first)
+    for i, view in enumerate(views):
+        others = [views[j] for j in range(2 * pairs) if j % pairs != i % pairs]
+        cosine = [float(view @ o / np.linalg.norm(view) / np.linalg.norm(o)) for o in (views[(i + pairs) % (2 * pairs)], *others)]
+        total += -cosine[0] / config.loss.temperature + np.log(sum(np.exp(c / config.loss.temperature) for c in cosine[1:]))
+    return total / len(views)
 
 
-def test_it_has_profiles_fields_and_an_identity():
-    paper, released = base("alignuniform", "paper"), base("alignuniform", "released")
-    assert (paper.data.drop_last, released.data.drop_last) == (True, False)  # SimCSE's profiles
-    assert parse_setting(paper, "uniformity.weight=2") == ("uniformity.weight", 2.0)
-    assert from_canonical_json(canonical_json(released)) == (released, 2)
-    assert len({run_id(paper), run_id(released), run_id(base("simcse", "paper"))}) == 3
-    with pytest.raises(UserError, match="sharpness is 0.0"):
-        vary(paper, {"uniformity.sharpness": 0.0})
-    with pytest.raises(UserError, match="method alignuniform has no section queue"):
-        vary(paper, {"queue.size": 3})
-    with pytest.raises(UserError, match="method simcse has no section uniformity"):
-        vary(base("simcse", "paper"), {"uniformity.weight": 0.1})
+def barlow(first, second, config):
+    """Zbontar et al. 2021, equations 1 and 2, entry by entry."""
+    first, second = ((x - x.mean(0)) / (x.std(0) + 1e-5) for x in (first, second))
+    loss, width = 0.0, first.shape[1]
+    for i in range(width):
+        correlation = (first[:, i : i + 1] * second).sum(0) / len(first)
+        for j in range(width):
+            loss += (1 - correlation[j]) ** 2 if i == j else config.barlow.redundancy * correlation[j] ** 2
+    return loss
 
 
-def test_its_loss_is_the_formula():
-    config = vary(
-        base("alignuniform", "paper"), {"uniformity.weight": 0.7, "encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0}
-    )
-    model = methods.model("alignuniform").Model(config, tiny.encoder(tiny.bert()), torch.device("cpu")).train()
-    ids = tiny.sentences(6)
-    with torch.no_grad():
-        loss = float(model.loss(pack(ids)))
-        vectors = model.head(model.encoder(pack(ids)))
-    unit = [(v / v.norm()).tolist() for v in vectors]  # first views 0 to 2, second views 3 to 5
-
-    def distance(a, b):
-        return sum((x - y) ** 2 for x, y in zip(unit[a], unit[b], strict=True))
-
-    align = sum(distance(i, i + 3) for i in range(3)) / 3
-    sides = [
-        torch.tensor([-2 * distance(a, b) for a, b in pairs]).exp().mean().log()
-        for pairs in (((0, 1), (0, 2), (1, 2)), ((3, 4), (3, 5), (4, 5)))
-    ]
-    assert loss == pytest.approx(align + 0.7 * float(sum(sides)) / 2, rel=1e-5)
+def alignuniform(first, second, config):
+    """Wang and Isola 2020, section 5."""
+    first, second = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (first, second))
+    potentials = [np.mean([np.exp(-2 * ((x[i] - x[j]) ** 2).sum()) for i in range(len(x)) for j in range(i)]) for x in (first, second)]
+    return ((first - second) ** 2).sum(1).mean() + np.log(potentials).sum() / 2
 
 
-def test_it_is_trained_stored_and_read_like_any_other(tmp_path):
-    config = vary(at_scale(base("alignuniform", "paper"), DEMO, demo_sources().sources), {"train.steps": 2, "eval.every": 1})
+NAIVE = {EXAMPLES / "dcl": dcl, EXAMPLES / "barlow": barlow, SUPPORT / "methods" / "alignuniform": alignuniform}
+
+
+@pytest.mark.parametrize("source, naive", NAIVE.items(), ids=[path.name for path in NAIVE])
+def test_ten_steps_have_the_losses_of_the_formula_and_are_stored(added, monkeypatch, tmp_path, source, naive):
+    added(source)
+    assert sum(len(file.read_text().splitlines()) for file in source.glob("*.py")) <= 40
+    sources, own = demo_sources().sources, at_scale(base("simcse", "paper"), DEMO, demo_sources().sources)
+    config = at_scale(base(source.name, "paper"), DEMO, sources)
+    assert config.train == own.train  # trained at the same rate as SimCSE
+    config = vary(config, {"train.steps": 10, "eval.every": 1, "train.batch_size": 16})
+    model, steps = methods.model(source.name).Model, []
+    contrast = model.contrast
+
+    def watched(self, first, second):
+        loss = contrast(self, first, second)
+        steps.append((first.detach().double().numpy(), second.detach().double().numpy(), float(loss.detach())))
+        assert not torch.is_autocast_enabled("cpu") and first.dtype == torch.float32
+        return loss
+
+    monkeypatch.setattr(model, "contrast", watched)
     result = job.run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)), lambda message: None)
-    assert result.status == "ok"
+    assert result.status == "ok" and len(steps) == 10
+    losses = [row.value for row in result.rows if row.metric == "loss"]
+    for (first, second, loss), stored in zip(steps, losses, strict=True):
+        assert loss == pytest.approx(stored, rel=1e-6) and loss == pytest.approx(naive(first, second, config), rel=2e-5)
     store = Store(tmp_path, None)
     store.prepare()
     store.save(config, result)
-    assert store.load(run_id(config)).config == config
+    assert store.load(run_id(config)).config == config == from_canonical_json(canonical_json(config))[0]
+    assert store.verified(run_id(config)) and store.method_code(run_id(config)) == methods.code_digest(source.name)
+
+
+def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(added):
+    added(EXAMPLES / "barlow"), added(EXAMPLES / "dcl")
+    assert {"barlow", "dcl", "esimcse", "mocose", "simcse"} <= set(methods.names())
+    paper, released = base("barlow", "paper"), base("barlow", "released")
+    assert (paper.data.drop_last, released.data.drop_last) == (True, False)
+    assert parse_setting(paper, "barlow.redundancy=2") == ("barlow.redundancy", 2.0)
+    assert len({run_id(run) for run in (paper, released, base("dcl", "paper"), base("simcse", "paper"))}) == 4
+    for run, changes, sentence in (
+        (paper, {"eval.vector": "pooler"}, "takes no eval.vector"),
+        (paper, {"queue.size": 3}, "method barlow has no section queue"),
+        (base("simcse", "paper"), {"barlow.redundancy": 0.1}, "method simcse has no section barlow"),
+        (paper, {"loss.temperature": 0.1}, r"core/methods/barlow/model.py, line 9: no line reads loss.temperature; leave it"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            vary(run, changes)
+    assert vary(base("dcl", "paper"), {"loss.temperature": 0.1}).loss.temperature == 0.1
+
+
+WRONG = (  # what is changed in barlow's files, and the sentence of a plan
+    ({"model": ("def contrast", "def contrasts")}, "model.py, line 9: contrasts is no hook; did you mean contrast?"),
+    ({"model": ("def contrast", "def _compared")}, "model.py, line 6: Model leaves out contrast; write its loss as def contrast("),
+    ({"model": ("self, first, second", "self, first")}, "model.py, line 9: write def contrast(self, first, second)."),
+    ({"model": (".redundancy", ".weight")}, "settings.py, line 14: model.py does not read redundancy; read it there"),
+    ({"model": ("class Model", "class Twins")}, "model.py, line 1: it states no Model"),
+    ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: it is no Python"),
+    ({"settings": ('"simcse"', '"simsce"')}, "(UserError: There is no method simsce; did you mean simcse?); mend core/methods/wrong/settings.py, line 17"),
+    ({"settings": ("float,", "list[float],")}, "barlow.redundancy has the type list[float]; give it int, float, str, bool, None, Literal, tuple"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("changes, sentence", WRONG, ids=[sentence[:40] for _, sentence in WRONG])
+def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, changes, sentence):
+    added(EXAMPLES / "barlow", "wrong", **changes)
+    with pytest.raises(UserError) as refused:
+        base("wrong", "paper")
+    assert sentence in str(refused.value) and "core/methods/wrong/" in str(refused.value)
+
+
+def test_a_missing_file_is_a_sentence(added):
+    for stem in ("model", "settings"):
+        (added(EXAMPLES / "barlow", f"lacks_{stem}") / f"{stem}.py").unlink()
+        methods._folders.cache_clear()
+        with pytest.raises(UserError, match=f"core/methods/lacks_{stem}/{stem}.py"):
+            methods.method(f"lacks_{stem}")
+
+
+def test_an_error_of_a_check_is_a_sentence_with_its_line(added):
+    added(EXAMPLES / "barlow", settings=("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n"))
+    with pytest.raises(UserError, match=r"settings.py, line 17: ValueError: odd; mend that line."):
+        base("barlow", "paper")
+
+
+def test_every_hook_is_the_base_s_with_its_parameters():
+    for name, parameters in HOOKS.items():
+        code = getattr(TwoViews, name).__code__
+        assert code.co_varnames[: code.co_argcount] == parameters, name

@@ -260,7 +260,7 @@ def test_a_user_s_file_is_read_up_to_its_bound_and_nothing_else_is_read(tmp_path
         files.content(tmp_path / "none", 3)
     os.mkfifo(tmp_path / "pipe")
     for other in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(OSError, match="it is a .*, not a file"):
+        with pytest.raises(OSError, match="it is not a file"):
             files.content(other, 3)
 
 

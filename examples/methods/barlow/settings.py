@@ -1,0 +1,17 @@
+"""Barlow Twins (Zbontar et al. 2021): the views' cross-correlation is to be the identity."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from core.spec.methods import derived
+from core.spec.section import Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Barlow(Section):
+    """Weight of the correlations of different dimensions."""
+
+    redundancy: Annotated[float, "weight of the squared correlations off the diagonal"] = 0.0051
+
+
+METHOD = derived("simcse", title="Barlow Twins", section=Barlow)
