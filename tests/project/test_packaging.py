@@ -64,9 +64,3 @@ def test_the_project_names_its_licence_its_python_and_its_tests():
     assert project["requires-python"] == ">=3.11" and sys.version_info >= (3, 11)
     assert PROJECT["tool"]["ruff"]["target-version"] == "py311" and PROJECT["tool"]["mypy"]["python_version"] == "3.11"
     assert not (ROOT / "pytest.ini").exists() and (ROOT / PROJECT["tool"]["pytest"]["ini_options"]["testpaths"][0]).is_dir()
-
-
-def test_files_that_are_named_in_contributing_are_there():
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    named = set(re.findall(r"`((?:core|tests|studies|tools|benchmarks)/[\w/.-]+|[\w-]+\.(?:toml|txt|md))`", text))
-    assert len(named) > 10 and not [name for name in named if not (ROOT / name).exists()]
