@@ -239,6 +239,7 @@ STUDY = Study(
             "replaced by a masked-word model's guesses."
         ),
         "What is called paraphrasing appends generated text under every profile (D28).",
+        "Figure 9 draws four of the augmentations; which four the paper does not say.",
         (
             "The single runs of FGSM are those of Table 6a's cell 768, which is the same setting (read off "
             "Figure 10, ± 0.02)."
