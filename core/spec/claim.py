@@ -240,7 +240,7 @@ def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None
                 return None
             total += term.weight * value
         error = read_to * sum(abs(term.weight) for term in contrast.terms)
-        return None if error and abs(total - contrast.above) <= error else total - contrast.above > ROUNDING
+        return None if error and abs(total - contrast.above) <= error + ROUNDING else total - contrast.above > ROUNDING
 
     return truth(predicate, of)
 

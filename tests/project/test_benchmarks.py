@@ -1,23 +1,16 @@
 """The benchmarks measure what they say: the plain step is the same step, the floor counts by hand, turns are taken."""
 
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import tiny
 import torch
-from places import ROOT
 
 from benchmarks import floor, gpu_step, parts, plain, slots, spending
-from benchmarks.__main__ import SETTLED, main
-from benchmarks.scoring import first
 from benchmarks.setting import Setting
-from benchmarks.timing import alternated, median_seconds
+from benchmarks.timing import alternated
 from core.data.sources import demo_sources
-from core.data.sts import StsSet
 from core.engine.encoder.packing import pack
 from core.methods.mocose.model import MoCoSE
 from core.runner.devices import cores
@@ -104,38 +97,6 @@ def test_turns_are_taken_and_the_first_round_is_not_counted():
     assert order == [("a", 2), ("b", 2), ("a", 3), ("b", 3), ("a", 3), ("b", 3)]
 
 
-def test_a_call_is_timed_by_itself():
-    assert 0.004 < median_seconds(lambda: time.sleep(0.005), CPU, repeats=3) < 0.1
-
-
-def test_first_pairs_of_each_subset():
-    pairs = StsSet("X", ("p", "p", "q", "p"), ("a", "b", "c", "d"), ("e", "f", "g", "h"), np.array([1.0, 2.0, 3.0, 4.0]))
-    assert first(pairs, None) is pairs
-    kept = first(pairs, 1)
-    assert (kept.subset, kept.a, kept.b, kept.gold.tolist()) == (("p", "q"), ("a", "c"), ("e", "g"), [1.0, 3.0])
-
-
-def test_contention_refuses_what_is_no_number_of_threads():
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.contention", "two"], check=False, cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 2 and done.stderr == "'two' is no number of threads; give one, or no argument to measure all ways.\n"
-
-
-def test_processor_time_with_several_threads_is_refused(capsys):
-    assert main(["--cpu-time", "--threads", "2"]) == 2
-    assert "--threads 1" in capsys.readouterr().err
-
-
-def test_no_thread_and_a_folder_that_cannot_be_made_are_said_before_anything_is_measured(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv(SETTLED, "1")
-    (tmp_path / "file").write_text("kept")
-    assert main(["--threads", "0"]) == 2 and main(["--out", str(tmp_path / "file" / "x")]) == 2
-    said = capsys.readouterr()
-    assert "--threads is 0" in said.err and "cannot be made" in said.err and "Traceback" not in said.err and said.out == ""
-    assert (tmp_path / "file").read_text() == "kept"
-
-
 def test_every_kind_of_operation_is_counted_and_adds_up_to_the_step(tmp_path):
     names = ("aten::addmm", "mkldnn::_linear_pointwise", "aten::bernoulli_", "aten::native_layer_norm_backward", "aten::gelu",
              "aten::_fused_adamw_", "aten::_softmax", "aten::index_select", "aten::add_")  # fmt: skip
@@ -189,8 +150,3 @@ def test_a_gpus_step_is_measured_for_four_runs(capsys):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU: it would be measured")
 def test_a_step_of_a_gpu_that_is_not_there_is_refused(capsys):
     assert gpu_step.main([]) == 2 and "There is no GPU here" in capsys.readouterr().err
-
-
-def test_random_sentences_have_wikipedias_lengths():
-    lengths = np.diff(gpu_step.table_of(100).offsets)
-    assert lengths.min() >= 6 and lengths.max() == 32 and lengths.mean() == pytest.approx(25.13, abs=0.1)  # the cut at 32 takes 0.57

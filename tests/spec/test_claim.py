@@ -109,6 +109,7 @@ def test_numbers_settle_a_contrast_by_sign_and_an_equal_one_is_not_above():
 
 
 def test_a_wildcard_is_the_mean_of_its_cells_and_missing_if_one_is():
+    assert holds_as_printed(greater(("x", "2"), ("x", "1"), by=1.9), PRINTED, read_to=0.05) is None  # 0.1 above, read to ± 0.1
     assert holds_as_printed(greater(("y", "1"), ("x", None)), PRINTED) is False  # 71 against the mean of 70 and 72
     assert holds_as_printed(greater(("x", "2"), (None, "1")), PRINTED) is True  # 72 against 70.5
     assert holds_as_printed(greater(("x", "2"), (None, "2")), PRINTED) is None

@@ -8,7 +8,7 @@ import pytest
 from places import ROOT, SHARED
 
 from core.report.quantities import unit
-from core.spec.claim import Contrast, Joined, Term, above, greater, holds_as_printed, truth
+from core.spec.claim import holds_as_printed, truth
 from core.spec.scale import DEMO
 from studies import STUDIES, find
 
@@ -188,15 +188,6 @@ def test_gains_are_the_printed_ones_and_margins_half_of_them():
     assert {key: 2 * BY_KEY[key][1].margin for key in margins} == pytest.approx(margins)
     ratio = BY_KEY["E6.4"][1].predicate.terms[0].weight  # 160 sentences forward beside 128 forward and backward, of three passes each
     assert ratio == pytest.approx((3 * 128 + 160) / (3 * 128))
-
-
-def test_the_evaluator_of_these_tests():
-    values = {("a", "x"): 1.0, ("a", "y"): 3.0, ("b", "x"): 1.5, ("b", "y"): None}
-    mean_of_a = Contrast((Term(1.0, ("a", None)),), 1.9)  # (1 + 3) / 2 = 2
-    step = greater(("b", "x"), ("a", "x"), 0.5)  # 1.5 - 1 is not above 0.5
-    assert [holds_as_printed(one, values) for one in (mean_of_a, step, above(("b", None), 0.0))] == [True, False, None]
-    assert [holds_as_printed(Joined((mean_of_a, step), needed), values) for needed in (1, 2)] == [True, False]
-    assert [holds_as_printed(mean_of_a, values, read_to) for read_to in (0.05, 0.2)] == [True, None]  # 0.1 above
 
 
 def test_what_no_claim_asks_is_quoted_from_the_papers_and_names_claims_that_there_are():

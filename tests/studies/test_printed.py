@@ -185,21 +185,14 @@ def test_digitised_figures_agree_with_the_printed_tables():
 
 def test_numbers_checked_by_hand():
     wanted = {
-        ("table1", "MoCoSE-BERT-base", "STS-B"): 78.68, ("table1", "SimCSE-BERT-base", "avg"): 76.25,
-        ("table2", "MoCoSE-BERT-base", "dev", "TREC"): 84.06, ("table3", "0.5"): 75.76, ("table4", "3", "2"): 43.97,
-        ("table5", "Token dropout 0.1"): 41.32, ("table6b", "32"): 73.86, ("table7", "none", "4096"): 50.17,
-        ("table7", "quarter", "512"): 77.30, ("table8", "256~768"): 77.02, ("table9", "none"): 76.26, ("figure3", "128", "6"): 77.06,
+        "table1": ("MoCoSE-BERT-base", "STS-B", 78.68), "table2": ("MoCoSE-BERT-base", "dev", "TREC", 84.06), "table4": ("3", "2", 43.97),
+        "table6b": ("32", 73.86), "table7": ("none", "4096", 50.17), "table8": ("256~768", 77.02), "figure3": ("128", "6", 77.06),
     }  # fmt: skip
-    assert {(name, *labels): printed(MOCOSE[name])[tuple(labels)] for name, *labels in wanted} == wanted
+    assert all(printed(MOCOSE[name])[labels] == score for name, (*labels, score) in wanted.items() for labels in [tuple(labels)])
     sums = {name: round(sum(printed(MOCOSE[name]).values()), 2) for name in ("table4", "table5", "table6a", "table7", "table9")}
     assert sums == {"table4": 726.05, "table5": 597.69, "table6a": 381.07, "table7": 1406.97, "table9": 380.52}
-    wanted = {
-        ("table1", "at most 3", "STS12"): 72.98, ("table1", "more than 3", "STS-B"): 69.24, ("table3", "train", "SICK-R"): 4500,
-        ("table4", "ESimCSE", "BERT-large"): 86.60, ("table5", "ESimCSE-RoBERTa-base", "STS16"): 80.30,
-        ("table7", "+word repetition", "avg"): 77.43, ("table8", "0.15"): 84.75, ("table9", "0.24"): 84.24,
-        ("table10", "stop-words"): 81.72, ("table11", "3"): 82.66,
-    }  # fmt: skip
-    assert {(name, *labels): printed(ESIMCSE[name])[tuple(labels)] for name, *labels in wanted} == wanted
+    wanted = {"table1": ("at most 3", "STS12", 72.98), "table5": ("ESimCSE-RoBERTa-base", "STS16", 80.30), "table10": ("stop-words", 81.72)}
+    assert all(printed(ESIMCSE[name])[labels] == score for name, (*labels, score) in wanted.items() for labels in [tuple(labels)])
 
 
 def test_printed_averages_are_the_means_of_their_rows():
