@@ -29,7 +29,7 @@ from core.data.encoders import MINI_ENCODER
 from core.data.sources import local_places, local_sources
 from core.data.sts import StsSet, load_sts
 from core.methods.mocose.settings import MoCoSERun
-from core.runner.arguments import Parser
+from core.runner.cli import Parser
 from core.runner.devices import cache_folder
 from core.spec.errors import UserError
 from core.spec.methods import base

@@ -1,25 +1,25 @@
-"""One command: what the options ask for, done in its order."""
+"""One command: its options, and what they ask for, done in its order."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.data.sources import Found
 from core.runner import inputs
 from core.runner import plan as planning
-from core.runner.choose import Known
 from core.runner.cli import Options
-from core.runner.draw import Drawing
-from core.runner.overview import tell_plan, tell_status, without_runs
-from core.runner.passed_over import passed_over
-from core.runner.publishing import Publishing
+from core.runner.draw import Drawing, publish, redraw_published
+from core.runner.estimate import tell_plan
+from core.runner.plan import Plan
 from core.runner.train import Training
-from core.spec import fields
+from core.spec import fields, methods
+from core.spec.catalogue import Fault
 from core.spec.conditions import Edition
-from core.spec.errors import UserError
+from core.spec.errors import UserError, counted, say
 from core.spec.methods import PROFILES
 from core.spec.study import Study
 from core.store.store import Store
@@ -32,51 +32,126 @@ WARM = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings(Known):
-    """What the command works with; tests put in studies and jobs of their own. `home` is the folder of `results` and `figures`."""
+class Surroundings:
+    """What the command works with; tests put in studies and jobs of their own. `find` gives a study by its name,
+    `check` refuses a study with a cell that makes no run, `faults` say what is wrong with files whose studies are
+    left out. `home` is the folder of `results` and `figures`."""
 
+    studies: Sequence[Study]
+    find: Callable[[str], Study]
+    groups: Mapping[str, Sequence[Study]] = field(
+        default_factory=dict
+    )  # names that stand for several studies
+    faults: Sequence[Fault] = ()
+    check: Callable[[Study], None] = lambda study: None
     home: Path
     job: str = "core.engine.job:run"
     warm: tuple[str, ...] = WARM
+
+    def named(self, names: Sequence[str]) -> list[Study]:
+        """The studies of these names, each once. Raises UserError for a study that does not exist or is wrong."""
+        studies: dict[str, Study] = {}
+        for name in names:
+            if wrong := [fault for fault in self.faults if fault.file.parent.name == name]:
+                raise UserError(str(wrong[0]))
+            if name in self.groups:
+                studies |= {study.name: study for study in self.groups[name]}
+                continue
+            study = self.find(name)
+            studies[study.name] = study
+            others = [one.name for one in self.studies if one.name.endswith(f"-{name}") and one is not study]
+            if others and study.name != name:
+                print(f"{name} is {study.name}; {' and '.join(others)} has to be named in full.")
+        return list(studies.values())
+
+    def chosen(self, names: Sequence[str], every: bool) -> list[Study]:
+        """The studies of these names, or every study. Raises UserError if a chosen study is wrong; prints what is
+        wrong with the others."""
+        if every and self.faults:
+            more = (
+                f" ({len(self.faults) - 1} more files are wrong; see --list.)" if len(self.faults) > 1 else ""
+            )
+            raise UserError(f"{self.faults[0]}{more}")
+        studies = list(self.studies) if every else self.named(names)
+        for study in studies:
+            self.check(study)
+        for fault in self.faults:
+            print(f"Passed over: {fault}")
+        return studies
+
+    def list(self, names: Sequence[str]) -> int:
+        """Print papers and studies, and the faults of each; the exit status is 2 if a study has a fault."""
+        wrong = [str(fault) for fault in self.faults]
+        studies = self.named(names) or self.studies
+        for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
+            print(
+                ", ".join(
+                    filter(None, (f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code))
+                )
+            )
+        for study in studies:
+            words = f"{study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)"
+            print(f"{study.name:20} {words}")
+        checks = (
+            [(self.check, study) for study in studies],
+            [(methods.method, name) for name in methods.names()],
+        )
+        for check, one in (*checks[0], *checks[1]):
+            try:
+                check(one)  # type: ignore[operator]
+            except UserError as error:
+                wrong.append(str(error))
+        for sentence in wrong:
+            print(sentence, file=sys.stderr)
+        return 2 if wrong else 0
 
 
 class Command:
     """One command: its options, and the store, scale and studies that they amount to."""
 
     def __init__(self, options: Options, argv: list[str], surroundings: Surroundings):
-        self.options = options
-        self.argv = argv
-        self.around = surroundings
+        self.options, self.argv, self.around = options, argv, surroundings
         self.results = options.results_dir or surroundings.home / "results"
         self.published = surroundings.home / "results" / "published"
         if self.published.resolve() in (self.results.resolve(), *self.results.resolve().parents):
             raise UserError(
-                f"{self.published} holds what the project publishes, and no command's own runs; give another --results-dir."
+                f"{self.published} holds what the project publishes, and no command's own runs; "
+                "give another --results-dir."
             )
         if file := next((place for place in (self.results, *self.results.parents) if place.is_file()), None):
             raise UserError(f"{file} is no folder; give another --results-dir.")
+        if (
+            options.mode in ("status", "regenerate-figures")
+            and options.results_dir
+            and not self.results.exists()
+        ):
+            raise UserError(
+                f"{self.results} is not there; give the --results-dir of the command that trained."
+            )
         self.store = Store(self.results, self.published)
-        self.drawing = Drawing(
-            options, self.store, self.results, (options.results_dir or surroundings.home) / "figures"
-        )
+        figures = (options.results_dir or surroundings.home) / "figures"
+        self.drawing = Drawing(options, self.store, self.results, figures)
         self.training = Training(
             options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm
         )
 
     def do(self) -> int:
         """Do it; the exit status."""
-        options = self.options
+        options, draws = self.options, self.options.mode == "regenerate-figures"
         if options.mode == "list":
             return self.around.list(options.studies)
         if options.mode == "fields":
-            return self.fields()
-        studies = self.around.chosen(options.studies, options.all)
-        for line in passed_over(options, studies):
-            print(line)
-        if options.mode == "render" and options.publish:
-            self.publishing().draw()
+            entries = fields.fields(options.fields or None)
+            print("\n".join([fields.HEAD, *(line for entry in entries for line in entry.lines())]))
             return 0
-        if options.mode == "render" and options.all and options.scale is None:
+        studies = self.around.chosen(options.studies, options.all)
+        for study in studies:
+            if (options.seeds or study.least_seeds) < study.least_seeds:
+                print(f"{study.name} takes at least {study.least_seeds} seeds, not {options.seeds}.")
+        if draws and options.publish:
+            redraw_published(options, self.around.home, self.around.studies)
+            return 0
+        if draws and options.all and options.scale is None:
             print(
                 "Every scale and profile with stored runs, since --all names none; choose with --scale and --profile."
             )
@@ -86,53 +161,45 @@ class Command:
         found = inputs.sources(options, scale, studies, self.store)
         scale, studies = inputs.on_data(options, scale, studies, found, self.results)
         edition = Edition(
-            profile=options.profile or PROFILES[0],
-            scale=scale,
-            sources=found.sources,
+            profile=options.profile or PROFILES[0], scale=scale, sources=found.sources,
             seeds=options.seeds or scale.seeds,
-        )
+        )  # fmt: skip
         if options.settings or options.vary:
             studies = [self.varied(study, edition) for study in studies]
         for study in studies:
             edition.check(study)
         if options.last:
             studies = [study.at_last() for study in studies]
-        if options.mode == "render" and options.all:
-            return self.drawing.redraw_scale(studies, scale, found.sources)
-        if options.mode == "render":
+        if draws and options.all:
+            return self.drawing.redraw(studies, scale, found.sources)
+        if draws:
             return self.drawing.draw(studies, edition)
-        if options.mode == "verify":
-            return self.verify(studies, edition, found)
-        if options.resolve:
-            return self.resolve(studies, edition, found)
-        return self.train(studies, edition, found)
+        try:
+            if options.mode == "verify-published":
+                verify = importlib.import_module("core.runner.verify").verify
+                return verify(options, self.argv, self.around, self.published, studies, edition, found)
+            return (self.resolve if options.resolve else self.train)(studies, edition, found)
+        finally:
+            self.training.close()
 
     def train(self, studies: list[Study], edition: Edition, found: Found) -> int:
-        """Plan, and as the mode says tell the plan or the status, or train what is missing and render; the exit status."""
+        """Plan, and as the mode says tell the plan or the status, or train what is missing and render."""
         options = self.options
         plan = planning.plan(
-            studies,
-            edition,
-            self.store,
-            use_published=options.use_published,
-            force=options.force,
+            studies, edition, self.store, use_published=options.use_published, force=options.force,
             labels=options.cells,
-        )
-        for line in [] if options.all else without_runs(studies, edition):
+        )  # fmt: skip
+        for line in [] if options.all else planning.without_runs(studies, edition):
             print(line)
         if options.keep_models:
             plan = planning.with_models(plan, self.store)
-        match options.mode:
-            case "plan":
-                if refusal := self.training.refusal(plan, found):
-                    print(f"Training here would be refused: {refusal}")
-                return tell_plan(options, plan, edition.scale, found, self.store)
-            case "status":
-                return tell_status(plan, self.store)
-        try:
-            status = self.training.train(plan, edition.scale, found)
-        finally:
-            self.training.close()
+        if options.mode == "plan":
+            if refusal := self.training.refusal(plan, found):
+                print(f"Training here would be refused: {refusal}")
+            return tell_plan(options, plan, edition.scale, found, self.store)
+        if options.mode == "status":
+            return tell_status(plan, self.store)
+        status = self.training.train(plan, edition.scale, found)
         return self.finish(status, lambda: [run.run_id for run in plan.runs], studies, edition)
 
     def resolve(self, studies: list[Study], edition: Edition, found: Found) -> int:
@@ -148,19 +215,15 @@ class Command:
         self, status: int, runs: Callable[[], Sequence[str]], studies: list[Study], edition: Edition
     ) -> int:
         """Publish these runs if asked to, and render; the exit status, which is that of the training."""
+        self.training.close()
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            self.publishing().publish(runs(), edition.scale.name)
+            publish(
+                self.options, self.store, self.around.home, self.around.studies, runs(), edition.scale.name
+            )
         self.drawing.draw(studies, edition)
         return status
-
-    def verify(self, studies: list[Study], edition: Edition, found: Found) -> int:
-        """Train published runs anew and say how far they differ; the exit status."""
-        verification = importlib.import_module("core.runner.verify").Verification(
-            self.options, self.argv, self.published, self.around.job, self.around.warm
-        )
-        return verification.go(studies, edition, found)
 
     def varied(self, study: Study, edition: Edition) -> Study:
         """The study under the user's --set and --vary; prints which rows stay as they are."""
@@ -169,18 +232,24 @@ class Command:
             print(line)
         return varied
 
-    def fields(self) -> int:
-        """Print what --set can change."""
-        print(
-            "\n".join(
-                [
-                    fields.HEAD,
-                    *(line for one in fields.fields(self.options.fields or None) for line in one.lines()),
-                ]
-            )
-        )
-        return 0
 
-    def publishing(self) -> Publishing:
-        """What publishes, and draws what is published."""
-        return Publishing(self.options, self.store, self.around.home, self.around.studies)
+def tell_status(plan: Plan, store: Store) -> int:
+    """Print what is done, running, failed and missing, with the causes of failures; the exit status."""
+    labels, missing = {run.run_id: run.label for run in plan.runs}, [run.run_id for run in plan.missing]
+    running = [run for run in missing if store.claimed(run)]
+    failures = {run: failure for run in labels if run not in running and (failure := store.failure(run))}
+    redone = failures.keys() - set(missing)
+    failed = len(failures) - len(redone)
+    print(
+        f"{counted(len(labels), 'run')}: {len(labels) - len(missing)} done, {len(running)} running, {failed} failed, "
+        f"{len(missing) - len(running) - failed} missing."
+    )
+    if begun := sum(store.checkpoint(run).exists() for run in missing if run not in running):
+        print(f"{begun} of those that are not running go on from a checkpoint.")
+    if redone:
+        print(f"{counted(len(redone), 'done run')} failed when trained again; tables show the older result.")
+    for run in running:
+        print(f"running {run} {labels[run]}")
+    for run, failure in failures.items():
+        say(f"failed  {run} {labels[run]}: {': '.join(filter(None, (failure.cause, failure.detail)))}")
+    return 0

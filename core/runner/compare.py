@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,37 +61,33 @@ def across(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
 
 
 def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFrame]]) -> str:
-    """How far one's own runs (provenance and rows by id) repeat the published runs of the same ids, in a sentence; empty without such
-    runs. A run that was itself published, as its provenance with its seconds shows, repeats nothing. Nor does a run of another kind of
-    device."""
-    found = {}
+    """How far your own runs (provenance and rows by id) repeat the published runs of the same ids, in a sentence; empty
+    without such runs. A run that was itself published, as its provenance with its seconds shows, repeats nothing.
+    Nor does a run of another kind of device."""
+    gaps: dict[str, float] = {}
     for run, (provenance, rows) in own.items():
-        try:
+        with contextlib.suppress(UserError):  # damaged, or of another version of the code
             published = store.load_published(run)
-        except UserError:
-            continue  # damaged, or of another version of the code
-        if (
-            published is not None
-            and published.provenance != provenance
-            and not across(published.provenance, provenance)
-        ):
-            found[run] = difference(published.rows, rows)
-    compared = {run: one for run, one in found.items() if one.scores}
-    if not compared:
+            if (
+                published is None
+                or published.provenance == provenance
+                or across(published.provenance, provenance)
+            ):
+                continue
+            gap = difference(published.rows, rows)
+            gaps |= {run: gap.largest} if gap.scores else {}
+    if not gaps:
         return ""
-    worst = max(compared, key=lambda run: compared[run].largest)
-    largest = compared[worst].largest
-    count = f"{len(compared)} runs repeat" if len(compared) > 1 else "run repeats"
+    worst = max(gaps, key=gaps.__getitem__)
+    largest, many = gaps[worst], len(gaps) > 1
     if largest <= SAME:
-        within = (
-            f"to within {max(SHOWN, math.ceil(largest / SHOWN) * SHOWN):.4f} points"
-            if largest
-            else "to the last digit"
-        )
-        return f"Your {count} the published {'ones' if len(compared) > 1 else 'one'} {within}."
+        points = max(SHOWN, math.ceil(largest / SHOWN) * SHOWN)
+        within = f"to within {points:.4f} points" if largest else "to the last digit"
+        whose = f"{len(gaps)} runs repeat the published ones" if many else "run repeats the published one"
+        return f"Your {whose} {within}."
     by = f"by {largest:.4f}" if math.isfinite(largest) else "in a score that one of them lacks"
-    off = sum(one.largest > SAME for one in compared.values())
     return (
-        f"{off} of your {len(compared)} runs that are published, too, differ from those by more than {SAME} points: {worst} {by}. "
-        f"Another version of a library, another processor or number of threads (in bf16) or a changed line may be why; --verify-published trains published runs anew."
+        f"{sum(gap > SAME for gap in gaps.values())} of your {len(gaps)} runs that are published, too, differ from "
+        f"those by more than {SAME} points: {worst} {by}. Another version of a library, another processor or number "
+        "of threads (in bf16) or a changed line may be why; --verify-published trains published runs anew."
     )

@@ -16,7 +16,7 @@ from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 from core.store.store import Store
 
-LOOKING = ("plan", "status", "render")  # modes that train nothing, and so fetch nothing
+LOOKING = ("plan", "status", "regenerate-figures")  # modes that train nothing, and so fetch nothing
 
 
 def scale_of(options: Options) -> Scale:
@@ -58,7 +58,7 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     looking = options.mode in LOOKING
     encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     own = options.text is not None or bool(options.pairs)
-    if options.mode in ("render", "status") and not own and not (options.data_dir and encoder):
+    if options.mode in ("regenerate-figures", "status") and not own and not (options.data_dir and encoder):
         recorded = finding.recorded_sources(
             scale, store
         )  # what is drawn needs no data, only to know which it was
@@ -89,7 +89,7 @@ def on_data(
         return with_own_pairs(scale, [name for name, _ in found.places.pairs]), [
             study.on(own, own=True) for study in studies
         ]
-    local = found.places.encoder is not None and options.mode != "verify"
+    local = found.places.encoder is not None and options.mode != "verify-published"
     first = finding.recorded_sources(scale, Store(results, None)) if local else None
     other = finding.other_data(found.sources, first.sources) if first is not None else ""
     if other and (options.all or options.resolve):

@@ -151,6 +151,16 @@ def sound(store: Store, identity: str, use_published: bool) -> bool:
     return store.verified(identity) or (use_published and store.verified_published(identity))
 
 
+def without_runs(studies: Sequence[Study], edition: Edition) -> list[str]:
+    """A sentence for each study of which no cell can be run here, with the reasons."""
+    lines = []
+    for study in studies:
+        why = dict.fromkeys(edition.unavailable(study, cell) for cell in study.at(edition.scale).cells)
+        if why and None not in why:
+            lines.append(f"No cell of {study.name} can be run here: {'; '.join(filter(None, why))}.")
+    return lines
+
+
 def lacks_model(store: Store, identity: str, config: RunConfig) -> bool:
     """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
     if not config.keepable or store.has_model(identity):

@@ -69,7 +69,7 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
     "studies": ("core.spec", "studies"),
 }
 MORE = {
-    "core/engine/evaluation/command.py": ("core.runner.arguments",),  # it reads a command line itself
+    "core/engine/evaluation/command.py": ("core.runner.cli",),  # it reads a command line itself
     "core/engine/rewriting.py": ("tools.rewriting",),  # imported only when a rewritten text is missing
 }
 BESIDE_TORCH = {"core/data/encoders.py": {"safetensors"}, "core/data/own_data.py": {"datasets"}}  # neither imports torch

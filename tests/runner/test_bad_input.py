@@ -24,9 +24,9 @@ STUDIES = {
 }
 
 
-@pytest.mark.parametrize("name", STUDIES, ids=[repr(name[:12]) for name in STUDIES])
-def test_no_such_study(desk, capsys, name):
-    check(desk, capsys, [name, *here(desk)], STUDIES[name])
+def test_no_such_study(desk, capsys):
+    for name, sentence in STUDIES.items():
+        check(desk, capsys, [name, *here(desk)], sentence)
 
 
 SETTINGS = {
@@ -44,11 +44,8 @@ SETTINGS = {
     "loss.temperature=1\0": "must be a finite number",
     "loss.temperature=nan": "must be a finite number",
     "loss.temperature=1e999": "must be a finite number",
-    "loss.temperature=1e400": "must be a finite number",
     "loss.temperature=1_0": "is '1_0', but it must be a finite number",
-    "loss.temperature=٣": "must be a finite number",
     "train.steps=1_0": "is '1_0', but it must be a whole number",
-    "train.steps=٣": "must be a whole number",
     "train.steps=10000001": "10000000 is the most that can be trained",
     "heads.out_size=1000000000": "65536 is the most that can be trained",
     "queue.size=9000000000000000": "1048576 is the most that can be trained",
@@ -93,118 +90,89 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=[repr(text[:30]) for text in SETTINGS])
-def test_impossible_and_contradictory_settings(desk, capsys, setting):
-    check(desk, capsys, ["table3", *here(desk), "--set", setting], SETTINGS[setting])
-
-
-def test_a_setting_given_twice(desk, capsys):
+def test_impossible_and_contradictory_settings(desk, capsys):
+    for setting, sentence in SETTINGS.items():
+        check(desk, capsys, ["table3", *here(desk), "--set", setting], sentence)
     twice = ("--set", "loss.temperature=0.1", "--set", "loss.temperature=0.2")
     check(desk, capsys, ["table3", *here(desk), *twice], "gives loss.temperature twice")
-
-
-def test_a_setting_that_fits_no_row(desk, capsys):
-    check(
-        desk,
-        capsys,
-        ["esimcse-table11", *here(desk), "--set", "fgsm.epsilon=1e-9"],
-        "method esimcse has no section fgsm",
-    )
+    none = ("--set", "fgsm.epsilon=1e-9")
+    check(desk, capsys, ["esimcse-table11", *here(desk), *none], "method esimcse has no section fgsm")
 
 
 OPTIONS = {
-    "seeds 0": "no whole number of at least 1",
-    "seeds -1": "no whole number of at least 1",
-    "seeds many": "no whole number of at least 1",
-    "seeds 1000000000": "more than 1000",
-    "seeds 1_0": "no whole number of at least 1",
-    "seeds ٣": "no whole number of at least 1",
-    "jobs 1_0": "no whole number of at least 1",
-    "time-limit 1_0": "no number of seconds above 0",
-    "time-limit 1e400": "no number of seconds above 0",
-    "grace ٣": "no number of at least 0",
-    "checkpoint-minutes 1_0": "no number of at least 0",
-    "jobs 0": "no whole number of at least 1",
-    "jobs 1000000000": "more than 1000",
-    "time-limit 0": "no number of seconds above 0",
-    "time-limit nan": "no number of seconds above 0",
-    "time-limit inf": "no number of seconds above 0",
-    "device cuda": "no GPU is visible",
-    "device tpu": "invalid choice",
-    "scale huge": "invalid choice",
-    "profile dirty": "invalid choice",
-    "no\nsuch option": "Unrecognized arguments",
-    f"o{'x' * 9000} x": "Unrecognized arguments",
-}
-
-
-@pytest.mark.parametrize("option", OPTIONS, ids=[repr(text[:20]) for text in OPTIONS])
-def test_options(desk, capsys, option):
-    name, _, value = option.rpartition(" ")
-    check(desk, capsys, ["table3", *here(desk), f"--{name}", value], OPTIONS[option])
-
-
-EMPTY = ("cluster", "scale", "seeds", "set", "cell", "data-dir", "encoder", "results-dir", "budget")
-
-
-@pytest.mark.parametrize("option", EMPTY)
-def test_an_option_given_empty(desk, capsys, option):
-    for words in ([f"--{option}", ""], [f"--{option}="], [f"--{option}", " "]):
-        check(desk, capsys, ["table3", *here(desk), *words], f"--{option} is given empty")
-        check(desk, capsys, ["evaluate", str(desk.folder / "encoder"), *words], f"--{option} is given empty")
-
-
-PLACES = {
-    "\0": "can be no folder",
-    "x" * 300: "can be no folder .File name too long",
-    "~nobody-of-that-name/x": "can be no folder",
-}
-
-
-@pytest.mark.parametrize("option", ("data_dir", "encoder", "results_dir"))
-@pytest.mark.parametrize("text", PLACES, ids=[repr(text[:10]) for text in PLACES])
-def test_places_that_are_none(desk, capsys, option, text):
-    check(desk, capsys, ["table3", *here(desk, **{option: text})], PLACES[text])
-
-
-BUDGETS = {
-    "0": "no time above 0, such as 2h", "0s": "no time above 0", "0h0m": "no time above 0", "-1h": "no time above 0",
-    "soon": "'soon' is no time above 0", "": "--budget is given empty", "2": "no time above 0", "h": "no time above 0", "2h2h": "no time above 0",
-    "nanh": "no time above 0", "infh": "no time above 0", "1e9h": "no time above 0", "30m1h": "no time above 0", "２h": "no time above 0",
-    "8761h": "more than a year", "9" * 90 + "s": "more than a year", "9" * 5000 + "h": "no time above 0",
+    "at least 1 and at most 1000": ("seeds 0", "seeds -1", "seeds many", "seeds 1000000000", "jobs 0", "jobs 1_0"),
+    "no number of seconds above 0": ("time-limit 0", "time-limit 1_0", "time-limit 1e400", "time-limit nan"),
+    "no number of at least 0": ("grace ٣", "checkpoint-minutes -1"),
+    "no time above 0 and of at most a year, such as 2h": (
+        "budget 0", "budget 0h0m", "budget -1h", "budget soon", "budget 2", "budget h", "budget 2h2h", "budget infh",
+        "budget 30m1h", "budget 8761h", f"budget {'9' * 5000}h",
+    ),
+    "no GPU is visible": ("device cuda",),
+    "invalid choice": ("device tpu", "scale huge", "profile dirty"),
+    "Unrecognized arguments": ("no\nsuch option", f"o{'x' * 9000} x"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", BUDGETS, ids=[name[:8] for name in BUDGETS])
-def test_no_such_budget(desk, capsys, text):
-    check(desk, capsys, ["table3", "--resolve", f"--budget={text}", *here(desk)], f"(?s){BUDGETS[text]}")
+def test_options(desk, capsys):
+    for sentence, options in OPTIONS.items():
+        for option in options:
+            name, _, value = option.rpartition(" ")
+            check(desk, capsys, ["table3", *here(desk), f"--{name}={value}"], sentence)
+    for option in (
+        "cluster",
+        "scale",
+        "seeds",
+        "set",
+        "cell",
+        "data-dir",
+        "encoder",
+        "results-dir",
+        "budget",
+    ):
+        for words in ([f"--{option}", ""], [f"--{option}="], [f"--{option}", " "]):
+            for command in (["table3", *here(desk)], ["evaluate", str(desk.folder / "encoder")]):
+                check(desk, capsys, [*command, *words], f"--{option} is given empty")
+
+
+def test_places_that_are_none(desk, capsys):
+    for option in ("data_dir", "encoder", "results_dir"):
+        for text in ("\0", "x" * 300, "~nobody-of-that-name/x"):
+            check(desk, capsys, ["table3", *here(desk, **{option: text})], "can be no folder")
+    for mode in ("--status", "--regenerate-figures"):
+        check(
+            desk,
+            capsys,
+            ["table3", *here(desk), mode],
+            "results is not there; give the --results-dir of the command",
+        )
 
 
 TOGETHER = {
     "--resolve": "--resolve needs to know how long it may take; add --budget",
     "--budget 2h": "--budget is what --resolve may spend; add --resolve",
-    "--resolve --budget 2h --set loss.temperature=0.1": "--set does not go with --resolve",
-    "--resolve --budget 2h --force": "--force does not go with --resolve",
-    "--resolve --budget 2h --cell 0.9": "--cell does not go with --resolve",
-    "--resolve --budget 2h --seeds 5": "--seeds does not go with --resolve",
-    "--resolve --budget 2h --checkpoint last": "--checkpoint last does not go with --resolve",
-    "--resolve --budget 2h --status": "--status does not go with --resolve",
-    "--resolve --budget 2h --list": "--list does not go with --resolve",
-    "--resolve --budget 2h --regenerate-figures": "--regenerate-figures does not go with --resolve",
-    "--resolve --budget 2h --verify-published 2": "--verify-published does not go with --resolve",
     "--resolve --plan --publish": "--publish goes with training",
+    "--plan --force": "--force goes with training, which --plan does not do; leave one out",
     "--regenerate-figures --publish": "draws everything that is published; add --all",
+    "--regenerate-figures --cell 0.9": "tables are drawn whole",
     "--verify-published 0": "no whole number of at least 1",
     "--verify-published": "expected one argument",
-    "--verify-published few": "no whole number of at least 1",
-    "--verify-published 2 --plan": "--plan does not go with --verify-published",
-    "--verify-published 2 --seeds 2": "--seeds does not go with --verify-published",
-    "--verify-published 2 --force": "--force does not go with --verify-published",
-    "--verify-published 2 --publish": "--publish does not go with --verify-published",
-    "--verify-published 2 --cluster tcp://x:1": "--cluster does not go with --verify-published",
-}
+    "--plan --status": "not allowed with argument",
+    "--gpus 2": "--gpus says for which GPUs a plan is; add --plan",
+    "--plan --gpus 2 --jobs 2": "--jobs does not go with --gpus",
+    "--text x --publish": "--publish is for runs on the papers' data",
+    "--encoder x": "--encoder names bert-base twice",
+    "--pairs a=x --pairs a=y": "--pairs names a twice",
+} | {
+    f"{mode} {option}": f"{option.split('=')[0].rpartition(' 0')[0] or option.split(' 2')[0]} does not go with {mode.split()[0]}"
+    for mode, options in (
+        ("--resolve --budget 2h", ("--force", "--cell 0.9", "--seeds 2", "--checkpoint last", "--status", "--list",
+                                   "--regenerate-figures", "--verify-published 2")),
+        ("--verify-published 2", ("--plan", "--seeds 2", "--force", "--publish", "--keep-models")),
+    )
+    for option in options
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("line", TOGETHER)
-def test_what_does_not_go_together(desk, capsys, line):
-    check(desk, capsys, ["table3", *line.split(), *here(desk)], TOGETHER[line])
+def test_what_does_not_go_together(desk, capsys):
+    for line, sentence in TOGETHER.items():
+        check(desk, capsys, ["table3", *line.split(), *here(desk)], sentence)

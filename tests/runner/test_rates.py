@@ -12,8 +12,8 @@ from places import ROOT
 import run_study
 from core.data.encoders import MINI_ENCODER
 from core.data.sources import demo_sources, unfetched_sources
-from core.runner import rates
-from core.runner.rates import BERT_BASE, MINI, Shape, gpu_seconds, shape, shapes
+from core.runner import estimate as rates
+from core.runner.estimate import BERT_BASE, MINI, Shape, gpu_seconds, shape, shapes
 from core.spec.methods import base
 from core.spec.scale import PAPER, at_scale
 from core.spec.vary import vary
@@ -74,7 +74,7 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch):
     (tmp_path / "rates.json").write_text(json.dumps({key: 0.25 for key in kept}))
     rates.token_seconds.cache_clear()
     assert rates.token_seconds(tiny, "fp32", 1, 13, tmp_path) == 0.25
-    code = f"import sys; from core.runner import rates; from pathlib import Path; " \
+    code = f"import sys; from core.runner import estimate as rates; from pathlib import Path; " \
         f"rates.token_seconds(rates.Shape{tuple(tiny)}, 'fp32', 1, 13, Path({str(tmp_path)!r})); assert 'torch' not in sys.modules"  # fmt: skip
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 

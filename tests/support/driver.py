@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import run_study
 import studies
-from core.runner import rates
+from core.runner import estimate as rates
 from core.spec.catalogue import catalogue
 
 

@@ -17,7 +17,7 @@ from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.engine.evaluation.evaluation import Evaluation, average, evaluate
 from core.engine.evaluation.pooling import POOLINGS, Pooling, installed, modules, stated
-from core.runner.arguments import Parser
+from core.runner.cli import Parser
 from core.spec import section
 from core.spec.errors import UserError, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
