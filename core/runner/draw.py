@@ -22,6 +22,7 @@ from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
+from core.spec.table import Cell
 from core.store import files, locks
 from core.store.store import Store
 
@@ -147,9 +148,9 @@ class Drawing:
                 locks.release(held)
 
     def begun(self, studies: list[Study], edition: Edition) -> list[Study]:
-        """The studies that are begun: a seed of every cell is stored, or any run of the study's own. Runs that
-        several studies share begin none of them. A study with `least_seeds` above 1 needs that many seeds of every
-        cell."""
+        """The studies that are begun: a seed of every cell is stored, or a run of the study's own, or every run of a
+        claim's first check. Other runs that several studies share begin none of them. A study with `least_seeds`
+        above 1 needs that many seeds of every cell."""
         asked: dict[str, list[set[str]]] = {}  # run ids by study and seed
         for study in studies:
             runs = [[run_id(config) for config in configs] for _, configs in edition.asked(study)]
@@ -161,9 +162,23 @@ class Drawing:
             there = {run for run in set().union(*seeds) if self.store.has(run, use_published=True)}
             if sum(there >= seed for seed in seeds) >= study.least_seeds:
                 return True
-            return study.least_seeds == 1 and any(sharing[run] == 1 for run in there)
+            own = any(sharing[run] == 1 for run in there)
+            return study.least_seeds == 1 and (own or self._answers(study.at(edition.scale), edition))
 
         return [study for study in studies if is_begun(study)]
+
+    def _answers(self, study: Study, edition: Edition) -> bool:
+        """Whether every run of a claim's first check is stored."""
+        first = importlib.import_module("core.report.sequential").LOOKS[0]
+
+        def stored(cell: Cell) -> bool:
+            return edition.unavailable(study, cell) is None and all(
+                self.store.has(run_id(config), use_published=True)
+                for config in edition.configs(study, cell, first)
+            )
+
+        claims = (study.cells_of(claim.predicate.contrasts()) for claim in study.claims)
+        return any(cells and all(map(stored, cells)) for cells in claims)
 
     def render(self, studies: list[Study], edition: Edition) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the page's sections."""

@@ -39,8 +39,8 @@ def replace_value(row: Row, value: float) -> Row:
 
 
 def off(config, execution, progress) -> Result:
-    """The same, but for a fiftieth of a point."""
-    made = run(config, execution, progress)
+    """On a CPU, but for a fiftieth of a point."""
+    made = on_cpu(config, execution, progress)
     return replace(made, rows=tuple(replace_value(row, row.value + 0.02) for row in made.rows))
 
 
