@@ -1,6 +1,6 @@
 """An encoder's folder, checked before any training: what it holds and whether its parts fit. No torch here.
 
-`core.engine.evaluation.encoding` loads it and has the last word. What is refused here would be refused there by every run.
+`core.engine` loads it and has the last word. What is refused here would be refused there by every run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from core.spec.errors import UserError
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
-SHIPPED_ENCODERS = {"mini": MINI_ENCODER}  # by scale, for scales whose data is the user's; --encoder takes its place
+SHIPPED_ENCODERS = {"mini": MINI_ENCODER}  # by scale; --encoder takes its place
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
     "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
     "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 )  # fmt: skip
 TRAINABLE = ("bert", "roberta")
+WHOLE = "give a whole checkpoint"
 
 
 def encoder_digest(folder: Path) -> str:
@@ -33,22 +34,36 @@ def check_encoder(folder: Path) -> None:
     """Raises UserError for a folder that no run could train from, by its configuration, weights or tokenizer."""
     config = configuration(folder)
     kind = config.get("model_type")
-    if kind is not None and kind not in TRAINABLE:  # old checkpoints name none
-        raise UserError(f"{folder} holds a model of type {kind!r}; only {' and '.join(TRAINABLE)} encoders can be trained.")
+    if kind not in TRAINABLE:
+        names = " and ".join(TRAINABLE)
+        raise UserError(f"{folder}/config.json has model_type {kind!r}; only {names} encoders can be trained.")
+    if config.get("auto_map"):
+        raise UserError(f"{folder} names model code of its own (auto_map), which is never run; {WHOLE} of {kind}.")
     if not (folder / "model.safetensors").is_file():
-        if any(folder.glob("pytorch_model*.bin")):
-            raise UserError(
-                f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors where they come from."
-            )
-        raise UserError(f"{folder} has no model.safetensors; give a folder with config.json, model.safetensors and a tokenizer.")
-    if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "vocab.json")):
-        raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
-    if (folder / "tokenizer.json").is_file():
-        try:
-            json.loads((folder / "tokenizer.json").read_bytes())["model"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise UserError(f"The tokenizer {folder}/tokenizer.json cannot be read; copy it there again.") from error
-    _check_shapes(folder, config)
+        pickled = any(folder.glob("pytorch_model*.bin"))
+        has = "only pickled weights, which can run code when loaded" if pickled else "no model.safetensors"
+        has = "its weights in several files" if any(folder.glob("*.safetensors.index.json")) else has
+        raise UserError(f"{folder} has {has}; save its weights as one model.safetensors beside config.json.")
+    shapes = _named_as_plain(folder, str(kind))
+    width, layers = config["hidden_size"], config.get("num_hidden_layers", 0)
+    heads = config.get("num_attention_heads", 1)
+    if type(layers) is not int or not ("num_hidden_layers" not in config or 1 <= layers <= 1000):
+        raise UserError(f"{folder}/config.json has num_hidden_layers {layers!r}; give a BERT or RoBERTa encoder.")
+    if type(heads) is not int or heads < 1 or width % heads:
+        what = f"num_attention_heads {heads!r}, which does not divide its hidden_size {width}"
+        raise UserError(f"{folder}/config.json has {what}; {WHOLE}.")
+    wanted = {f"encoder.layer.{i}.attention.self.query.weight": [width, width] for i in range(layers)}
+    for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
+        if size in config:
+            wanted[f"embeddings.{table}_embeddings.weight"] = [config[size], width]
+    for name, shape in wanted.items():
+        if (has_shape := shapes.get(name, "missing")) != shape:
+            what = f"{name} is {has_shape}, not {shape}"
+            raise UserError(f"The weights in {folder} do not fit its config.json ({what}); {WHOLE}.")
+    largest, rows = _largest_token(folder), shapes.get("embeddings.word_embeddings.weight", [0])[0]
+    if largest >= rows > 0:
+        what = f"token ids up to {largest}, but the encoder has {rows} word embeddings"
+        raise UserError(f"The tokenizer in {folder} has {what}; copy the encoder's own tokenizer there.")
 
 
 def configuration(folder: Path) -> dict[str, Any]:
@@ -58,7 +73,9 @@ def configuration(folder: Path) -> dict[str, Any]:
         config = json.loads(path.read_bytes())
         width = config["hidden_size"]
     except FileNotFoundError as error:
-        raise UserError(f"{folder} holds no encoder: config.json is missing; give another --encoder or mend the checkout.") from error
+        inner = next((f"; give {f.parent}" for f in Path(folder).glob("*_Transformer/config.json")), "")
+        hint = inner or "; give another --encoder or mend the checkout"
+        raise UserError(f"{folder} holds no encoder: config.json is missing{hint}.") from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} names no hidden_size; give a BERT or RoBERTa encoder.") from error
     if type(width) is not int or width < 1:
@@ -77,40 +94,47 @@ def positions(folder: Path) -> int | None:
 
 def has_masked_words(folder: Path) -> bool:
     """Whether an encoder's weights include BERT's or RoBERTa's masked-word head."""
-    try:
-        names = list(tensor_shapes(folder))
-    except UserError:
-        return False  # several files, or a damaged one, of which loading it will say more
-    return any(name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in names)
+    return any(name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in tensor_shapes(folder))
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:
-    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged or another format."""
+    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     weights = folder / "model.safetensors"
     try:
-        with safe_open(weights, framework="numpy") as file:
-            return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118 (it is no dictionary)
+        with open(weights, "rb") as file:
+            if file.read(24).startswith(b"version https://git-lfs"):
+                raise UserError(f"{weights} is a pointer of git-lfs, not the weights; fetch them with git lfs pull.")
+        with safe_open(weights, framework="numpy") as tensors:
+            return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 (no dict)
     except (OSError, SafetensorError) as error:
         raise UserError(f"{weights} is no whole safetensors file ({error}); copy the weights there again.") from error
 
 
-def _check_shapes(folder: Path, config: dict[str, Any]) -> None:
-    """Embeddings and every layer's queries, under whatever prefix the checkpoint has."""
-    width, layers, heads = config["hidden_size"], config.get("num_hidden_layers", 0), config.get("num_attention_heads", 1)
-    if type(layers) is not int or not ("num_hidden_layers" not in config or 1 <= layers <= 1000):
-        raise UserError(f"{folder}/config.json has num_hidden_layers {layers!r}; give a BERT or RoBERTa encoder.")
-    if type(heads) is not int or heads < 1 or width % heads:
-        raise UserError(
-            f"{folder}/config.json has num_attention_heads {heads!r}, which does not divide its hidden_size {width}; give a whole checkpoint."
-        )
-    wanted = {f"encoder.layer.{i}.attention.self.query.weight": [width, width] for i in range(layers)}
-    for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
-        if size in config:
-            wanted[f"embeddings.{table}_embeddings.weight"] = [config[size], width]
-    shapes = {name[max(name.find("embeddings."), name.find("encoder.layer."), 0) :]: shape for name, shape in tensor_shapes(folder).items()}
-    for name, shape in wanted.items():
-        if shapes.get(name) != shape:
-            has = shapes.get(name, "missing")
-            raise UserError(f"The weights in {folder} do not fit its config.json ({name} is {has}, not {shape}); give a whole checkpoint.")
+def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
+    """The shapes of the encoder's tensors by their names in a bare encoder. Raises UserError for a foreign prefix."""
+    shapes = {}
+    for name, shape in tensor_shapes(folder).items():
+        start = max(name.find("embeddings."), name.find("encoder.layer."), 0)
+        if start and name[:start] not in ("bert.", "roberta.") and name.split(".")[0] not in ("cls", "lm_head"):
+            hint = f"rename them as {kind} has them, {name[start:]}"
+            raise UserError(f"The weights in {folder} have names such as {name}; {hint}.")
+        shapes[name[start:]] = shape
+    return shapes
+
+
+def _largest_token(folder: Path) -> int:
+    """The largest token id of the folder's tokenizer. Raises UserError if there is none, or it cannot be read."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        if not any((folder / name).is_file() for name in ("vocab.txt", "vocab.json")):
+            raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
+        return -1
+    try:
+        tokenizer = json.loads(path.read_bytes())
+        vocabulary = tokenizer["model"].get("vocab", {})
+        ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
+        return max((*ids, *(token["id"] for token in tokenizer.get("added_tokens", ()))), default=-1)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"The tokenizer {path} cannot be read; copy it there again.") from error

@@ -2,11 +2,12 @@
 
     FILE                     a sentence a line; or two sentences and a score a line, separated by tabs
     FILE.jsonl               a table of this machine, also .json and .parquet, and for pairs .csv
-    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit
+    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit; OWNER/NAME/CONFIGURATION names a configuration
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in FILES
 
-The rows of a table are written into the cache as lines and then read as any file. Scores may lie on any scale, since only
-their order is compared. Names and content of pairs enter a run's identity.
+`?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a configuration, `&`
+joins both. The rows of a table are written into the cache as lines and then read as any file. Scores may lie
+on any scale, since only their order is compared. Names and content of pairs enter a run's identity.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import parse_qsl
 
 import numpy as np
 
 from core.data.sts import Pair, StsSet, sets_digest
 from core.data.text import numbered_lines
-from core.spec.errors import UserError
+from core.spec.errors import UserError, say
 from core.spec.scale import Scale
 from core.spec.section import decimal
 from core.store.files import write_whole
@@ -31,145 +33,230 @@ from core.store.files import write_whole
 Kind = Literal["text", "pairs"]
 DEV = "dev"  # the name that makes a file the development set
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,39}")
-_NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)  # a broken score, not a column's title
 _TAKEN = {"avg", "train", "data", "avg_transfer", "stsb", "sts-b dev"}  # tasks of a run's rows
+_SCORE_TITLE = re.compile(r"[^0-9]*(score|label|gold|similarity|relatedness|rating)[^0-9]*", re.IGNORECASE)
+_SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 LONGEST = 10_000  # characters of a sentence
 LARGEST = float(np.finfo(np.float32).max)  # pairs are stored in single precision
 
 # What `datasets` reads. A text that ends in .csv stays lines, as its digest in stored runs says.
 FILES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet", ".txt": "text"}
-TABLES: dict[Kind, tuple[str, ...]] = {"text": (".json", ".jsonl", ".parquet"), "pairs": (".csv", ".json", ".jsonl", ".parquet")}
+TABLES: dict[Kind, tuple[str, ...]] = {
+    "text": (".json", ".jsonl", ".parquet"), "pairs": (".csv", ".json", ".jsonl", ".parquet")
+}  # fmt: skip
 COLUMNS: dict[Kind, tuple[tuple[str, ...], ...]] = {
     "text": (("text", "sentence", "sentences", "sent"),),
     "pairs": (
-        ("sentence1", "sentence_1", "sent1", "text1"),
-        ("sentence2", "sentence_2", "sent2", "text2"),
+        ("sentence1", "sentence_1", "sent1", "text1"), ("sentence2", "sentence_2", "sent2", "text2"),
         ("score", "similarity_score", "label"),
     ),
 }  # fmt: skip
-_HUB = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)@(?P<revision>[0-9a-f]{40})#(?P<split>\w+)", re.ASCII)
-_LOCAL = re.compile(r"(?P<name>[./~].*)#(?P<split>\w+)", re.ASCII | re.DOTALL)
+_PLACE = re.compile(
+    r"((?P<hub>[A-Za-z0-9][\w.-]*(/[\w.-]+){0,2})@(?P<revision>[0-9a-f]{40})|(?P<local>[./~].*?))#(?P<split>\w+)"
+    r"(\?(?P<options>.*))?",
+    re.ASCII | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table: a data set on the hub at a commit, or a file or folder of this machine (revision None)."""
+
+    name: str
+    revision: str | None = None
+    split: str = "train"
+    config: str | None = None
+    columns: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}{f'/{self.config}' if self.config else ''}, split {self.split}"
 
 
 def named_pairs(text: str) -> tuple[str, str]:
-    """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`. A FILE alone is named without its ending. Raises UserError."""
+    """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`. A FILE alone is named without its ending. Raises
+    UserError."""
     name, equals, place = text.partition("=")
-    if not equals or not _NAME.fullmatch(name):
+    if text.startswith("hf:") or not equals or Path(text).is_file():
         place = text
-        stem = re.split("[@#]", text)[0].rstrip("/").rpartition("/")[2] if text.startswith("hf:") else Path(text).name
-        name = stem.partition(".")[0]
+        name = re.split("[@#]", text)[0].rstrip("/").rpartition("/")[2].partition(".")[0].partition("=")[0]
     if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
-        raise UserError(f"--pairs {text[:80]!r} needs a name of letters and digits that no task has; write --pairs NAME=FILE.")
+        hint = "needs a name of letters and digits that no task has; write --pairs NAME=FILE"
+        raise UserError(f"--pairs {text[:80]!r} {hint}.")
     if not place.strip():
         raise UserError(f"--pairs {text[:80]!r} names no file; write --pairs FILE or --pairs NAME=FILE.")
     return name, place
 
 
-def data_file(place: str, kind: Kind, cache: Path) -> Path:
+def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Path:
     """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the cache.
 
-    A data set at a commit is read once, a table of this machine each time. Raises UserError.
+    A data set at a commit is read once, unless its copy is damaged; a table of this machine each time.
+    Raises UserError; also for a data set at a commit that was not read yet, unless `fetch`.
     """
-    if not place.startswith("hf:"):
+    if place.startswith("hf:"):
+        table = _table(place, kind)
+    else:
         path = Path(place).expanduser().absolute()
         if path.suffix not in TABLES[kind] or not path.is_file():
             return path
-        name, revision, split = str(path), None, "train"
-    else:
-        name, revision, split = _parts(place, kind)
-    key = hashlib.sha256(f"{kind}\n{name}\n{revision}\n{split}".encode()).hexdigest()[:16]
-    stem = "".join(c if c.isalnum() else "-" for c in f"{Path(name).name}-{split}")[:60]
-    target = cache / "hf" / f"{stem}.{key}.{'txt' if kind == 'text' else 'tsv'}"
-    if revision and target.is_file():
-        return target
-    print(f"Reading {name}, split {split}, with the datasets library.", flush=True)
-    try:
-        lines = _table_lines(name, revision, split, kind)
-    except Exception as error:  # the library has many kinds of its own
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise UserError(f"{name} could not be read by the datasets library ({reason}).") from error
-    write_whole(target, "".join(lines).encode())
+        table = Table(name=str(path))
+    fields = (kind, table.name, table.revision, table.split, *filter(None, (table.config, *table.columns)))
+    key = hashlib.sha256("\n".join(map(str, fields)).encode()).hexdigest()[:16]
+    stem = "".join(c if c.isalnum() else "-" for c in f"{Path(table.name).name}-{table.split}")[:60]
+    ending = "txt" if kind == "text" else "tsv"
+    for file in (cache / "hf").glob(f"{stem}.{key}.*.{ending}") if table.revision else ():
+        if file.name.split(".")[-2] == _digest(file.read_bytes()):
+            return file
+        file.unlink()  # cut or changed since
+    if table.revision and not fetch:
+        hint = "only a command that trains fetches it; train with a network first, or give a file"
+        raise UserError(f"{table} is not in {cache}, and {hint}.")
+    print(f"Reading {table}, with the datasets library.", flush=True)
+    content = "".join(_lines(table, kind)).encode()
+    target = cache / "hf" / f"{stem}.{key}.{_digest(content)}.{ending}"
+    write_whole(target, content)
     return target
 
 
-def _table_lines(name: str, revision: str | None, split: str, kind: Kind) -> list[str]:
-    """The rows as lines, columns between tabs and white space runs made single blanks."""
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _table(place: str, kind: Kind) -> Table:
+    """The table that `hf:…` names. Raises UserError."""
+    parts = _PLACE.fullmatch(place.removeprefix("hf:"))
+    options = dict(parse_qsl((parts and parts["options"]) or ""))
+    if parts is None or options.keys() - {"columns", "config"}:
+        raise UserError(
+            f"--{kind} {place[:120]!r} is no data set at a commit; write hf:NAME@REVISION#SPLIT with the commit's "
+            "40 digits, hf:./FOLDER#SPLIT, and behind it ?columns=sentence1,sentence2,score if need be."
+        )
+    columns = tuple(filter(None, options.get("columns", "").split(",")))
+    if columns and len(columns) != len(COLUMNS[kind]):
+        raise UserError(f"--{kind} {place[:120]!r} names {len(columns)} columns; name {len(COLUMNS[kind])}.")
+    more: dict[str, Any] = {"split": parts["split"], "columns": columns, "config": options.get("config")}
+    if parts["local"] is None:
+        owner, *rest = parts["hub"].split("/")
+        if Path(parts["hub"]).exists():  # the library would read it in place of the hub's
+            raise UserError(f"{parts['hub']} is a folder here, too; run the command in another folder.")
+        if len(rest) == 2:
+            more["config"] = rest[1]
+        return Table(name="/".join((owner, *rest[:1])), revision=parts["revision"], **more)
+    path = Path(parts["local"]).expanduser().absolute()
+    if not path.exists():
+        raise UserError(f"{path} is not there; give a folder or file of this machine, or hf:NAME@REVISION#SPLIT.")
+    if path.is_file() and path.suffix not in FILES:
+        raise UserError(f"{path} ends in none of {', '.join(FILES)}; give one that does.")
+    return Table(name=str(path), **more)
+
+
+def _lines(table: Table, kind: Kind) -> Iterator[str]:
+    """The rows as lines, columns between tabs and white space runs made single blanks. Raises UserError."""
     import datasets
 
+    if not hasattr(datasets, "load_dataset"):
+        raise UserError("The library datasets is not installed, and a folder has its name; install requirements.txt.")
     datasets.disable_progress_bars()
-    path = Path(name)
-    with tempfile.TemporaryDirectory() as scratch:  # the library's own cache knows a changed file by its time alone
-        if path.is_absolute() and path.is_file():
-            if path.suffix not in FILES:
-                raise ValueError(f"its ending {path.suffix!r} is not one of {', '.join(FILES)}")
-            more: dict[str, Any] = {"delimiter": "\t"} if path.suffix == ".tsv" else {}
-            table = datasets.load_dataset(FILES[path.suffix], data_files={split: name}, split=split, cache_dir=scratch, **more)
-        else:
-            table = datasets.load_dataset(name, split=split, revision=revision, cache_dir=scratch)
-        names = [_column(table.column_names, choices) for choices in COLUMNS[kind]]
-        for number, row in enumerate(table, start=1):
-            if missing := [column for column in names if row[column] is None]:
-                raise ValueError(f"row {number} has no {missing[0]}")
-        return ["\t".join(" ".join(str(row[column]).split()) for column in names) + "\n" for row in table]
+    path = Path(table.name)
+    # the library's own cache knows a changed file by its time alone
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            if path.is_absolute() and path.is_file():
+                words: dict[str, Any] = {"keep_default_na": False} if FILES[path.suffix] == "csv" else {}
+                words |= {"delimiter": "\t", "quoting": 3} if path.suffix == ".tsv" else {}
+                files = {table.split: table.name}
+                rows = datasets.load_dataset(FILES[path.suffix], data_files=files, split=table.split, cache_dir=scratch, **words)
+            else:
+                more = {"name": table.config} if table.config else {}
+                rows = datasets.load_dataset(table.name, split=table.split, revision=table.revision, cache_dir=scratch, **more)
+        except Exception as error:  # the library has many kinds of its own
+            while error.__cause__ is not None and isinstance(error.__cause__, Exception):
+                error = error.__cause__
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            raise UserError(f"{table} could not be read by the datasets library ({reason}).") from error
+        named = table.columns or [_column(table, rows.column_names, choices) for choices in COLUMNS[kind]]
+        for number, row in enumerate(rows, start=1):
+            try:
+                texts = [_text(row, column) for column in named]
+                if kind == "pairs":
+                    _pair(*texts)
+            except (ValueError, KeyError) as error:
+                raise UserError(f"{table}, row {number}: expected {error.args[0]}; mend the row.") from error
+            yield "\t".join(texts) + "\n"
 
 
-def _column(columns: Sequence[str], choices: tuple[str, ...]) -> str:
+def _column(table: Table, columns: Sequence[str], choices: tuple[str, ...]) -> str:
     for choice in choices:
         if choice in columns:
             return choice
     if choices in COLUMNS["text"] and len(columns) == 1:
         return columns[0]
-    raise ValueError(f"it has the columns {', '.join(columns)}, and none of {', '.join(choices)}")
+    has = f"has the columns {', '.join(columns)}, and none of {', '.join(choices)}"
+    raise UserError(f"{table} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
 
 
-def _parts(place: str, kind: Kind) -> tuple[str, str | None, str]:
-    """Name (or absolute path), revision and split."""
-    text = place.removeprefix("hf:")
-    if local := _LOCAL.fullmatch(text):
-        path = Path(local["name"]).expanduser().absolute()
-        if not path.exists():
-            raise UserError(f"{path} is not there; give a folder or file of this machine, or hf:NAME@REVISION#SPLIT.")
-        return str(path), None, local["split"]
-    if hub := _HUB.fullmatch(text):
-        return hub["name"], hub["revision"], hub["split"]
-    raise UserError(
-        f"--{kind} {place[:120]!r} is no data set at a commit; write hf:NAME@REVISION#SPLIT with the commit's 40 digits, "
-        "such as hf:mteb/stsbenchmark-sts@<commit>#test, or hf:./FOLDER#SPLIT."
-    )
+def _text(row: Mapping[str, Any], column: str) -> str:
+    """The text or number in a column; `labels.label` is a field of a column. Raises ValueError or
+    KeyError."""
+    value: Any = row
+    for part in column.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise KeyError(f"a column {column}, but there is none")
+        value = value[part]
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError(  # noqa: TRY004 (of a row, as the others)
+            f"a text or a number in {column}, but found {str(value)[:40]}"
+        )
+    text = " ".join(str(value).split())
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise ValueError(f"a text in {column}, but found half a character")
+    return text
+
+
+def _pair(a: str, b: str, score: str) -> Pair:
+    """A pair from its texts. Raises ValueError that says what was expected."""
+    number = decimal(score)
+    if number is None:
+        raise ValueError(f"a score, but found {score.strip()[:40]!r}")
+    if not a or not b or max(len(a), len(b)) > LONGEST:
+        raise ValueError(f"two sentences of 1 to {LONGEST} characters")
+    if abs(number) > LARGEST:
+        raise ValueError(f"a score of at most {LARGEST:.2g}, but found {score.strip()[:40]!r}")
+    return a, b, number
 
 
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a file: two sentences and a score a line, separated by tabs.
 
-    A first line without a digit in its score is a header. Raises UserError, naming file and line, for anything else.
+    A first line whose third column names a score is a header. Raises UserError, naming file and line, for all
+    else.
     """
     pairs = []
     for number, line in numbered_lines(path, option="--pairs", mend="save it in that encoding"):
-        if "\0" in line:
-            raise _malformed(path, number, "text, but found a NUL")
-        fields = line.split("\t")
-        if not line.strip():
-            continue
-        if len(fields) != 3:
-            raise _malformed(path, number, f"two sentences and a score, separated by tabs, but found {len(fields)} columns")
-        a, b = (" ".join(field.split()) for field in fields[:2])
-        score = decimal(fields[2])
-        if score is None:
-            if number == 1 and not any(c.isdigit() for c in fields[2]) and not _NO_NUMBER.fullmatch(fields[2].strip()):
+        try:
+            if "\0" in line:
+                raise ValueError("text, but found a NUL")
+            fields = line.split("\t")
+            if not line.strip():
                 continue
-            raise _malformed(path, number, f"a score, but found {fields[2].strip()[:40]!r}")
-        if not a or not b or max(len(a), len(b)) > LONGEST:
-            raise _malformed(path, number, f"two sentences of 1 to {LONGEST} characters")
-        if abs(score) > LARGEST:
-            raise _malformed(path, number, f"a score of at most {LARGEST:.2g}, but found {fields[2].strip()[:40]!r}")
-        pairs.append((a, b, score))
+            if len(fields) != 3:
+                raise ValueError(f"two sentences and a score, separated by tabs, but found {len(fields)} columns")
+            if number == 1 and _SCORE_TITLE.fullmatch(fields[2]):
+                continue
+            a, b = (" ".join(field.split()) for field in fields[:2])
+            pairs.append(_pair(a, b, fields[2]))
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: expected {error}; mend the line.") from error
+    quoted = sum(bool(_SPREADSHEET.fullmatch(text)) for a, b, _ in pairs for text in (a, b))
+    if quoted:
+        say(f"{path} has {quoted} fields as a spreadsheet quotes them; quotes are kept, so save it unquoted.")
     scores = {score for _, _, score in pairs}
     if len(scores) < 2:
-        raise UserError(f"{path} has {len(pairs)} pairs and no two different scores, so nothing can be ranked; give more pairs.")
+        hint = "so nothing can be ranked; give more pairs"
+        raise UserError(f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
     if len({float(np.float32(score)) for score in scores}) < len(scores):
-        raise UserError(
-            f"{path} has scores that differ in their eighth digit alone, and stored pairs keep seven; write their ranks in their place."
-        )
+        hint = "stored pairs keep seven; write their ranks in their place"
+        raise UserError(f"{path} has scores that differ in their eighth digit alone, and {hint}.")
     return pairs
 
 
@@ -183,7 +270,8 @@ def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
 
 
 def own_digest(sets: Mapping[str, StsSet], rest: str | None) -> str:
-    """SHA-256 over your own sets and their names, and over `rest`: the digest of the scale's sets if some are scored."""
+    """SHA-256 over your own sets and their names, and over `rest`: the digest of the scale's sets if some are
+    scored."""
     return hashlib.sha256(f"own pairs\n{sets_digest(dict(sets))}\n{rest}\n".encode()).hexdigest()
 
 
@@ -196,7 +284,3 @@ def with_own_pairs(scale: Scale, names: Sequence[str]) -> Scale:
 def scores_scale_sets(names: Sequence[str]) -> bool:
     """Whether sets of the scale itself are scored beside your own pairs: its tests or its development set."""
     return DEV not in names or not any(name != DEV for name in names)
-
-
-def _malformed(path: Path, number: int, expected: str) -> UserError:
-    return UserError(f"{path}, line {number}: expected {expected}; mend the line.")

@@ -215,7 +215,8 @@ def stsb_pairs(root: Path, split: str) -> list[Pair]:
     """STS-B's train, dev or test split: seven tab-separated columns, of which 5 to 7 are score, sentence, sentence."""
     file, count = STSB_SPLITS[split]
     path, pairs = root / file, []
-    for number, line in numbered_lines(path):
+    lines = numbered_lines(path)
+    for number, line in lines[:-1] if lines and not lines[-1][1].strip() else lines:  # some copies end in a blank line
         fields = line.split("\t")
         if len(fields) < 7:
             raise malformed(path, number, f"seven tab-separated columns, found {len(fields)}")

@@ -106,8 +106,15 @@ def on_data(
 
 def _own_data(options: Options) -> tuple[Path | None, list[tuple[str, Path]]]:
     """Your own text and pairs as files of lines."""
-    text = None if options.text is None else data_file(options.text, "text", cache_folder())
-    return text, [(name, data_file(place, "pairs", cache_folder())) for name, place in options.pairs]
+    text = (
+        None
+        if options.text is None
+        else data_file(options.text, "text", cache_folder(), fetch=options.mode not in LOOKING)
+    )
+    return text, [
+        (name, data_file(place, "pairs", cache_folder(), fetch=options.mode not in LOOKING))
+        for name, place in options.pairs
+    ]
 
 
 def _announced(found: finding.Found) -> finding.Found:

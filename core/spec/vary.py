@@ -6,13 +6,13 @@ import dataclasses
 import difflib
 import json
 import re
-import typing
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, decimal, field_types, public_name, public_names, whole
+from core.spec.section import Section, alternatives, decimal, field_types, fits, public_name, public_names, whole
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
@@ -111,16 +111,21 @@ def parse_value(written: str, expected, path: str):
     for kind, read_as in ((int, whole), (float, decimal)):
         if kind in options and (number := read_as(written)) is not None:
             return number
-    if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*", written, re.ASCII) and any(
-        typing.get_origin(o) is tuple for o in options
-    ):
-        return tuple(tuple(int(place) for place in part.split("-")) for part in written.split(","))
-    if written.startswith("["):
+    value: Any = written
+    if re.fullmatch(r"[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*", written, re.ASCII):
+        value = tuple(tuple(map(int, part.split("-"))) for part in written.split(","))
+    elif written.startswith("["):
         try:
-            return _tuples(json.loads(written))
+            value = _tuples(json.loads(written))
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path}={written[:80]} is not a list like [[0,512]] or 0-512.") from error
-    return written
+    if tuple[tuple[int, int], ...] not in options or not fits(value, tuple[tuple[int, int], ...]):
+        return value if written.startswith("[") else written
+    ranges = sorted(value)  # in another order they would be another run
+    for (start, stop), (after, end) in pairwise(ranges):
+        if after < stop:
+            raise UserError(f"{path} has overlapping ranges, {start}-{stop} and {after}-{end}; join them.")
+    return tuple(ranges)
 
 
 def _tuples(value):

@@ -50,6 +50,7 @@ def test_pairs_are_read_as_they_stand(tmp_path):
         ("a\tb\t1\nc\td\t1e39\n", "line 2: expected a score of at most 3.4e+38, but found '1e39'"),
         ("a\tb\t1700000001\nc\td\t1700000002\n", "differ in their eighth digit alone"),
         ("a\tb\t1\nc\0\td\t2\n", "line 2: expected text, but found a NUL"),
+        ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"), ("a\tb\t1e-400\nc\td\t1\n", "line 1: expected a score"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_pair_is_named(content, sentence, tmp_path):
@@ -61,7 +62,7 @@ def test_pairs_in_another_encoding_are_not_said_to_be_senteval_s(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b"a\tb\t1\nc\td\xe9\t2\n")
     with pytest.raises(UserError, match="a.tsv, line 2 is not UTF-8; save it in that encoding.$"):
         read_pairs(tmp_path / "a.tsv")
-    with pytest.raises(UserError, match="cannot be read .it is a folder, not a file.; correct --pairs.$"):
+    with pytest.raises(UserError, match="cannot be read .it is not a file.; correct --pairs.$"):
         read_pairs(tmp_path)
 
 
@@ -196,31 +197,72 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
     assert data_file(str(texts), "text", cache).read_text() == 'one "quoted\ntwo\n'
     for plain in (lines, csv, tmp_path / "missing.json"):  # by line; a text that ends in .csv as ever
         assert data_file(str(plain), "text", cache) == plain
-    with pytest.raises(UserError, match="set could not be read by the datasets library .ValueError: it has the columns .* none of text"):
+    with pytest.raises(UserError, match="set, split test has the columns .* none of text"):
         data_file(f"hf:{data}#test", "text", cache)
-    with pytest.raises(UserError, match="texts.json could not be read"):
+    with pytest.raises(UserError, match="texts.json, split train could not be read"):
         data_file(str(written(texts, "[{")), "text", cache)
 
 
-def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):
-    table = tmp_path / "text.jsonl"
-    table.write_text('{"text": "one sentence"}\n{"text": null}\n')
-    with pytest.raises(UserError, match="row 2 has no text"):
-        data_file(str(table), "text", tmp_path / "cache")
+ROWS = (  # a table and its file, and the sentence
+    ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}', "row 1: expected a text or a number in sentence2, but found None"),
+    ("a.jsonl", '{"sentence1": "a", "sentence2": ["b"], "score": 1}', "row 1: expected a text or a number in sentence2, but found ['b']"),
+    ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}', "row 1: expected a text or a number in score"),
+    ("a.csv", "sentence1,sentence2,score\nNA,null,1\n,b,2\n", "row 2: expected two sentences of 1 to 10000 characters"),
+    ("a.csv", "A,B,score\na,b,1\n", "has the columns A, B, score, and none of sentence1"),
+    ("a.csv", "sentence1,sentence2,score\n\udce9,b,1\n", "could not be read by the datasets library (UnicodeDecodeError: "),
+)  # fmt: skip
 
 
-def test_a_data_set_on_the_hub_is_read_once_at_its_commit(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name, content, sentence", ROWS, ids=[sentence[:30] for *_, sentence in ROWS])
+def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(UserError, match=re.escape(sentence)) as refused:
+        data_file(f"hf:{tmp_path / name}#train", "pairs", tmp_path / "cache")
+    assert str(tmp_path / name) in str(refused.value) and not list((tmp_path / "cache").glob("hf/*"))
+
+
+def test_columns_and_configurations_can_be_named_and_quotes_of_a_tsv_are_letters(tmp_path, capsys):
+    csv = written(tmp_path / "a.csv", "A,B,relatedness\nNA,b,1\nc,d,2\n")
+    place = f"hf:{csv}#train?columns=A,B,relatedness"
+    assert read_pairs(data_file(place, "pairs", tmp_path)) == [("NA", "b", 1.0), ("c", "d", 2.0)]
+    tsv = written(tmp_path / "b.tsv", 'sentence1\tsentence2\tscore\n"open\tb\t1\nc"\td\t2\n')
+    assert [a for a, _, _ in read_pairs(data_file(f"hf:{tsv}#train", "pairs", tmp_path))] == ['"open', 'c"']
+    read_pairs(written(tmp_path / "c.tsv", '"he ""said"" so"\tb\t1\nc\td\t2\n'))
+    assert "has 1 fields as a spreadsheet quotes them; quotes are kept" in capsys.readouterr().out
+    several = tmp_path / "several"
+    several.mkdir()
+    written(
+        several / "README.md", "---\nconfigs:\n- config_name: en\n  data_files: en.jsonl\n- config_name: de\n  data_files: de.jsonl\n---\n"
+    )
+    for language in ("en", "de"):
+        written(several / f"{language}.jsonl", f'{{"text": "{language} text"}}\n')
+    assert data_file(f"hf:{several}#train?config=de", "text", tmp_path).read_text() == "de text\n"
+    with pytest.raises(UserError, match="Config name is missing.*'en', 'de'"):
+        data_file(f"hf:{several}#train", "text", tmp_path)
+
+
+def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut(tmp_path, monkeypatch):
     asked = []
 
-    def load(name, split, revision, cache_dir):
-        asked.append((name, split, revision))
+    def load(path, split, revision, cache_dir, **more):
+        asked.append((path, split, revision, more))
         return datasets.Dataset.from_dict({"sent": ["one  two", "three"], "id": [1, 2]})
 
     monkeypatch.setattr(datasets, "load_dataset", load)
+    monkeypatch.chdir(tmp_path)
     place = f"hf:some/texts@{'a' * 40}#train"
+    with pytest.raises(UserError, match="only a command that trains fetches it"):
+        data_file(place, "text", tmp_path, fetch=False)
     for _ in range(2):
-        assert data_file(place, "text", tmp_path).read_text() == "one two\nthree\n"
-    assert asked == [("some/texts", "train", "a" * 40)]
+        assert data_file(place, "text", tmp_path, fetch=bool(not asked)).read_text() == "one two\nthree\n"
+    assert asked == [("some/texts", "train", "a" * 40, {})]
+    written(data_file(place, "text", tmp_path), "one two\n")
+    assert data_file(place, "text", tmp_path).read_text() == "one two\nthree\n" and len(asked) == 2
+    data_file(f"hf:some/texts/en@{'a' * 40}#train", "text", tmp_path)
+    assert asked[-1][-1] == {"name": "en"}
+    (tmp_path / "some" / "texts").mkdir(parents=True)
+    with pytest.raises(UserError, match="some/texts is a folder here, too"):
+        data_file(place, "text", tmp_path)
 
 
 @pytest.mark.parametrize("place, sentence", [

@@ -100,8 +100,8 @@ DATA = {
         GOLD,
         "line 2: expected a gold score",
     ),
-    "a set that is a FIFO": (as_fifo, DEV, "sts-dev.csv cannot be read .it is a device or a pipe"),
-    "a set that is a device": (as_device, GOLD, "FNWN.txt cannot be read .it is a device"),
+    "a set that is a FIFO": (as_fifo, DEV, "sts-dev.csv cannot be read .it is not a file"),
+    "a set that is a device": (as_device, GOLD, "FNWN.txt cannot be read .it is not a file"),
     "a set made of holes": (
         lambda p: os.truncate(p, 1 << 40),
         DEV,
@@ -182,7 +182,7 @@ ENCODERS = {
     "another architecture": (
         lambda p: encoder(p, model_type="gpt2"),
         "",
-        "model of type 'gpt2'; only bert and roberta",
+        "model_type 'gpt2'; only bert and roberta",
     ),
     "no weights": (Path.unlink, "model.safetensors", "has no model.safetensors"),
     "a pickle": (

@@ -196,7 +196,7 @@ def test_read_gives_what_vary_set_and_paths_lists_every_leaf():
     [
         ("loss.temperature=0.1", "loss.temperature", 0.1), (" queue.size = 64 ", "queue.size", 64),
         ("ema.total_updates=none", "ema.total_updates", None), ("target.stop_gradient=False", "target.stop_gradient", False),
-        ("ema.schedule=constant", "ema.schedule", "constant"), ("queue.slice=[[0,256],[768,1024]]", "queue.slice", ((0, 256), (768, 1024))),
+        ("ema.schedule=constant", "ema.schedule", "constant"), ("queue.slice=[[0,256],[768,1024]]", "queue.slice", ((0, 256), (768, 1024))), ("queue.slice=384-512,0-128", "queue.slice", ((0, 128), (384, 512))),
         ("loss.temperature=1", "loss.temperature", 1.0), ("heads.predictor_hidden=32", "heads.predictor_hidden", 32),
         ("ema.end=0.9", "ema.end", 0.9), ("scale=x", "scale", "x"),
     ],
@@ -211,7 +211,8 @@ def test_settings_are_read_by_the_type_of_their_field(text, path, value):
     "text, sentence",
     [
         ("loss.temperature", "takes FIELD=VALUE"), ("=3", "takes FIELD=VALUE"), ("queue.size=", "takes FIELD=VALUE"),
-        ("queue.slic=3", "did you mean queue.slice"), ("dup.rate=0.3", "no section dup"), ("queue.slice=[[0,", "is not a list like"),
+        ("queue.slic=3", "did you mean queue.slice"), ("queue.slice=0-128,64-256", "has overlapping ranges, 0-128 and 64-256"),
+        ("dup.rate=0.3", "no section dup"), ("queue.slice=[[0,", "is not a list like"),
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be_read_are_refused(text, sentence):
@@ -220,6 +221,8 @@ def test_settings_that_cannot_be_read_are_refused(text, sentence):
 
 
 def test_a_setting_of_the_wrong_type_is_refused_when_it_is_applied():
+    with pytest.raises(UserError, match="train.learning_rate is '1e-400', but it must be a finite number"):
+        vary(MOCOSE, dict([parse_setting(MOCOSE, "train.learning_rate=1e-400")]))
     with pytest.raises(UserError, match="queue.size is 'big'"):
         vary(MOCOSE, dict([parse_setting(MOCOSE, "queue.size=big")]))
     with pytest.raises(UserError, match="finite number"):
