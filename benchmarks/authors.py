@@ -1,16 +1,20 @@
-"""The authors' own MoCoSE on scale mini's encoder, from end to end: does it come out as profile `released` does?
+"""The authors' own MoCoSE on scale mini's encoder, from end to end: does it come out as profile `released`
+does?
 
     python -m benchmarks.authors --code CLONE --data-dir DATA --out authors.csv [--seed 0] [--steps 1280]
 
-CLONE is a checkout of https://github.com/xbdxwyh/mocose, of which `mocose.py` is used as it is: model, loss, queue, EMA and FGSM. The optimiser
-and its schedule are those of transformers 4, which the authors used (`pip install -r benchmarks/requirements-authors.txt`, in an environment of
-its own). Sizes, rates and lengths are those of `released` at scale mini; the text's order, padding, tokeniser and scores are made here, without
-the engine; the test sets' readers are the project's. One row a check: the development score, and at every fourth check and the last the mean of the seven test sets.
+CLONE is a checkout of https://github.com/xbdxwyh/mocose, of which `mocose.py` is used as it is: model, loss,
+queue, EMA and FGSM. The optimiser and its schedule are those of transformers 4, which the authors used (`pip
+install -r benchmarks/requirements-authors.txt`, in an environment of its own). Sizes, rates and lengths are
+those of `released` at scale mini; the text's order, padding, tokeniser and scores are made here, without the
+engine; the test sets' readers are the project's. One row a check: the development score, and at every fourth
+check and the last the mean of the seven test sets.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib
 import json
 import random
@@ -24,17 +28,14 @@ from typing import Any
 import torch
 from scipy.stats import spearmanr
 
-from benchmarks.kept import append, begin, kept
 from core.data.encoders import MINI_ENCODER
 from core.data.sources import local_places, local_sources
 from core.data.sts import StsSet, load_sts
 from core.methods.mocose.settings import MoCoSERun
-from core.runner.cli import Parser
 from core.runner.devices import cache_folder
 from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.scale import MINI, at_scale
-from core.spec.section import whole
 from core.spec.vary import vary
 
 ABSENT = (
@@ -51,7 +52,9 @@ TEXT = "wiki_sentences.txt"
 def released(data: Path, seed: int) -> MoCoSERun:
     """Profile `released`'s standard configuration at scale mini."""
     sources = local_sources(local_places(data, MINI_ENCODER), cache_folder()).sources
-    run = vary(at_scale(base("mocose", "released"), MINI, sources), {"seed.model": seed, "train.precision": "fp32"})
+    run = vary(
+        at_scale(base("mocose", "released"), MINI, sources), {"seed.model": seed, "train.precision": "fp32"}
+    )
     assert isinstance(run, MoCoSERun)
     return run
 
@@ -59,7 +62,9 @@ def released(data: Path, seed: int) -> MoCoSERun:
 def imported(code: Path) -> ModuleType:
     """The authors' module. Raises UserError where it is not there or its environment is another."""
     if not (code / "mocose.py").is_file():
-        raise UserError(f"{code} holds no mocose.py; clone https://github.com/xbdxwyh/mocose and give its folder with --code.")
+        raise UserError(
+            f"{code} holds no mocose.py; clone https://github.com/xbdxwyh/mocose and give its folder with --code."
+        )
     for name in ABSENT:
         sys.modules.setdefault(name, ModuleType(name))
     if not torch.cuda.is_available():
@@ -140,7 +145,8 @@ class Scores:
 
     @torch.no_grad()
     def vectors(self, sentences: Sequence[str]) -> torch.Tensor:
-        """(sentences, hidden): the last layer's [CLS], in evaluation mode, by length so that little is padded."""
+        """(sentences, hidden): the last layer's [CLS], in evaluation mode, by length so that little is
+        padded."""
         order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
         vectors = torch.empty(len(sentences), self.model.config.hidden_size)
         self.model.eval()
@@ -169,7 +175,8 @@ def batches(text: Sequence[str], size: int, seed: int) -> Iterator[list[str]]:
 
 
 def checks(code: Path, data: Path, seed: int, steps: int) -> Iterator[tuple[int, float, float | None]]:
-    """Step, development score and mean of the tests of each check, the untrained encoder's first; None where the tests are left out."""
+    """Step, development score and mean of the tests of each check, the untrained encoder's first; None where
+    the tests are left out."""
     module = imported(code)
     try:
         from transformers import BertTokenizerFast, get_linear_schedule_with_warmup
@@ -185,14 +192,18 @@ def checks(code: Path, data: Path, seed: int, steps: int) -> Iterator[tuple[int,
     model = model_of(module, run)
     tokenizer = BertTokenizerFast(str(MINI_ENCODER / "vocab.txt"), do_lower_case=True)
     optimiser = AdamW(groups(model, run), eps=run.train.epsilon, no_deprecation_warning=True)
-    rates = get_linear_schedule_with_warmup(optimiser, round(run.train.warmup_fraction * run.train.steps), run.train.steps)
+    rates = get_linear_schedule_with_warmup(
+        optimiser, round(run.train.warmup_fraction * run.train.steps), run.train.steps
+    )
     trained = [p for group in optimiser.param_groups for p in group["params"]]
     scores = Scores(model, tokenizer, data)
     yield 0, scores.development(), scores.tests()
     model.train()
     text = (data / TEXT).read_text(encoding="utf-8").splitlines()
     for step, lines in zip(range(1, steps + 1), batches(text, run.train.batch_size, seed), strict=False):
-        batch = tokenizer(lines, padding="max_length", truncation=True, max_length=run.data.max_length, return_tensors="pt")
+        batch = tokenizer(
+            lines, padding="max_length", truncation=True, max_length=run.data.max_length, return_tensors="pt"
+        )
         views = {name: tensor.unsqueeze(1) for name, tensor in batch.items()}  # one a sentence: (B, 1, 32)
         loss = model(**views).loss
         optimiser.zero_grad()
@@ -205,74 +216,36 @@ def checks(code: Path, data: Path, seed: int, steps: int) -> Iterator[tuple[int,
             yield step, scores.development(), scores.tests() if tested else None
 
 
-def parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """The options. Raises UserError for anything that cannot be meant."""
-    parser = Parser(
-        prog="python -m benchmarks.authors",
-        description="Train with the authors' own MoCoSE on scale mini's encoder.",
-    )
-    parser.add_argument("--code", type=Path, required=True, help="a checkout of https://github.com/xbdxwyh/mocose")
-    parser.add_argument("--data-dir", type=Path, required=True, help=f"the folder with senteval/ and {TEXT}")
-    parser.add_argument("--out", type=Path, required=True, help="the CSV file to append to")
-    parser.add_argument("--seed", type=_count, default=0)
-    parser.add_argument(
-        "--steps",
-        type=_count,
-        default=MINI.steps,
-        help="where to stop; the schedule is that of the whole run",
-    )
-    given = parser.parse_args(argv)
-    if MINI.steps is not None and given.steps > MINI.steps:
-        raise UserError(f"--steps {given.steps} is beyond the schedule's end; give at most {MINI.steps}.")
-    return given
-
-
-def begun(out: Path, seed: int) -> None:
-    """Make the file before hours are spent. Raises UserError if it is another file, or has the seed already."""
-    if seed in kept(out, COLUMNS, "checks", lambda row: int(row["seed"])):
-        raise UserError(f"{out} has rows of seed {seed} already; give another --seed or --out.")
-    begin(out, COLUMNS)
-
-
-def _count(text: str) -> int:
-    value = whole(text)
-    if value is None or value < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
-    return value
-
-
-def main(argv: Sequence[str]) -> int:
+def main() -> int:
     """Append a row a check; 0, or 2 with a sentence on standard error."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.authors", description=__doc__, allow_abbrev=False
+    )
+    parser.add_argument(
+        "--code", type=Path, required=True, help="a checkout of https://github.com/xbdxwyh/mocose"
+    )
+    parser.add_argument("--data-dir", type=Path, required=True, help=f"the folder with senteval/ and {TEXT}")
+    parser.add_argument("--out", type=Path, required=True, help="a CSV file that is not there yet")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--steps", type=int, default=MINI.steps, help="the last step; the schedule is a whole run's"
+    )
+    options = parser.parse_args()
+    started = time.monotonic()
     try:
-        given = parsed(argv)
-        imported(given.code)
-        load_sts(given.data_dir)
-        begun(given.out, given.seed)
-        started = time.monotonic()
-        for step, development, tests in checks(given.code, given.data_dir, given.seed, given.steps):
-            row = (
-                given.seed,
-                step,
-                f"{development:.2f}",
-                "" if tests is None else f"{tests:.2f}",
-                f"{time.monotonic() - started:.0f}",
-            )
-            append(given.out, [row])
-            print(*row, flush=True)
-    except KeyboardInterrupt:
-        print("Stopped; a run of theirs does not go on, so give another --out.", file=sys.stderr)
-        return 130
-    except UserError as error:
+        with open(options.out, "x", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            for step, *scores in checks(options.code, options.data_dir, options.seed, options.steps):
+                texts = ["" if score is None else f"{score:.2f}" for score in scores]
+                writer.writerow([options.seed, step, *texts, f"{time.monotonic() - started:.0f}"])
+                file.flush()
+                print(step, *texts, flush=True)
+    except (UserError, OSError) as error:
         print(error, file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(
-            f"{error.filename}: {error.strerror or error}; mend that and give the same command again.",
-            file=sys.stderr,
-        )
         return 2
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

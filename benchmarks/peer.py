@@ -1,21 +1,21 @@
-"""sentence-transformers' own trainer on the same encoder, sentences, batch and steps, beside ours as SimCSE and as MoCoSE.
+"""sentence-transformers' own trainer on the same encoder, sentences, batch and steps, beside ours as SimCSE
+and as MoCoSE: `python -m benchmarks.peer`.
 
-Its recipe for unsupervised SimCSE: each sentence paired with itself, MultipleNegativesRankingLoss at scale 20, mean pooling
-replaced by [CLS].
+Its recipe for unsupervised SimCSE: each sentence paired with itself, MultipleNegativesRankingLoss at scale
+20, mean pooling replaced by [CLS].
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
 from itertools import islice, pairwise
 
 import torch
 
-from benchmarks.setting import Setting
+from benchmarks.setting import Measured, Setting, alternated, main, now
 from benchmarks.step import OurTraining
-from benchmarks.timing import Row, alternated, now
 from core.data.text import training_text
 from core.engine.trainer import batch_indices
 from core.spec.errors import UserError
@@ -33,10 +33,13 @@ class PeerTraining:
             from sentence_transformers.losses import MultipleNegativesRankingLoss
             from sentence_transformers.models import Pooling, Transformer
         except ImportError as error:
-            raise UserError(f"The peer is not installed ({error.name} is missing); pip install -r benchmarks/requirements.txt.") from error
+            raise UserError(
+                f"The peer is not installed ({error.name} is missing); pip install -r benchmarks/requirements.txt."
+            ) from error
         disable_progress_bars()
         self.setting, self.config = setting, config
         words = Transformer(str(setting.folder), max_seq_length=config.data.max_length)
+        words.float()  # whatever type the encoder's file has
         for module in words.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = dropout
@@ -50,7 +53,8 @@ class PeerTraining:
         self.dataset = Dataset
 
     def block(self, steps: int) -> list[float]:
-        """Seconds of each of `steps` steps after one that is not counted, collation and tokenisation included, as its trainer does them."""
+        """Seconds of each of `steps` steps after one that is not counted, collation and tokenisation
+        included, as its trainer does them."""
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
         from transformers import PrinterCallback, TrainerCallback
 
@@ -88,18 +92,23 @@ def config_hidden(words) -> int:
     return named()
 
 
-def rows(setting: Setting, rounds: int, steps: int) -> Iterator[Row]:
-    """The peer's step over ours, as SimCSE (its own work) and as MoCoSE (a target branch, a queue and EMA more)."""
+def rows(setting: Setting, rounds: int, steps: int) -> Measured:
+    """The peer's step over ours, as SimCSE (its own work) and as MoCoSE (a target branch, a queue and EMA
+    more)."""
     simcse = setting.config("simcse", train__precision="fp32")
-    trainings: dict[str, OurTraining | PeerTraining] = {
-        "ours, SimCSE": OurTraining(setting, simcse),
-        "ours, MoCoSE": OurTraining(setting, setting.mocose()),
-        "sentence-transformers, SimCSE": PeerTraining(setting, simcse, simcse.encoder.hidden_dropout),
+    blocks = {
+        "ours, SimCSE": OurTraining(setting, simcse).block,
+        "ours, MoCoSE": OurTraining(setting, setting.mocose()).block,
+        "sentence-transformers, SimCSE": PeerTraining(setting, simcse, simcse.encoder.hidden_dropout).block,
     }
     torch.set_num_threads(setting.threads)
-    seconds = alternated({name: training.block for name, training in trainings.items()}, rounds, steps)
+    seconds = alternated(blocks, rounds, steps)
     for name, value in seconds.items():
-        yield Row("peer", setting.name, name, 1e3 * value, "ms")
-    theirs = seconds["sentence-transformers, SimCSE"]
-    for name in ("ours, SimCSE", "ours, MoCoSE"):
-        yield Row("peer", setting.name, f"sentence-transformers / {name}", theirs / seconds[name], "x")
+        yield name, 1e3 * value, "ms"
+    *ours, theirs = seconds
+    for name in ours:
+        yield f"{theirs} / {name}", seconds[theirs] / seconds[name], "x"
+
+
+if __name__ == "__main__":
+    sys.exit(main(rows, __doc__))

@@ -1,27 +1,24 @@
-"""MoCoSE's step and the evaluation as a paper's release writes them: what the packed engine is measured against.
+"""MoCoSE's step as a paper's release writes it: what the packed engine is measured against.
 
-Static padding, `transformers`' own layers, the target branch inside autograd, EMA tensor by tensor over state dicts, an
-optimiser that loops over parameters, a loss read back at every step; test sets scored subset by subset in batches of 128.
-With dropout off its loss is ours (tests/project/test_benchmarks.py).
+Static padding, `transformers`' own layers, the target branch inside autograd, EMA tensor by tensor over state
+dicts, an optimiser that loops over parameters, a loss read back at every step. With dropout off its loss is
+ours (tests/project/test_benchmarks.py).
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.stats import spearmanr
 from torch import Tensor, nn
 from transformers import AutoModel, BertModel
 from transformers.models.bert.modeling_bert import BertEncoder
 
-from benchmarks.setting import Setting
-from benchmarks.timing import now
-from core.data.sts import StsSet
+from benchmarks.setting import Setting, now
 from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.dropout import Dropout
 from core.engine.optimiser import learning_rate
@@ -32,13 +29,14 @@ from core.methods import heads
 from core.methods.mocose.settings import MoCoSERun, ema_decay
 from core.spec.run import RunConfig
 
-EVALUATION_BATCH = 128
-
 
 class PlainMoCoSE(nn.Module):
-    """Online and target branch of one run, from the same initial weights and the same initial queue as ours."""
+    """Online and target branch of one run, from the same initial weights and the same initial queue as
+    ours."""
 
-    def __init__(self, config: MoCoSERun, bert: BertModel, device: torch.device, *, target_gradient: bool = True):
+    def __init__(
+        self, config: MoCoSERun, bert: BertModel, device: torch.device, *, target_gradient: bool = True
+    ):
         super().__init__()
         self.config, self.target_gradient = config, target_gradient
         for module in bert.modules():
@@ -46,7 +44,9 @@ class PlainMoCoSE(nn.Module):
                 module.p = config.encoder.hidden_dropout
         for layer in bert.encoder.layer:
             layer.attention.self.dropout.p = config.encoder.attention_dropout
-        sizes = from_pretrained(bert, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")  # for the heads' widths
+        sizes = from_pretrained(
+            bert, hidden_dropout=0.0, attention_dropout=0.0, attention="eager"
+        )  # for the heads' widths
         weights = torch_stream(config.seed.model, "heads")
         self.bert = bert
         self.pooler = heads.pooler(sizes, weights)
@@ -61,7 +61,9 @@ class PlainMoCoSE(nn.Module):
             target.requires_grad_(False)
         bert.pooler = None  # transformers' own pooler is not the method's
         self.to(device)
-        random = torch.randn(config.queue.init_size, config.heads.out_size, generator=torch_stream(config.seed.model, "queue"))
+        random = torch.randn(
+            config.queue.init_size, config.heads.out_size, generator=torch_stream(config.seed.model, "queue")
+        )
         self.queue = F.normalize(random, dim=1).to(device)
         self.stale: Tensor | None = None  # gradient of the last step's word embeddings, (B, L, hidden)
         self.updates = 1
@@ -71,7 +73,9 @@ class PlainMoCoSE(nn.Module):
         embeddings = self.bert.embeddings
         self.words = embeddings.word_embeddings(ids)  # (B, L, hidden)
         self.words.retain_grad()
-        perturbed = self.words if self.stale is None else self.words + self.config.fgsm.epsilon * self.stale.sign()
+        perturbed = (
+            self.words if self.stale is None else self.words + self.config.fgsm.epsilon * self.stale.sign()
+        )
         bias = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
         cls = _layers(self.bert.encoder, embeddings(inputs_embeds=perturbed), bias)[:, 0]
         query = F.normalize(self.predictor(self.projection(self.pooler(cls))).float(), dim=-1)
@@ -80,7 +84,10 @@ class PlainMoCoSE(nn.Module):
             perturbed = words if self.stale is None else words + self.config.fgsm.epsilon * self.stale.sign()
             cls = _layers(self.target_layers, embeddings(inputs_embeds=perturbed), bias)[:, 0]
             key = F.normalize(self.target_projection(self.target_pooler(cls)).float(), dim=-1)
-        logits = torch.cat([query @ key.T, query @ self.queue.clone().detach().T], dim=1) / self.config.loss.temperature
+        logits = (
+            torch.cat([query @ key.T, query @ self.queue.clone().detach().T], dim=1)
+            / self.config.loss.temperature
+        )
         self.queue = torch.cat([key.detach(), self.queue])[: self.config.queue.size]
         return F.cross_entropy(logits, torch.arange(len(ids), device=ids.device))
 
@@ -89,7 +96,11 @@ class PlainMoCoSE(nn.Module):
         self.stale = self.words.grad.clone()
         self.updates += 1
         decay = ema_decay(self.config.ema, self.updates, self.config.train.steps)
-        pairs = ((self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler), (self.target_projection, self.projection))
+        pairs = (
+            (self.target_layers, self.bert.encoder),
+            (self.target_pooler, self.pooler),
+            (self.target_projection, self.projection),
+        )
         with torch.no_grad():
             for target, online in pairs:
                 followed = online.state_dict()
@@ -107,7 +118,11 @@ def with_torchs_dropout(layers: nn.Sequential, rate: float) -> None:
 def load(setting: Setting) -> BertModel:
     """transformers' own BertModel from the setting's folder, with the attention that the releases had."""
     return AutoModel.from_pretrained(
-        setting.folder, local_files_only=True, dtype=torch.float32, attn_implementation="eager", use_safetensors=True
+        setting.folder,
+        local_files_only=True,
+        dtype=torch.float32,
+        attn_implementation="eager",
+        use_safetensors=True,
     )
 
 
@@ -116,7 +131,10 @@ def optimiser(config: RunConfig, model: nn.Module) -> torch.optim.AdamW:
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     spared = [p for name, p in named if name.endswith("bias") or "LayerNorm" in name]
     decayed = [p for name, p in named if not (name.endswith("bias") or "LayerNorm" in name)]
-    groups = [{"params": decayed, "weight_decay": config.train.weight_decay}, {"params": spared, "weight_decay": 0.0}]
+    groups = [
+        {"params": decayed, "weight_decay": config.train.weight_decay},
+        {"params": spared, "weight_decay": 0.0},
+    ]
     return torch.optim.AdamW(groups, lr=config.train.learning_rate, eps=config.train.epsilon, foreach=False)
 
 
@@ -139,9 +157,13 @@ def padded(sentences: list[np.ndarray], width: int, device: torch.device) -> tup
 class PlainTraining:
     """A training that can be carried on block by block."""
 
-    def __init__(self, setting: Setting, config: MoCoSERun, table: TokenTable, *, target_gradient: bool = True):
+    def __init__(
+        self, setting: Setting, config: MoCoSERun, table: TokenTable, *, target_gradient: bool = True
+    ):
         self.config, self.device = config, setting.device
-        self.model = PlainMoCoSE(config, load(setting), setting.device, target_gradient=target_gradient).train()
+        self.model = PlainMoCoSE(
+            config, load(setting), setting.device, target_gradient=target_gradient
+        ).train()
         self.optimiser = optimiser(config, self.model)
         self.batches = batches(config, table, setting.device)
         self.step = 0
@@ -163,32 +185,14 @@ class PlainTraining:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.train.precision == "bf16"):
             loss = self.model.loss(ids, mask)
         loss.backward()
-        nn.utils.clip_grad_norm_([p for p in self.model.parameters() if p.requires_grad], self.config.train.clip_norm, foreach=False)
+        nn.utils.clip_grad_norm_(
+            [p for p in self.model.parameters() if p.requires_grad],
+            self.config.train.clip_norm,
+            foreach=False,
+        )
         self.optimiser.step()
         self.model.after_step()
         return loss.item()
-
-
-@torch.no_grad()
-def evaluate(bert: BertModel, tokenizer, sets: Mapping[str, StsSet], device: torch.device) -> dict[str, float]:
-    """Spearman x 100 over all pairs of each set, as SentEval's loop does it: by subset, in file order, in batches of 128."""
-    found = {}
-    for name, pairs in sets.items():
-        cosines = np.zeros(len(pairs))
-        for subset in dict.fromkeys(pairs.subset):
-            rows = [i for i, label in enumerate(pairs.subset) if label == subset]
-            for start in range(0, len(rows), EVALUATION_BATCH):
-                batch = rows[start : start + EVALUATION_BATCH]
-                x = _vectors(bert, tokenizer, [pairs.a[i] for i in batch], device)
-                y = _vectors(bert, tokenizer, [pairs.b[i] for i in batch], device)
-                cosines[batch] = torch.cosine_similarity(x, y).cpu().numpy()
-        found[name] = 100.0 * spearmanr(cosines, pairs.gold).statistic
-    return found
-
-
-def _vectors(bert: BertModel, tokenizer, sentences: list[str], device: torch.device) -> Tensor:
-    inputs = tokenizer(sentences, padding=True, truncation=True, max_length=bert.config.max_position_embeddings, return_tensors="pt")
-    return bert(**inputs.to(device)).last_hidden_state[:, 0]  # (B, hidden)
 
 
 def _layers(encoder: BertEncoder, x: Tensor, bias: Tensor) -> Tensor:

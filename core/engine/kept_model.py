@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -31,65 +29,56 @@ A sentence's vector is [CLS] of the last layer; compare vectors by their cosine.
     from sentence_transformers import SentenceTransformer
     vectors = SentenceTransformer("{run}").encode(["A sentence."])
 
-`run.json` holds the whole configuration. {warning}
+`run.json` holds the whole configuration.{warning}
 """
+WARNING = (
+    " The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ."
+)
 
 
-def keep_model(config: RunConfig, model: Contrastive, source: Path, results: Path, step: int, encoder_name: str) -> Path | None:
-    """Write the model's encoder with the weights of the selected checkpoint; the folder, or None where the run scores more than [CLS].
+def keep_model(
+    config: RunConfig, model: Contrastive, source: Path, results: Path, step: int, encoder_name: str
+) -> Path | None:
+    """Write the model's encoder with the weights of the selected checkpoint. Returns the folder, or None if
+    the run scores more than [CLS].
 
-    `source` is the folder of the encoder that the run started from. Raises UserError of one sentence if it cannot be written.
+    `source` is the folder of the encoder that the run started from. Raises UserError if it cannot be written.
     """
     if not config.keepable:
         return None
     checkpoint = load_checkpoint(source, pooling="cls")
-    encoder = from_pretrained(checkpoint.model, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")  # shares its parameters
-    encoder.load_state_dict(model.encoder.state_dict())
+    encoder = from_pretrained(checkpoint.model, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")
+    encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of checkpoint.model
     run = run_id(config)
+    pooling = {"word_embedding_dimension": encoder.hidden, "pooling_mode_cls_token": True}
     layout = {
         "modules.json": [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
             for i, (path, kind) in enumerate((("", "Transformer"), ("1_Pooling", "Pooling")))
         ],
-        "1_Pooling/config.json": {
-            "word_embedding_dimension": encoder.hidden,
-            "pooling_mode_cls_token": True,
-            "pooling_mode_mean_tokens": False,
-        },
+        "1_Pooling/config.json": pooling | {"pooling_mode_mean_tokens": False},
         "sentence_bert_config.json": {"max_seq_length": encoder.max_positions, "do_lower_case": False},
     }
-    with whole_folder(model_folder(results, run)) as folder, system_errors():
-        checkpoint.model.save_pretrained(folder)
+    card = CARD.format(
+        run=run, method=config.method, scale=config.scale, step=step, steps=config.train.steps,
+        encoder=_plain(encoder_name) or "its encoder", warning=WARNING if config.disturbed else "",
+    )  # fmt: skip
+    with whole_folder(model_folder(results, run)) as folder:
+        try:
+            checkpoint.model.save_pretrained(folder)
+        except SafetensorError as error:  # it wraps the system's errors
+            number = re.search(r"os error (\d+)|code: (\d+)", str(error))
+            code = int(number[1] or number[2]) if number else errno.EIO
+            raise OSError(code, os.strerror(code)) from error
         for name in ENCODER_FILES:
             if name not in ("config.json", "model.safetensors") and (source / name).is_file():
                 shutil.copyfile(source / name, folder / name)
         (folder / "run.json").write_text(canonical_json(config) + "\n")
-        (folder / "README.md").write_text(_card(config, run, step, encoder_name))
+        (folder / "README.md").write_text(card)
         (folder / "1_Pooling").mkdir()
         for name, content in layout.items():
             (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return model_folder(results, run)
-
-
-@contextlib.contextmanager
-def system_errors() -> Iterator[None]:
-    """Within this context the system's errors on writing come as OSError; safetensors wraps them in an error of its own."""
-    try:
-        yield
-    except SafetensorError as error:
-        number = re.search(r"os error (\d+)|code: (\d+)", str(error))
-        code = int(number[1] or number[2]) if number else errno.EIO
-        raise OSError(code, os.strerror(code)) from error
-
-
-def _card(config: RunConfig, run: str, step: int, encoder_name: str) -> str:
-    warning = (
-        "The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ." if config.disturbed else ""
-    )
-    return CARD.format(
-        run=run, method=config.method, scale=config.scale, encoder=_plain(encoder_name) or "its encoder", step=step, steps=config.train.steps,
-        warning=warning,
-    ).rstrip() + "\n"  # fmt: skip
 
 
 def _plain(name: str) -> str:

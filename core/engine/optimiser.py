@@ -13,23 +13,31 @@ from core.spec.run import Train
 
 
 def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> torch.optim.Optimizer:
-    """The optimiser of `train.adamw` over the groups below. On a GPU its rates lie there, so that a CUDA graph can read them."""
+    """The optimiser of `train.adamw` over the groups below. On a GPU its rates lie there, so that a CUDA
+    graph can read them."""
     groups = parameter_groups(train, model, new_layers)
     betas, device = (train.beta1, train.beta2), groups[0]["params"][0].device
     graphed = device.type == "cuda"
     for group in groups:
         group["lr"] = torch.full((), train.learning_rate, device=device) if graphed else train.learning_rate
     if train.adamw == "transformers":
-        return TransformersAdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, capturable=graphed)
-    return torch.optim.AdamW(groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True, capturable=graphed)
+        return TransformersAdamW(
+            groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, capturable=graphed
+        )
+    return torch.optim.AdamW(
+        groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True, capturable=graphed
+    )
 
 
 def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:
     """What is trained, by weight decay and by `factor`, which multiplies the rate of every step.
 
-    Biases and LayerNorm weights are not decayed (D31); the parameters of new layers have train.new_layer_factor, others 1.
+    Biases and LayerNorm weights are not decayed (D31); the parameters of new layers have
+    train.new_layer_factor, others 1.
     """
-    norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters(recurse=False)}
+    norms = {
+        id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters(recurse=False)
+    }
     new = {id(p) for layer in new_layers for p in layer.parameters()}
     groups: dict[tuple[float, float], dict[str, Any]] = {
         (factor, decay): {"params": [], "weight_decay": decay, "factor": factor}
@@ -45,18 +53,29 @@ def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Mod
 
 
 class TransformersAdamW(torch.optim.Optimizer):
-    """AdamW as `transformers.AdamW` of release 4 has it, the Trainer's own at the papers' time (D84). At step t, for gradient g:
+    """AdamW as `transformers.AdamW` of release 4 has it, the Trainer's own at the papers' time (D84). At step
+    t, for gradient g:
 
         m = b1 m + (1 - b1) g          v = b2 v + (1 - b2) g^2
         p = p - lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + eps)
         p = p - lr * weight_decay * p
 
-    torch adds epsilon after v is corrected, so its epsilon is sqrt(1 - b2^t) times this one (0.03 at the first step), and decays
-    the weights before the update. With epsilon 0 and no decay both are the same.
+    torch adds epsilon after v is corrected, so its epsilon is sqrt(1 - b2^t) times this one (0.03 at the
+    first step), and decays the weights before the update. With epsilon 0 and no decay both are the same.
     """
 
-    def __init__(self, groups: list[dict], *, lr: float, betas: tuple[float, float], eps: float, capturable: bool = False):
-        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0, "capturable": capturable})
+    def __init__(
+        self,
+        groups: list[dict],
+        *,
+        lr: float,
+        betas: tuple[float, float],
+        eps: float,
+        capturable: bool = False,
+    ):
+        super().__init__(
+            groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0, "capturable": capturable}
+        )
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # torch's own take a closure, too; nothing here has one
@@ -78,7 +97,10 @@ class TransformersAdamW(torch.optim.Optimizer):
         denominators = torch._foreach_sqrt(squares)
         torch._foreach_add_(denominators, group["eps"])
         if group["capturable"]:
-            t, rate = states[0]["step"].double(), group["lr"]  # (), on the device; 1 - 0.999 has few digits in float32
+            t, rate = (
+                states[0]["step"].double(),
+                group["lr"],
+            )  # (), on the device; 1 - 0.999 has few digits in float32
             moved = torch._foreach_div(means, denominators)
             torch._foreach_mul_(moved, -rate * torch.sqrt(1.0 - second**t) / (1.0 - first**t))
             torch._foreach_add_(parameters, moved)
@@ -94,13 +116,16 @@ class TransformersAdamW(torch.optim.Optimizer):
     def _state(self, p: Tensor, capturable: bool) -> dict[str, Tensor]:
         state = self.state[p]
         if not state:
-            state["step"] = torch.zeros((), dtype=torch.float32, device=p.device if capturable else "cpu")  # where it is read
+            state["step"] = torch.zeros(
+                (), dtype=torch.float32, device=p.device if capturable else "cpu"
+            )  # where it is read
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         return state
 
 
 def learning_rate(train: Train, step: int) -> float:
-    """Rate of optimiser step `step` (1 at the first): linear warm-up, then linear decay to 0 after the last (D31).
+    """Rate of optimiser step `step` (1 at the first): linear warm-up, then linear decay to 0 after the last
+    (D31).
 
     Without warm-up the first step has the full rate, as the released trainers have.
     """

@@ -1,4 +1,5 @@
-"""Which processor this is, as far as it can move a number: its make, family and model, and how it multiplies in 16 bits."""
+"""Which processor this is, as far as it can move a number: make, family and model, and how it multiplies in
+16 bits."""
 
 from __future__ import annotations
 
@@ -7,13 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
-HALF = ("avx512_bf16", "amx_bf16", "bf16")  # Linux's names of instructions that multiply in bf16; without them it is done in software
+HALF = (
+    "avx512_bf16",
+    "amx_bf16",
+    "bf16",
+)  # Linux's names of bf16 instructions; without them software multiplies
 
 
 def processor(source: Path = CPUINFO) -> str:
-    """Name, family and model, and the instructions for bf16; what Python knows of it where Linux's list is not to be read.
+    """Name, family and model, and the instructions for bf16; without Linux's list, what Python knows.
 
-    A virtual machine may move between processors of one name; family and model tell them apart.
+    A virtual machine may move between processors of one name, which differ in family and model.
     """
     about = described(source)
     name = about.get("model name") or platform.processor() or platform.machine()
@@ -30,22 +35,23 @@ def bf16(source: Path = CPUINFO) -> list[str]:
 
 
 def multiplies_bf16(source: Path = CPUINFO) -> bool:
-    """Whether the processor has instructions for bf16, or nothing is known of it."""
+    """Whether the processor has instructions for bf16, or Linux's list is missing."""
     return not described(source) or bool(bf16(source))
 
 
 def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
-    """Whether it multiplies large matrices in bf16 faster than in float32, or nothing is known of it.
+    """Whether it multiplies large matrices in bf16 faster than in float32, or Linux's list is missing.
 
-    Intel's AVX-512 instruction does half as many products a second as those for float32 do (82 and 150 GFLOP/s a core, family 6,
-    model 207); its AMX and AMD's instructions do more, and so Arm's are taken to.
+    Intel's AVX-512 instruction does half as many products a second as those for float32 do (82 and 150
+    GFLOP/s a core, family 6, model 207). Its AMX and AMD's instructions do more. Arm's are assumed to do
+    more, too.
     """
     intel = described(source).get("vendor_id") == "GenuineIntel"
     return "amx_bf16" in bf16(source) if intel else multiplies_bf16(source)
 
 
 def described(source: Path) -> Mapping[str, str]:
-    """What Linux says of the first processor, by field; empty elsewhere."""
+    """Linux's description of the first processor, by field; empty elsewhere."""
     try:
         first = source.read_text(errors="replace").split("\n\n", 1)[0]
     except OSError:

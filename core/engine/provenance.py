@@ -1,4 +1,5 @@
-"""What a result records beside its numbers: versions, device, places' names, seconds, memory. None of it is hashed."""
+"""What a result records beside its numbers: versions, device, places' names, seconds, memory. Nothing of it
+is hashed."""
 
 from __future__ import annotations
 
@@ -19,13 +20,15 @@ from core.spec.run import Execution
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 
 
-def gather(execution: Execution, device: torch.device, seconds: dict[str, float], encoder: str) -> dict[str, object]:
-    """Provenance of the run that just ended in this process; `encoder` is the digest of its own."""
+def gather(
+    execution: Execution, device: torch.device, seconds: dict[str, float], encoder: str
+) -> dict[str, object]:
+    """Provenance of the run that just ended in this process; `encoder` is the digest of its encoder."""
     if device.type == "cuda":
-        name = torch.cuda.get_device_name(device)
-        memory = torch.cuda.max_memory_allocated(device)
+        name, memory = torch.cuda.get_device_name(device), torch.cuda.max_memory_allocated(device)
     else:
         name, memory = platform.machine(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    others = {digest: other for digest, _, other in execution.other_encoders}
     return {
         "versions": {library: metadata.version(library) for library in LIBRARIES},
         "python": platform.python_version(),
@@ -34,7 +37,7 @@ def gather(execution: Execution, device: torch.device, seconds: dict[str, float]
         "threads": execution.threads,
         "host": socket.gethostname(),
         "commit": commit(),
-        "encoder": {digest: name for digest, _, name in execution.other_encoders}.get(encoder, execution.encoder_name),
+        "encoder": others.get(encoder, execution.encoder_name),
         "corpus": execution.corpus_name,
         "evaluation": execution.evaluation_name,
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
@@ -43,24 +46,23 @@ def gather(execution: Execution, device: torch.device, seconds: dict[str, float]
 
 
 def texts(rewritten: TokenTable | None) -> dict[str, object]:
-    """The content of the target view's own text, if any: a model may write another one on another device or in another version."""
+    """The content of the target view's own text, if any: a model may write another text on another device."""
     if rewritten is None:
         return {}
-    return {"rewritten_text": hashlib.sha256(rewritten.ids.data).hexdigest()[:16], "nlpaug": metadata.version("nlpaug")}
+    digest = hashlib.sha256(rewritten.ids.data).hexdigest()[:16]
+    return {"rewritten_text": digest, "nlpaug": metadata.version("nlpaug")}
 
 
 def commit() -> str:
     """The commit of the code, with `+` if files differ from it; `unknown` outside a checkout."""
     folder = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
     try:
-        head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)
-        dirty = subprocess.run(
-            ["git", "status", "--porcelain", "--untracked-files=no", "--", folder.parent],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", str(folder.parent))
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")

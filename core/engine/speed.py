@@ -1,4 +1,5 @@
-"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds for a token.
+"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds for a
+token.
 
 Steps of SimCSE with random weights are timed once and kept for this processor and version of torch.
 """

@@ -1,9 +1,11 @@
-"""One training step: loss, gradients, clipping, AdamW and what follows them. On a GPU all of it is one CUDA graph.
+"""One training step: loss, gradients, clipping, AdamW and what follows them. On a GPU all of it is one CUDA
+graph.
 
-A step of bert-base launches some 1,500 kernels, for which a GPU waits longer than it computes: 122 ms a step became 14 on an
-H100. So batches are padded to a few shapes. The first step of a shape is done as usual, the second is captured, and later ones
-replay it. With `train.precision=bf16` products read bf16 copies of the weights, and the weights themselves, moments, averages,
-LayerNorm's statistics and the loss stay in float32. Without a GPU the same code runs without graphs, on batches without padding.
+A step of bert-base launches some 1,500 kernels, for which a GPU waits longer than it computes: 122 ms a step
+became 14 on an H100. So batches are padded to a few shapes. The first step of a shape is done as usual, the
+second is captured, and later ones replay it. With `train.precision=bf16` products read bf16 copies of the
+weights, and the weights themselves, moments, averages, LayerNorm's statistics and the loss stay in float32.
+Without a GPU the same code runs without graphs, on batches without padding.
 """
 
 from __future__ import annotations
@@ -25,9 +27,17 @@ BF16_CAPABILITY = (8, 0)  # of the first GPUs that multiply bf16
 
 
 class Step:
-    """The steps of one training. `copied` is the type of the copies that products read, or None; `captures` makes graphs."""
+    """The steps of one training. `copied` is the type of the copies that products read, or None; `captures`
+    makes graphs."""
 
-    def __init__(self, train: Train, model: Contrastive, optimiser: torch.optim.Optimizer, copied: torch.dtype | None, captures: bool):
+    def __init__(
+        self,
+        train: Train,
+        model: Contrastive,
+        optimiser: torch.optim.Optimizer,
+        copied: torch.dtype | None,
+        captures: bool,
+    ):
         self.train, self.model, self.optimiser, self.captures = train, model, optimiser, captures
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.device = self.trained[0].device
@@ -39,7 +49,9 @@ class Step:
             for name, p in module._parameters.items()
             if p in self._copies
         ]
-        copy = weakref.WeakMethod(self._copy)  # so that the model does not hold graphs and moments when the training is done
+        copy = weakref.WeakMethod(
+            self._copy
+        )  # so that the model does not hold graphs and moments when the training is done
 
         def moved(weights: list[nn.Parameter]) -> None:
             if (known := copy()) is not None:
@@ -53,8 +65,8 @@ class Step:
     def __call__(self, batch: tuple, rate: float) -> Tensor:
         """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not finite.
 
-        `batch` is what the method's views made: batches, matrices (B, 1 + L) for a GPU, or None. After a loss or gradient that is not
-        finite a CPU leaves weights and averages alone.
+        `batch` is what the method's views made: batches, matrices (B, 1 + L) for a GPU, or None. After a loss
+        or gradient that is not finite a CPU leaves weights and averages alone.
         """
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
@@ -71,8 +83,13 @@ class Step:
         """The step of matrices from the CPU: as usual, captured, or replayed."""
         shapes = tuple(None if part is None else part.shape for part in batch)
         if shapes not in self._inputs:
-            made = [None if shape is None else torch.zeros(shape, dtype=torch.int64, device=self.device) for shape in shapes]
-            self._inputs[shapes] = [m if m is None else (m, places(m.shape[0], m.shape[1] - 1, self.device)) for m in made]
+            made = [
+                None if shape is None else torch.zeros(shape, dtype=torch.int64, device=self.device)
+                for shape in shapes
+            ]
+            self._inputs[shapes] = [
+                m if m is None else (m, places(m.shape[0], m.shape[1] - 1, self.device)) for m in made
+            ]
         inputs = self._inputs[shapes]
         for given, part in zip(inputs, batch, strict=True):
             if given is not None and part is not None:
@@ -93,7 +110,10 @@ class Step:
         for module in self.model.modules():
             for generator in module.twins if isinstance(module, DeviceDropout) else ():
                 graph.register_generator_state(generator)
-        pool, stream = before[0].pool() if before is not None else None, torch.cuda.current_stream(self.device)
+        pool, stream = (
+            before[0].pool() if before is not None else None,
+            torch.cuda.current_stream(self.device),
+        )
         with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
             loss = self._body(tuple(None if given is None else padded(*given) for given in inputs))
         self._graphs[key] = graph, loss
@@ -117,7 +137,8 @@ class Step:
         return loss
 
     def _clip(self) -> Tensor:
-        """The gradient's norm (), after the gradient was shortened to `clip_norm`; fused AdamW does it as it reads the gradients."""
+        """The gradient's norm (), after the gradient was shortened to `clip_norm`; fused AdamW does it as it
+        reads the gradients."""
         if not self.folds_clipping:
             return nn.utils.clip_grad_norm_(self.trained, self.train.clip_norm)
         norm = nn.utils.get_total_norm([grad for p in self.trained if (grad := p.grad) is not None])
@@ -126,7 +147,11 @@ class Step:
 
     def _gradients_of_copies(self) -> None:
         """Give each weight the gradient of its copy, in its own type."""
-        pairs = [(p, copy) for p in self.trained if (copy := self._copies.get(p)) is not None and copy.grad is not None]
+        pairs = [
+            (p, copy)
+            for p in self.trained
+            if (copy := self._copies.get(p)) is not None and copy.grad is not None
+        ]
         for p, _ in pairs:
             p.grad = torch.empty_like(p)
         if pairs:
@@ -153,20 +178,27 @@ class Step:
                 parameters[name] = weight
 
     def _autocast(self) -> contextlib.AbstractContextManager:
-        """The arithmetic of a CPU's forward pass (D34): float32, or autocast to bf16, each weight anew where it is used."""
+        """The arithmetic of a CPU's forward pass (D34): float32, or autocast to bf16, each weight anew where
+        it is used."""
         if self.device.type == "cpu" and self.train.precision == "bf16":
             return torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False)
         return contextlib.nullcontext()
 
 
 def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
-    """A copy in this type of every weight but those of embeddings, whose sum and LayerNorm stay in float32."""
+    """A copy in this type of every weight but those of embeddings, whose sum and LayerNorm stay in
+    float32."""
     spared = {p for module in model.modules() if isinstance(module, Embeddings) for p in module.parameters()}
-    return {p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in model.parameters() if p not in spared}
+    return {
+        p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in model.parameters() if p not in spared
+    }
 
 
-def step_for(train: Train, model: Contrastive, optimiser: torch.optim.Optimizer, device: torch.device) -> Step:
-    """The step of a run on this device, with the arithmetic that `train.precision` names, as far as the device has it."""
+def step_for(
+    train: Train, model: Contrastive, optimiser: torch.optim.Optimizer, device: torch.device
+) -> Step:
+    """The step of a run on this device, with the arithmetic that `train.precision` names, as far as the
+    device has it."""
     if device.type != "cuda":
         return Step(train, model, optimiser, None, False)
     torch.backends.cuda.matmul.allow_tf32 = train.precision == "tf32"
@@ -183,7 +215,9 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
     """What makes a run slower on this GPU than it could be, in sentences."""
     sentences = []
     if device.type == "cuda" and not model.capturable:
-        sentences.append("Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU.")
+        sentences.append(
+            "Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU."
+        )
     if device.type == "cuda" and train.precision == "bf16" and not multiplies_bf16(device):
         sentences.append(f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.")
     return sentences
@@ -191,8 +225,9 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
 
 @contextlib.contextmanager
 def own_stream(device: torch.device) -> Iterator[None]:
-    """Within this context a GPU works on a stream of its own: gradients wait for the stream that their weights were first read on,
-    and a capture may not make the legacy stream wait. Nothing on another device."""
+    """Within this context a GPU works on a stream of its own: gradients wait for the stream that their
+    weights were first read on, and a capture may not make the legacy stream wait. Nothing on another
+    device."""
     if device.type != "cuda":
         yield
         return

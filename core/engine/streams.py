@@ -13,7 +13,10 @@ import torch
 
 Batch = TypeVar("Batch")
 Given = TypeVar("Given")
-TOKENS_PER_BATCH = {"cpu": 1024, "cuda": 16_384}  # on a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache
+TOKENS_PER_BATCH = {
+    "cpu": 1024,
+    "cuda": 16_384,
+}  # on a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache
 
 
 def stream_seed(seed: int, purpose: str) -> int:
@@ -23,7 +26,8 @@ def stream_seed(seed: int, purpose: str) -> int:
 
 
 def torch_stream(seed: int, purpose: str) -> torch.Generator:
-    """A CPU generator for tensors; what it draws is moved to the device, so every device starts from the same numbers."""
+    """A CPU generator for tensors; what it draws is moved to the device, so every device starts from the same
+    numbers."""
     return torch.Generator().manual_seed(stream_seed(seed, purpose))
 
 
@@ -38,10 +42,11 @@ def python_stream(seed: int, purpose: str) -> random.Random:
 
 
 def each(call: Callable[[Batch], Given], batches: Iterable[Batch], device: str) -> list[Given]:
-    """What `call` gives for each batch, in their order: on a CPU as many at once as torch has threads, otherwise in turn.
+    """What `call` gives for each batch, in their order: on a CPU as many at once as torch has threads,
+    otherwise in turn.
 
-    Threads that share a batch wait for each other at every operation, and its sums depend on their number. `call` enters
-    inference mode itself, which holds for one thread alone, and draws nothing.
+    Threads that share a batch wait for each other at every operation, and its sums depend on their number.
+    `call` enters inference mode itself, which holds for one thread alone, and draws nothing.
     """
     threads = torch.get_num_threads()
     if device != "cpu" or threads == 1:

@@ -4,7 +4,6 @@ import csv
 import gzip
 import hashlib
 import json
-import os
 import zlib
 
 import numpy as np
@@ -133,28 +132,6 @@ FORGED = {
     "no sentence's end": ([1, 2, 3], []),
     "a table of two dimensions": ([[1, 2, 3]], [0, 1]),
 }
-
-
-@pytest.mark.parametrize("case", FORGED)
-def test_a_forged_table_with_right_checksums_is_made_anew(tmp_path, case):
-    table = TokenTable(np.array([1, 2, 3], dtype=np.int32), np.array([0, 3]))
-    cached_table(tmp_path, ["key"], lambda: table)
-    (folder,) = tmp_path.glob("tokens/*")
-    ids, offsets = FORGED[case]
-    resealed(folder, np.array(ids, dtype=np.int32), np.array(offsets, dtype=np.int64))
-    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
-    resealed(folder, np.array([1.0, 2.0, 3.0]), np.array([0, 3]))
-    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize("name", ["checksums.json", "ids.npy", "offsets.npy"])
-def test_a_fifo_in_the_cache_keeps_nobody_waiting(tmp_path, name):
-    table = TokenTable(np.array([1, 2, 3], dtype=np.int32), np.array([0, 3]))
-    cached_table(tmp_path, ["key"], lambda: table)
-    (place,) = tmp_path.glob(f"tokens/*/{name}")
-    place.unlink()
-    os.mkfifo(place)
-    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
 
 
 def test_a_byte_order_mark_is_in_no_sentence(tmp_path):

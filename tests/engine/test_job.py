@@ -9,10 +9,9 @@ import torch
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.engine import rewriting, step, trainer
-from core.engine.evaluation import rows
+from core.engine import measure, rewriting, step, trainer
 from core.engine.evaluation.edits import EDITS
-from core.engine.evaluation.evaluation import Evaluation, SetScore
+from core.engine.evaluation.scoring import Evaluation, SetScore
 from core.methods.mocose.model import MoCoSE
 from core.spec.errors import UserError
 from core.spec.run import Execution, TextView
@@ -208,7 +207,7 @@ def test_a_run_says_why_it_is_slower_on_a_gpu(monkeypatch):
 
 
 def test_collapse_is_a_result(thin, monkeypatch):
-    monkeypatch.setattr(rows, "COLLAPSED_SPREAD", 2.0)  # every embedding counts as collapsed: the status must say so
+    monkeypatch.setattr(measure, "COLLAPSED_SPREAD", 2.0)  # every embedding counts as collapsed: the status must say so
     result = run(small(), thin)
     assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
 
@@ -235,17 +234,11 @@ class StubScorer:
     dev, tests = "DEV", ("A", "B")
     found = FOUND
 
-    def _evaluation(self, names):
+    def score(self, model, *names):
         return Evaluation({n: SetScore(n, 5, *self.found[n], "ok") for n in names}, (), {}, np.eye(2), {"a": 0, "b": 1})
 
-    def development(self, model):
-        return self._evaluation(["DEV"])
-
-    def of_development(self, found):
+    def development_vectors(self, found):
         return found.vectors
-
-    def test(self, model):
-        return self._evaluation(self.tests)
 
 
 @pytest.mark.parametrize(
@@ -261,5 +254,5 @@ class StubScorer:
 )
 def test_what_selects_a_checkpoint(changes, expected):
     found = []
-    assert rows.check(StubScorer(), None, vary(small(), changes), 7, found) == pytest.approx(expected, abs=1e-9)
+    assert measure.check(StubScorer(), None, vary(small(), changes), 7, found) == pytest.approx(expected, abs=1e-9)
     assert found[0].step == 7 and found[0].task == "dev" and ("curve", "dev", "mean_cosine", 7, 0.0) in found

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 import torch
 from fake_jobs import made_result
-from markdown_it import MarkdownIt
 from small_runs import planned, run, small, thinned
 from transformers import AutoModel, AutoTokenizer
 
 from core.engine.evaluation.command import main
-from core.engine.kept_model import _card, keep_model
+from core.engine.kept_model import keep_model
 from core.runner.plan import Plan, PlannedRun, lacks_model, with_models
 from core.spec.errors import UserError
 from core.spec.identity import from_canonical_json, run_id
@@ -99,7 +98,7 @@ def test_evaluate_reads_the_folder_and_scores_as_the_run_did(execution, thin, mo
     result = run(CASES["simcse"](), execution)
     (folder,) = [path for path in (Path(execution.results_dir) / "models").iterdir() if _asked(path) == "simcse"]
     monkeypatch.setattr("core.engine.evaluation.command.load_demo", thinned)
-    monkeypatch.setattr("core.engine.evaluation.command.installed", lambda: False)
+    monkeypatch.setattr("core.engine.evaluation.encoding.installed", lambda: False)
     assert main([str(folder), "--scale", "demo", "--threads", "1"]) == 0
     out = capsys.readouterr().out
     assert "Pooling cls, as the folder says." in out and "bert, 2 layers x 128" in out
@@ -196,15 +195,6 @@ def test_a_model_without_weights_is_not_kept(tmp_path):
     assert Store(tmp_path, None).has_model(target.name)
     (target / "model.safetensors").unlink()
     assert not Store(tmp_path, None).has_model(target.name)
-
-
-def test_the_encoder_s_name_is_no_markup_in_the_card():
-    config = small()
-    text = _card(config, run_id(config), 1, "a](javascript:x)\n# b `c`\x1b")
-    plain = _card(config, run_id(config), 1, "a")
-    assert text.count("\n") == plain.count("\n") and not set(text) & set("\x1b") and "](" not in text and "# b" not in text
-    shown = "".join(token.content for token in MarkdownIt().parse(text)[4].children)
-    assert "from a](javascript:x)\\n# b `c`\\x1b; the checkpoint" in shown
 
 
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):

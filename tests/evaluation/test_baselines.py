@@ -1,8 +1,6 @@
 """The untrained encoder and the bag of words: what they are, and that they are kept."""
 
-import hashlib
 import json
-import os
 import threading
 from types import SimpleNamespace
 
@@ -15,9 +13,8 @@ from scipy.stats import spearmanr
 from core.data.sts import StsSet
 from core.engine.evaluation import baselines
 from core.engine.evaluation.metrics import cosines, spearman
-from core.engine.evaluation.scorer import Scorer, batches_of, pads
+from core.engine.evaluation.scoring import Scorer, length_batches
 from core.engine.tokens import TokenTable
-from core.spec import methods
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")
 
@@ -45,53 +42,38 @@ def value(rows, checkpoint, task, metric="spearman_all"):
     return found
 
 
-def document(rows) -> str:
-    """What is kept on disk of these rows."""
-    return json.dumps({"checksum": hashlib.sha256(json.dumps(rows).encode()).hexdigest(), "rows": rows})
-
-
-def test_one_digit_that_turned_into_another_is_no_number_of_a_run(scorer, tmp_path):
-    config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert())
-    found = baselines.baseline_rows(config, encoder, scorer, tmp_path)
-    (path,) = tmp_path.glob("baselines/*.json")
-    text = path.read_text()
-    for place in [i for i, c in enumerate(text) if c.isdigit()][::37]:
-        path.write_text(text[:place] + str((int(text[place]) + 1) % 10) + text[place + 1 :])
-        assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found
-    path.unlink()
-    os.mkfifo(path)
-    assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found  # and does not wait for one to write
+def baseline_rows(scorer, encoder, folder):
+    return baselines.baseline_rows(scorer, encoder, folder / "baselines.json")
 
 
 def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
-    config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert(), dropout=0.5)
-    found = baselines.baseline_rows(config, encoder.train(), scorer, tmp_path)
+    encoder = tiny.encoder(tiny.bert(), dropout=0.5)
+    found = baseline_rows(scorer, encoder.train(), tmp_path)
     cls = scorer.vectors(baselines.Untrained(encoder), TEXTS)
     unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
     order = np.argsort(np.argsort((unit[:3] * unit[1:4]).sum(1)))
     assert value(found, "untrained", "T") == value(found, "untrained", "avg") == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
-    assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found  # order too
-    (path,) = tmp_path.glob("baselines/*.json")
+    assert baseline_rows(scorer, encoder, tmp_path) == found  # order too
+    path = tmp_path / "baselines.json"
     kept = [row._replace(value=float(i)) for i, row in enumerate(found)]
-    path.write_text(document(kept))
-    assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == kept
+    path.write_text(json.dumps(kept))
+    assert baseline_rows(scorer, encoder, tmp_path) == kept
 
 
 def test_a_kept_file_that_is_torn_or_of_another_shape_is_made_anew(scorer, tmp_path):
-    config, encoder = tiny.config("mocose"), tiny.encoder(tiny.bert())
-    found = baselines.baseline_rows(config, encoder, scorer, tmp_path)
-    (path,) = tmp_path.glob("baselines/*.json")
-    of_version_1 = json.dumps({"untrained": {"D": 1.0, "T": 2.0}, "bag_of_words": {"D": 1.0, "T": 2.0}})
-    others = [found[:-1], found[::-1], [row._replace(value="1") for row in found], [row._replace(step=1) for row in found], [3], None]
-    for text in ('[["untrained", 3', of_version_1, json.dumps(found), *map(document, others[:4]), *map(json.dumps, others[4:])):
+    encoder = tiny.encoder(tiny.bert())
+    found = baseline_rows(scorer, encoder, tmp_path)
+    path = tmp_path / "baselines.json"
+    others = [found[:-1], found[::-1], [row._replace(value="1") for row in found], [3], None]
+    for text in ('[["untrained", 3', '{"rows": []}', *map(json.dumps, others)):
         path.write_text(text)
-        assert baselines.baseline_rows(config, encoder, scorer, tmp_path) == found
-        assert json.loads(path.read_text())["rows"] == [list(row) for row in found]
+        assert baseline_rows(scorer, encoder, tmp_path) == found
+        assert json.loads(path.read_text()) == [list(row) for row in found]
 
 
 def test_the_untrained_encoder_s_directions_are_those_of_its_cls(scorer, tmp_path):
     encoder = tiny.encoder(tiny.bert())
-    found = baselines.baseline_rows(tiny.config("mocose"), encoder, scorer, tmp_path)
+    found = baseline_rows(scorer, encoder, tmp_path)
     cls = scorer.vectors(baselines.Untrained(encoder), TEXTS[:4]).astype(np.float64)  # the development set's distinct sentences
     spectrum = [value(found, "untrained", "dev", f"singular_value_{i}") for i in range(tiny.HIDDEN)]
     assert spectrum[:4] == pytest.approx(np.linalg.svd(cls, compute_uv=False), rel=1e-4) and max(spectrum[4:]) < 1e-4 * spectrum[0]
@@ -158,7 +140,7 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
 
 def test_first_last_scores_are_those_of_its_two_halves(scorer, tmp_path):
     encoder = tiny.encoder(tiny.bert())
-    found = baselines.baseline_rows(tiny.config("mocose"), encoder, scorer, tmp_path)
+    found = baseline_rows(scorer, encoder, tmp_path)
     for name, half in zip(("untrained_first_last", "untrained_first_last_0"), (slice(0, 16), slice(16, 32)), strict=True):
         vectors = scorer.vectors(baselines.FirstLast(encoder), TEXTS)[:, half]
         assert value(found, name, "T") == pytest.approx(spearman(cosines(vectors[:3], vectors[1:4]), scorer.sets["T"].gold))
@@ -171,7 +153,7 @@ def test_vectors_are_taken_in_evaluation_mode_and_the_mode_is_put_back(scorer):
 
 
 def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
-    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7})
+    monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
     model, seen = baselines.FirstLast(tiny.encoder(tiny.bert())), set()
     encode = model.sentence_vectors
 
@@ -196,7 +178,7 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
 
 def test_a_model_that_draws_gets_the_same_batches_on_every_device(scorer, monkeypatch):
     """Shuffled positions are drawn for a batch (D21): in other batches it has other scores, by three points in a table's row."""
-    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7, "cuda": 1_000})
+    monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7, "cuda": 1_000})
     monkeypatch.setattr(scorer, "device", torch.device("meta"))
     sizes = []
     model = SimpleNamespace(training=False, eval=lambda: None, train=lambda mode: None)
@@ -209,21 +191,14 @@ def test_a_model_that_draws_gets_the_same_batches_on_every_device(scorer, monkey
     assert sizes == elsewhere and len(sizes) > 1
 
 
-def test_a_gpu_has_batches_of_its_own_where_no_score_hangs_on_them():
-    cuda, shuffled = torch.device("cuda"), {**tiny.SHUFFLED, "eval__apply_augmentation": True}
-    for changes, own in [({}, True), ({"fgsm__at_eval": True}, False), (shuffled, False)]:
-        config = tiny.config("mocose", "released", **changes)
-        model = methods.model("mocose").Model(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
-        assert pads(model, cuda) is own and not pads(model, torch.device("cpu"))
-
-
-def test_one_long_sentence_does_not_widen_a_gpu_s_batch_of_short_ones():
-    lengths = np.array([15] * 1020 + [400, 512])
-    for padded, most in [(True, 16_384), (False, 400 + 512 + 1024)]:
-        batches = batches_of(lengths, padded=padded)
-        assert [i for batch in batches for i in range(batch.start, batch.stop)] == list(range(1022))
-        sizes = [(batch.stop - batch.start) * lengths[batch.stop - 1] if padded else lengths[batch].sum() for batch in batches]
-        assert max(sizes) <= most
+def test_batches_keep_to_the_budget_with_and_without_padding():
+    lengths = np.array([15] * 1020 + [400, 512, 20_000])
+    for padding in (True, False):
+        batches = length_batches(lengths, 16_384, padding=padding)
+        assert [i for batch in batches for i in range(batch.start, batch.stop)] == list(range(1023))
+        sizes = [(b.stop - b.start) * lengths[b.stop - 1] if padding else lengths[b].sum() for b in batches]
+        assert max(sizes[:-1]) <= 16_384 and batches[-1] == slice(1022, 1023)
+    assert length_batches(lengths[:0], 256, padding=True) == []
 
 
 def test_scores_do_not_depend_on_batching(scorer, monkeypatch):
@@ -231,5 +206,5 @@ def test_scores_do_not_depend_on_batching(scorer, monkeypatch):
     encoder = tiny.encoder(tiny.bert()).eval()
     model.sentence_vectors = encoder
     whole = scorer.vectors(model, TEXTS)
-    monkeypatch.setattr("core.engine.evaluation.scorer.TOKENS_PER_BATCH", {"cpu": 7})
+    monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
     assert scorer.vectors(model, TEXTS) == pytest.approx(whole, abs=1e-5)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tiny_checkpoint
 
-from core.engine.evaluation import command
-from core.engine.evaluation.pooling import installed, modules, stated
+from core.engine.evaluation import command, encoding
+from core.engine.evaluation.encoding import installed, stated
 from core.spec.errors import UserError
 
 
@@ -31,7 +31,7 @@ PLAIN = {"modules.json": listed("Transformer", "Pooling"), **MEAN}
 
 
 def test_a_folder_s_own_pooling_and_length_are_used(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(command, "installed", lambda: False)
+    monkeypatch.setattr(encoding, "installed", lambda: False)
     folder = tiny_checkpoint.bert(tmp_path)
     assert command.main([str(folder), "--scale", "demo"]) == 0
     plain = capsys.readouterr().out
@@ -57,8 +57,9 @@ def test_a_folder_s_own_pooling_and_length_are_used(tmp_path, capsys, monkeypatc
     ({"1_Pooling/config.json": "3"}, "cannot be read"),
     ({"modules.json": "{"}, "cannot be read"),
     ({"modules.json": '[{"type": 3}]'}, "cannot be read"),
-    ({"modules.json": "[]"}, "begins with no Transformer"),
-    ({"modules.json": listed("WordEmbeddings", "Pooling")}, "begins with no Transformer"),
+    ({"modules.json": "[]"}, "states no encoder in the folder itself"),
+    ({"modules.json": listed("WordEmbeddings", "Pooling")}, "states the module WordEmbeddings"),
+    ({"modules.json": listed("Transformer", "Pooling").replace('"path": ""', '"path": "0_Transformer"')}, "states no encoder in"),
 ])  # fmt: skip
 def test_what_automodel_would_leave_out_is_refused_in_one_sentence(files, sentence, tmp_path):
     write(tmp_path, PLAIN | files)
@@ -67,14 +68,8 @@ def test_what_automodel_would_leave_out_is_refused_in_one_sentence(files, senten
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_without_a_list_of_modules_states_nothing(tmp_path):
-    assert modules(tmp_path) == []
-    write(tmp_path, PLAIN)
-    assert stated(tmp_path) == ("mean", None)
-
-
 @pytest.mark.skipif(not installed(), reason="sentence-transformers is not installed (requirements-evaluate.txt)")
-def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys, monkeypatch):
+def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     """With Dense and Normalize; the same vectors as the library gives by itself."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers import models as parts
@@ -83,16 +78,8 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys, monkeypat
     pooling = parts.Pooling(16, pooling_mode="mean")
     model = SentenceTransformer(modules=[bert, pooling, parts.Dense(16, 4), parts.Normalize()], device="cpu")
     model.save(str(tmp_path / "whole"))
-    seen = []
-    real = command.evaluate
-
-    def evaluate(sets, encode, geometry_of):
-        sentences = ["w1 w2 w3", "w4"]
-        seen.append(np.asarray(encode(sentences)))
-        np.testing.assert_allclose(seen[0], model.encode(sentences), atol=1e-6)
-        return real(sets, encode, geometry_of)
-
-    monkeypatch.setattr(command, "evaluate", evaluate)
-    assert command.main([str(tmp_path / "whole"), "--scale", "demo"]) == 0
+    encode, pooling = command._encoder(command._parse([str(tmp_path / "whole")]))
+    sentences = ["w1 w2 w3", "w4"]
+    np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
+    assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"
     assert "Pooling pooling, dense, normalize, as the folder says, by sentence-transformers." in capsys.readouterr().out
-    assert seen[0].shape == (2, 4)

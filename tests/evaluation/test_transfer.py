@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from core.data.transfer import Part, TransferTask
-from core.engine.evaluation import probes as transfer
-from core.engine.evaluation.probes import HIGH, WIDE, Accuracy, features, transfer_accuracies, transfer_rows
+from core.engine.evaluation import transfer
+from core.engine.evaluation.transfer import HIGH, WIDE, Accuracy, features, transfer_accuracies
 
 
 def examples(count, dim=6, noise=1.0, classes=2, seed=0):
@@ -124,12 +124,6 @@ def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain():
     assert len(asked) == 1 and sorted(asked[0]) == sorted({f"s{i}" for i in range(80)})
     assert list(found) == ["A", "B", "avg_transfer"] and found["A"] == (100.0, 100.0)
     assert found["avg_transfer"] == pytest.approx(np.mean([found["A"], found["B"]], axis=0))
-    rows = transfer_rows(found, 9)
-    assert [(r.checkpoint, r.task, r.metric, r.step) for r in rows[:2]] == [
-        ("selected", "A", "accuracy_test", 9),
-        ("selected", "A", "accuracy_dev", 9),
-    ]
-    assert len(rows) == 6
 
 
 def test_features_of_a_pair_by_hand():

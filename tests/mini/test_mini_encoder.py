@@ -16,7 +16,7 @@ from core.data.sts import load_sts
 from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.packing import pack
 from core.engine.evaluation.encoding import load_checkpoint, sentence_vectors
-from core.engine.evaluation.evaluation import evaluate
+from core.engine.evaluation.scoring import evaluate
 
 MOST_BYTES = 25_000_000
 

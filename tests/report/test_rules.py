@@ -5,7 +5,7 @@ import re
 import pytest
 from places import ROOT
 
-from core.engine.evaluation import length_bias, metrics, probes
+from core.engine.evaluation import length_bias, metrics, transfer
 from core.methods import heads
 from core.report import comparability, sequential, signflip, statistics
 from core.spec import run, scale
@@ -49,5 +49,5 @@ def test_numbers_of_the_papers_protocols():
     assert run.PAPER_STEPS == 1_000_000 // scale.PAPER_BATCH and scale.PAPER_BATCH == 64 and scale.PAPER_RATE == 3e-5
     assert (metrics.POSITIVE, metrics.BATCH) == (4.0, 64)  # alignment's pairs have a gold above 4; the released batches (D43)
     assert length_bias.GAP == 3  # ESimCSE, Table 1
-    assert (probes.FOLDS, probes.FOLD_SEED) == (10, 1111)  # SentEval's
+    assert (transfer.FOLDS, transfer.FOLD_SEED) == (10, 1111)  # SentEval's
     assert heads.INITIAL_SPREAD == comparability.INITIAL_SPREAD == 0.02  # BERT's

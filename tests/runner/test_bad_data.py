@@ -161,13 +161,13 @@ ENCODERS = {
     "no such folder": (shutil.rmtree, "", "is no folder"),
     "a file": (lambda p: (shutil.rmtree(p), p.write_text("x")), "", "is no folder"),
     "no configuration": (Path.unlink, "config.json", "holds no config.json"),
-    "no JSON": (lambda p: p.write_text("{"), "config.json", "names no hidden_size"),
-    "a list": (lambda p: p.write_text("[]"), "config.json", "names no hidden_size"),
-    "too deep": (lambda p: p.write_text("[" * 100_000), "config.json", "names no hidden_size"),
-    "binary": (lambda p: p.write_bytes(b"\xff\xfe\x00"), "config.json", "names no hidden_size"),
+    "no JSON": (lambda p: p.write_text("{"), "config.json", "config.json cannot be read"),
+    "a list": (lambda p: p.write_text("[]"), "config.json", "has hidden_size None"),
+    "too deep": (lambda p: p.write_text("[" * 100_000), "config.json", "config.json cannot be read"),
+    "binary": (lambda p: p.write_bytes(b"\xff\xfe\x00"), "config.json", "config.json cannot be read"),
     "a configuration that is a FIFO": (as_fifo, "config.json", "holds no config.json"),
     "a configuration that is a device": (as_device, "config.json", "holds no config.json"),
-    "weights that are a FIFO": (as_fifo, "model.safetensors", "has no model.safetensors"),
+    "weights that are a FIFO": (as_fifo, "model.safetensors", "has no weights"),
     "width in words": (lambda p: encoder(p, hidden_size="wide"), "", "has hidden_size 'wide'"),
     "no layers": (lambda p: encoder(p, num_hidden_layers="x"), "", "has num_hidden_layers 'x'"),
     "no layer at all": (lambda p: encoder(p, num_hidden_layers=0), "", "has num_hidden_layers 0"),
@@ -184,7 +184,7 @@ ENCODERS = {
         "",
         "model_type 'gpt2'; only bert and roberta",
     ),
-    "no weights": (Path.unlink, "model.safetensors", "has no model.safetensors"),
+    "no weights": (Path.unlink, "model.safetensors", "has no weights"),
     "a pickle": (
         lambda p: p.rename(p.with_name("pytorch_model.bin")),
         "model.safetensors",
@@ -231,8 +231,8 @@ EVALUATE = {
     "{encoder}": "Give --data-dir",
     "{encoder} --data-dir {encoder}": "holds no SentEval data",
     "{encoder} --scale demo": "cannot be (read|loaded)|do not fit",
-    "{encoder} --threads x": "no whole number from 1 to 4096",
-    "{encoder} --threads 1_0": "no whole number from 1 to 4096",
+    "{encoder} --threads x": "invalid int value",
+    "{encoder} --threads 5000": "no number from 1 to 4096",
     "{encoder} --pooling max": "invalid choice",
     "{encoder} --data-dir {broken}": "STS.input.FNWN.txt is missing",
 }
@@ -249,7 +249,7 @@ def test_a_model_with_a_count_that_is_none_is_not_scored(desk, capsys, name, cou
         desk,
         capsys,
         ["evaluate", str(folder), "--scale", "demo", "--pooling", pooling],
-        f"has {name} {count}, but a model has at least 1",
+        f"has {name} {count}; copy the file there again",
     )
 
 

@@ -18,7 +18,6 @@ from small_runs import run
 from small_runs import small as small_run
 from small_study import result, small, stored
 
-from core.engine.curve_file import CurveFile
 from core.report.terminal import terminal
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display, Outcome, spoken
@@ -65,26 +64,6 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
         and len({line["run"] for line in lines}) == 1
     )
     assert lines[0]["seconds"] <= lines[-1]["seconds"]
-
-
-def test_a_run_that_goes_on_keeps_the_checks_before_its_checkpoint(tmp_path):
-    path = tmp_path / "logs" / "a.jsonl"
-    first = CurveFile(tmp_path, "a", 8)
-    for step in (0, 2, 4):
-        first.check(step, 50.0 + step, None if not step else 1.0)
-    path.write_text(path.read_text() + '{"step": 6, "cut')
-    again = CurveFile(tmp_path, "a", 8, resumed_after=2)
-    again.check(4, float("nan"), 0.5)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [(line["step"], line["dev"]) for line in lines] == [(0, 50.0), (2, 52.0), (4, None)]
-    CurveFile(tmp_path, "a", 8)
-    assert path.read_text() == ""
-
-
-def test_a_curve_that_cannot_be_written_stops_nothing(tmp_path):
-    (tmp_path / "logs").write_text("in the way")
-    CurveFile(tmp_path, "a", 8).check(0, 1.0, None)
-    assert (tmp_path / "logs").read_text() == "in the way" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_lines_tell_count_score_and_time_left():

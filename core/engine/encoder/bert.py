@@ -1,8 +1,8 @@
 """A BERT or RoBERTa encoder over lines of tokens: Hugging Face's parameters, our forward pass.
 
-A CPU multiplies real tokens only. A GPU gets padded batches, whose one shape a CUDA graph can replay, and torch's fused
-attention. The last layer is computed only for the rows that are read ([CLS] in all methods here). With dropout off both
-give what `transformers` gives, to rounding.
+A CPU multiplies real tokens only. A GPU gets padded batches, whose one shape a CUDA graph can replay, and
+torch's fused attention. The last layer is computed only for the rows that are read ([CLS] in all methods
+here). With dropout off both give what `transformers` gives, to rounding.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.packing import Layout, Packed, layout
 from core.engine.encoder.products import batched, linear
 
-ALIGNED = 16  # torch's fused attention copies, in every layer, a bias whose rows are not a multiple of it apart
+ALIGNED = (
+    16  # torch's fused attention copies, in every layer, a bias whose rows are not a multiple of it apart
+)
 
 
 class Embeddings(nn.Module):
-    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers' module of the same parts."""
+    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers' module of the
+    same parts."""
 
     word: nn.Embedding
     position: nn.Embedding
@@ -45,8 +48,13 @@ class Embeddings(nn.Module):
         return F.embedding(packed.ids, self.word.weight)
 
     def finish(self, words: Tensor, positions: Tensor) -> Tensor:
-        """Add position and type, normalise, drop out: (T, hidden) from words (T, hidden) and positions (T,)."""
-        x = words + F.embedding(positions + self.position_offset, self.position.weight) + self.token_type.weight[0]
+        """Add position and type, normalise, drop out: (T, hidden) from words (T, hidden) and positions
+        (T,)."""
+        x = (
+            words
+            + F.embedding(positions + self.position_offset, self.position.weight)
+            + self.token_type.weight[0]
+        )
         return self.dropout(self.norm(x))
 
     def forward(self, packed: Packed) -> Tensor:
@@ -67,19 +75,41 @@ class Layer(nn.Module):
     norm: nn.LayerNorm
     activation: Callable[[Tensor], Tensor]
 
-    def __init__(self, source: Any, *, heads: int, activation: str, hidden_dropout: float, attention_dropout: float, attention: str):
+    def __init__(
+        self,
+        source: Any,
+        *,
+        heads: int,
+        activation: str,
+        hidden_dropout: float,
+        attention_dropout: float,
+        attention: str,
+    ):
         super().__init__()
-        self.query, self.key, self.value = source.attention.self.query, source.attention.self.key, source.attention.self.value
-        self.attention_out, self.attention_norm = source.attention.output.dense, source.attention.output.LayerNorm
-        self.up, self.down, self.norm = source.intermediate.dense, source.output.dense, source.output.LayerNorm
+        self.query, self.key, self.value = (
+            source.attention.self.query,
+            source.attention.self.key,
+            source.attention.self.value,
+        )
+        self.attention_out, self.attention_norm = (
+            source.attention.output.dense,
+            source.attention.output.LayerNorm,
+        )
+        self.up, self.down, self.norm = (
+            source.intermediate.dense,
+            source.output.dense,
+            source.output.LayerNorm,
+        )
         self.activation = ACT2FN[activation]
         self.heads, self.attention = heads, attention
         self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
 
     def forward(self, x: Tensor, packed: Packed, grid: Layout | Tensor, first_only: bool = False) -> Tensor:
-        """(R, hidden) to (R, hidden), the line with its spare rows, or to (B, hidden) of the first tokens alone with `first_only`.
+        """(R, hidden) to (R, hidden), the line with its spare rows, or to (B, hidden) of the first tokens
+        alone with `first_only`.
 
-        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L) in the type of x.
+        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L) in the type
+        of x.
         """
         wanted = x.index_select(0, packed.first) if first_only else x  # (Q, hidden), Q is B or R
         sources = [self.key, self.value] if first_only else [self.query, self.key, self.value]
@@ -94,9 +124,12 @@ class Layer(nn.Module):
         return self.norm(self.hidden_dropout.added(x, y, spare))
 
     def _padded(self, line: Tensor, query: Tensor | None, bias: Tensor) -> Tensor:
-        """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 * hidden), bias (B, 1, 1, L)."""
+        """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 * hidden), bias
+        (B, 1, 1, L)."""
         batch, heads = len(bias), self.heads
-        parts = line.view(batch, bias.shape[-1], 2 if query is not None else 3, heads, -1).permute(2, 0, 3, 1, 4)
+        parts = line.view(batch, bias.shape[-1], 2 if query is not None else 3, heads, -1).permute(
+            2, 0, 3, 1, 4
+        )
         if query is None:
             asked, key, value = parts  # (B, heads, L, d) each
         else:
@@ -116,15 +149,20 @@ class Layer(nn.Module):
         return self._attend(asked, key, value, grid.bias).reshape(packed.batch, -1)
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-        """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads, 1, L).
+        """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads,
+        1, L).
 
         torch's fused attention cannot take a mask of ours, so it serves where nothing is dropped.
         """
         if self.attention == "sdpa" and not self.attention_dropout.active:
-            query, key, value, mask = (part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype)))
+            query, key, value, mask = (
+                part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype))
+            )
             return F.scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(0, 1)
         alpha = 1.0 / math.sqrt(query.shape[-1])
-        scores = batched(torch.baddbmm, bias.to(query.dtype), query, key.transpose(1, 2), alpha=alpha)  # (B * heads, Q, L)
+        scores = batched(
+            torch.baddbmm, bias.to(query.dtype), query, key.transpose(1, 2), alpha=alpha
+        )  # (B * heads, Q, L)
         return batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
 
 
@@ -156,7 +194,8 @@ class Stack(nn.Module):
         return [rows[: len(x)] for rows in found]
 
     def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
-        """The line that layers compute with, in the type of their weights, and what their attention needs beside it."""
+        """The line that layers compute with, in the type of their weights, and what their attention needs
+        beside it."""
         if packed.bias is not None:
             x = x.to(next(self.layers.parameters()).dtype)
             bias = packed.bias.to(x.dtype)  # (B, L)
@@ -168,9 +207,18 @@ class Stack(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embeddings and stack of one pretrained checkpoint. `forward` gives [CLS] of the last layer, (B, hidden)."""
+    """Embeddings and stack of one pretrained checkpoint. `forward` gives [CLS] of the last layer, (B,
+    hidden)."""
 
-    def __init__(self, embeddings: Embeddings, stack: Stack, pooler: nn.Linear | None, hidden: int, norm_eps: float, max_positions: int):
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        stack: Stack,
+        pooler: nn.Linear | None,
+        hidden: int,
+        norm_eps: float,
+        max_positions: int,
+    ):
         super().__init__()
         self.embeddings, self.stack = embeddings, stack
         self.hidden, self.norm_eps, self.max_positions = hidden, norm_eps, max_positions
@@ -181,7 +229,9 @@ class Encoder(nn.Module):
         return self.stack(self.embeddings(packed), packed)
 
 
-def from_pretrained(model: Any, *, hidden_dropout: float, attention_dropout: float, attention: str) -> Encoder:
+def from_pretrained(
+    model: Any, *, hidden_dropout: float, attention_dropout: float, attention: str
+) -> Encoder:
     """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not copied).
 
     Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.

@@ -1,10 +1,12 @@
-"""Dropout: on a CPU from a stream of our own, whose masks are the same bits on every processor; on a GPU torch's.
+"""Dropout: on a CPU from a stream of our own, whose masks are the same bits on every processor; on a GPU
+torch's.
 
-The stream is SplitMix64 (Steele, Lea and Flood 2014): word i is a fixed mixing of key + (i + 1) * GAMMA, so that any place of
-it can be computed at once, in integers. A word gives four draws of 16 bits. torch's own dropout would draw 64 bits of a Mersenne
-twister for each element on one thread, and other numbers on other makers' processors. An element is dropped where its draw is below
-`dropped_of_65536`, the rate to the nearest 2^-16; what is kept is divided by exactly the probability with which it is kept, so
-the expectation is the input. On a GPU such masks would take 45 % of a step's kernels, so torch draws there, from the run's seed.
+The stream is SplitMix64 (Steele, Lea and Flood 2014): word i is a fixed mixing of key + (i + 1) * GAMMA, so
+that any place of it can be computed at once, in integers. A word gives four draws of 16 bits. torch's own
+dropout would draw 64 bits of a Mersenne twister for each element on one thread, and other numbers on other
+makers' processors. An element is dropped where its draw is below `dropped_of_65536`, the rate to the nearest
+2^-16; what is kept is divided by exactly the probability with which it is kept, so the expectation is the
+input. On a GPU such masks would take 45 % of a step's kernels, so torch draws there, from the run's seed.
 """
 
 from __future__ import annotations
@@ -29,12 +31,14 @@ _WEYL = np.arange(1, BLOCK + 1, dtype=np.uint64) * np.uint64(GAMMA)  # (BLOCK,)
 
 
 def dropped_of_65536(rate: float) -> int:
-    """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never all of them."""
+    """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never all of
+    them."""
     return min(round(rate * DRAWS), DRAWS - 1)
 
 
 class DropoutStream(nn.Module):
-    """The stream of one run on a CPU, a part of its model. `position`, a buffer, is the number () of words used so far."""
+    """The stream of one run on a CPU, a part of its model. `position`, a buffer, is the number () of words
+    used so far."""
 
     position: Tensor
 
@@ -46,8 +50,9 @@ class DropoutStream(nn.Module):
         self._keeps = False
 
     def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype, spare: int = 0) -> Tensor:
-        """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept; in a half type 1, which has no such
-        number, so that the caller must scale. The last `spare` rows hold nothing: they draw nothing and get 0."""
+        """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept; in a half
+        type 1, which has no such number, so that the caller must scale. The last `spare` rows hold nothing:
+        they draw nothing and get 0."""
         dropped, whole = dropped_of_65536(rate), math.prod(shape)
         count = whole - spare * math.prod(shape[1:])
         words = -(-count // DRAWS_A_WORD)
@@ -55,7 +60,9 @@ class DropoutStream(nn.Module):
         start = int(self.position)
         found = self._kept.pop(start, None)
         if found is None:
-            found = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[:whole].view(shape)
+            found = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[
+                :whole
+            ].view(shape)
             found.flatten()[count:] = 0.0
             if self._keeps:
                 self._kept[start] = found
@@ -76,9 +83,11 @@ class DropoutStream(nn.Module):
 
 
 class DeviceDropout(nn.Module):
-    """The seeds of torch's own dropout in one run on a GPU, a part of its model. Its states, 16 bytes each, go into checkpoints.
+    """The seeds of torch's own dropout in one run on a GPU, a part of its model. Its states, 16 bytes each,
+    go into checkpoints.
 
-    Of two generators with one seed each draws what the other drew: the only way to equal masks that a CUDA graph allows.
+    Of two generators with one seed each draws what the other drew: the only way to equal masks that a CUDA
+    graph allows.
     """
 
     def __init__(self, seed: int, device: torch.device):
@@ -87,7 +96,9 @@ class DeviceDropout(nn.Module):
         self.twins: tuple[torch.Generator, ...] = ()
         if device.type == "cuda":
             torch.cuda.init()
-            self._usual = torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+            self._usual = torch.cuda.default_generators[
+                torch.cuda.current_device() if device.index is None else device.index
+            ]
             self._usual.manual_seed(stream_seed(seed, "dropout"))
             twin = stream_seed(seed, "dropout of both passes")
             self.twins = tuple(torch.Generator(device).manual_seed(twin) for _ in range(2))
@@ -138,10 +149,13 @@ def scale(rate: float) -> float:
 
 
 def _drawn(offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int) -> Tensor:
-    """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw, read as int16, is `least` or more.
+    """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw, read as
+    int16, is `least` or more.
 
     There is room for `room` elements at least; those behind the masks are anything."""
-    mask = torch.empty(max(words * DRAWS_A_WORD, room), dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+    mask = torch.empty(
+        max(words * DRAWS_A_WORD, room), dtype=torch.float64 if dtype == torch.float64 else torch.float32
+    )
     block, aside = np.empty(min(words, BLOCK), np.uint64), np.empty(min(words, BLOCK), np.uint64)
     for start in range(0, words, BLOCK):
         size = min(BLOCK, words - start)
@@ -160,12 +174,15 @@ def _drawn(offset: int, words: int, least: int, kept: float, dtype: torch.dtype,
 
 
 class Dropout(nn.Module):
-    """Dropout at a rate, from the stream that `give` has put here, or torch's own; nothing in evaluation or at rate 0."""
+    """Dropout at a rate, from the stream that `give` has put here, or torch's own; nothing in evaluation or
+    at rate 0."""
 
     def __init__(self, rate: float):
         super().__init__()
         self.rate = rate
-        self.streams: tuple[DropoutStream, ...] = ()  # the run's one; not as an attribute, which would make it a part of every dropout
+        self.streams: tuple[
+            DropoutStream, ...
+        ] = ()  # the run's one; not as an attribute, which would make it a part of every dropout
 
     @property
     def active(self) -> bool:
@@ -173,7 +190,8 @@ class Dropout(nn.Module):
         return self.training and self.rate > 0.0
 
     def forward(self, x: Tensor, spare: int = 0) -> Tensor:
-        """x with elements dropped, and the others over the share kept; the last `spare` rows hold nothing and become 0."""
+        """x with elements dropped, and the others over the share kept; the last `spare` rows hold nothing and
+        become 0."""
         if not self.active:
             return x
         if not self.streams:
@@ -205,7 +223,8 @@ class _Added(torch.autograd.Function):
 
 
 def give(model: nn.Module, stream: DropoutStream) -> None:
-    """Let every dropout of the model draw from this stream. Copies of a module, made before, then draw for themselves."""
+    """Let every dropout of the model draw from this stream. Copies of a module, made before, then draw for
+    themselves."""
     for module in model.modules():
         if isinstance(module, Dropout):
             module.streams = (stream,)

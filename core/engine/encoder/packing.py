@@ -1,10 +1,13 @@
-"""Batches of sentences: the tokens of all in one line without padding, or with it, so that every batch has one shape.
+"""Batches of sentences: the tokens of all in one line without padding, or with it, so that every batch has
+one shape.
 
-Attention needs a grid: rows move between the line and the grid in one copy each way, and no padding is kept. The line ends in up to ROWS - 1 spare rows, so that few lengths occur: for a length that it has not seen oneDNN writes new machine
-code for each product, which took a tenth of a demo step. Nothing reads what spare rows hold, so they have no gradient.
+Attention needs a grid: rows move between the line and the grid in one copy each way, and no padding is kept.
+The line ends in up to ROWS - 1 spare rows, so that few lengths occur: for a length that it has not seen
+oneDNN writes new machine code for each product, which took a tenth of a demo step. Nothing reads what spare
+rows hold, so they have no gradient.
 
-Cells of the grid without a token hold the batch's first token instead of zeros, which saves filling them. Attention never
-sees such a key, and nothing reads such a query, so neither has a gradient.
+Cells of the grid without a token hold the batch's first token instead of zeros, which saves filling them.
+Attention never sees such a key, and nothing reads such a query, so neither has a gradient.
 """
 
 from __future__ import annotations
@@ -21,11 +24,13 @@ ROWS = 32  # the line's length is a multiple of it
 
 
 class Packed(NamedTuple):
-    """A batch of sentences in one line of T tokens: real ones alone on a CPU, or padded to T = B * L on a GPU.
+    """A batch of sentences in one line of T tokens: real ones alone on a CPU, or padded to T = B * L on a
+    GPU.
 
-    ids, row, slot: (T,) token id, sentence it belongs to, place in its sentence. first: (B,) index of each sentence's first
-    token ([CLS]). mask: (B, L) True at real tokens. cells: (T,) index of each token in the flattened (B * L) grid.
-    bias: of a padded batch, (B, L) float32, 0 at real tokens and -inf at padding; None without padding.
+    ids, row, slot: (T,) token id, sentence it belongs to, place in its sentence. first: (B,) index of each
+    sentence's first token ([CLS]). mask: (B, L) True at real tokens. cells: (T,) index of each token in the
+    flattened (B * L) grid. bias: of a padded batch, (B, L) float32, 0 at real tokens and -inf at padding;
+    None without padding.
     """
 
     ids: Tensor
@@ -62,11 +67,14 @@ def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") ->
     ids = np.concatenate(sentences).astype(np.int64)
     mask = np.arange(width)[None, :] < lengths[:, None]
     arrays = (ids, row, slot, starts, mask, row * width + slot)
-    return Packed(*(torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True) for array in arrays))
+    return Packed(
+        *(torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True) for array in arrays)
+    )
 
 
 def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
-    """Token-id arrays as one matrix (B, 1 + L) int64 on the CPU: each sentence's length, then its tokens and zeros behind them.
+    """Token-id arrays as one matrix (B, 1 + L) int64 on the CPU: each sentence's length, then its tokens and
+    zeros behind them.
 
     L is `width`, or the longest sentence's number of tokens. `padded` makes a batch of it, on any device.
     """
@@ -81,16 +89,20 @@ def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
 def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tensor:
     """The matrix that `rows` makes of some sentences of a token table, made on its device: (B, 1 + L) int64.
 
-    ids, offsets: the table, as `TokenTable` has it. chosen: (B,) sentences' places in it, none longer than `width`.
+    ids, offsets: the table, as `TokenTable` has it. chosen: (B,) sentences' places in it, none longer than
+    `width`.
     """
     start, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]  # (B,) each
     slots = torch.arange(width, device=ids.device)
-    tokens = ids[(start[:, None] + slots).clamp(max=len(ids) - 1)].where(slots < lengths[:, None], 0)  # (B, L)
+    tokens = ids[(start[:, None] + slots).clamp(max=len(ids) - 1)].where(
+        slots < lengths[:, None], 0
+    )  # (B, L)
     return torch.cat([lengths[:, None], tokens], dim=1).to(torch.int64)
 
 
 class Places(NamedTuple):
-    """What all padded batches of one shape (B, L) share: row, slot and cells (B * L,), first (B,), as `Packed` has them."""
+    """What all padded batches of one shape (B, L) share: row, slot and cells (B * L,), first (B,), as
+    `Packed` has them."""
 
     row: Tensor
     slot: Tensor
@@ -105,8 +117,8 @@ def places(batch: int, width: int, device: torch.device | str) -> Places:
 
 
 def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
-    """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0; no real token attends to it and no
-    loss reads it. `shared` saves making the places of this shape again."""
+    """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0; no real token
+    attends to it and no loss reads it. `shared` saves making the places of this shape again."""
     batch, width = matrix.shape[0], matrix.shape[1] - 1
     row, slot, first, cells = shared or places(batch, width, matrix.device)
     mask = slot.view(batch, width) < matrix[:, :1]
@@ -115,18 +127,19 @@ def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
 
 
 def on(device: torch.device | str, sentences: Sequence[np.ndarray]) -> Packed:
-    """A batch of these token-id arrays in the form that this device computes with: without padding on a CPU, padded elsewhere."""
+    """A batch of these token-id arrays in the form that this device computes with: without padding on a CPU,
+    padded elsewhere."""
     if torch.device(device).type == "cpu":
         return pack(sentences, device)
     return padded(rows(sentences).to(device))
 
 
 class Layout(NamedTuple):
-    """Row numbers for one batch and number of heads; a row is one head of one token. T tokens, B sentences of up to L tokens; the line
-    has R rows, T and the spare ones.
+    """Row numbers for one batch and number of heads; a row is one head of one token. T tokens, B sentences of
+    up to L tokens; the line has R rows, T and the spare ones.
 
-    token: (B, 1, L) the token of each cell. place: (T, heads) each row's place in the flattened grid (B, heads, L).
-    bias: (B * heads, 1, L) 0 at tokens and -inf at padding, added to attention scores.
+    token: (B, 1, L) the token of each cell. place: (T, heads) each row's place in the flattened grid (B,
+    heads, L). bias: (B * heads, 1, L) 0 at tokens and -inf at padding, added to attention scores.
     """
 
     token: Tensor
@@ -139,7 +152,8 @@ class Layout(NamedTuple):
         return -len(self.place) % ROWS
 
     def lengthened(self, x: Tensor) -> Tensor:
-        """(T, hidden) with the spare rows behind them, (R, hidden): copies of the first row, since LayerNorm has no use for zeros."""
+        """(T, hidden) with the spare rows behind them, (R, hidden): copies of the first row, since LayerNorm
+        has no use for zeros."""
         return torch.cat([x, x[:1].detach().expand(self.spare, -1)]) if self.spare else x
 
     def grid(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
@@ -148,7 +162,9 @@ class Layout(NamedTuple):
         batch, _, width = self.token.shape
         numbers = torch.arange(parts * heads, device=x.device).view(parts, 1, heads, 1)
         source = (self.token * (parts * heads) + numbers).flatten()  # (parts * B * heads * L,)
-        target = self.place.unsqueeze(1) + torch.arange(parts, device=x.device).view(1, parts, 1) * (batch * heads * width)
+        target = self.place.unsqueeze(1) + torch.arange(parts, device=x.device).view(1, parts, 1) * (
+            batch * heads * width
+        )
         rows = _Spread.apply(x.view(len(x) * parts * heads, -1), source, target.flatten())
         return rows.view(parts, batch * heads, width, -1).unbind()
 
@@ -164,13 +180,16 @@ def layout(packed: Packed, heads: int) -> Layout:
     device, batch, width = packed.cells.device, packed.batch, packed.width
     tokens = torch.arange(len(packed.cells), device=device)
     token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(0, packed.cells, tokens)
-    place = (packed.row.unsqueeze(1) * heads + torch.arange(heads, device=device)) * width + packed.slot.unsqueeze(1)
+    place = (
+        packed.row.unsqueeze(1) * heads + torch.arange(heads, device=device)
+    ) * width + packed.slot.unsqueeze(1)
     bias = torch.zeros(packed.mask.shape, device=device).masked_fill_(~packed.mask, float("-inf"))
     return Layout(token.view(batch, 1, width), place, bias.repeat_interleave(heads, 0).unsqueeze(1))
 
 
 class _Spread(torch.autograd.Function):
-    """Rows source of x, in which every row of x but the spare ones at its end is found at target; other places have no gradient."""
+    """Rows source of x, in which every row of x but the spare ones at its end is found at target; other
+    places have no gradient."""
 
     @staticmethod
     def forward(ctx, x: Tensor, source: Tensor, target: Tensor) -> Tensor:

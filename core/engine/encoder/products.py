@@ -1,12 +1,13 @@
 """Products of matrices, in the way that is fastest on this processor.
 
-In float32 torch multiplies with MKL, which on processors of other makers than its own keeps to AVX2; oneDNN, which torch
-brings too, uses AVX-512 wherever it is there (2.2 times as fast on the machine of benchmarks/README.md). Both give the same
-sums in another order, so results agree to rounding.
+In float32 torch multiplies with MKL, which on processors of other makers than its own keeps to AVX2; oneDNN,
+which torch brings too, uses AVX-512 wherever it is there (2.2 times as fast on the machine of
+benchmarks/README.md). Both give the same sums in another order, so results agree to rounding.
 
-In bf16 torch multiplies with the processor's instructions for it, or in software. Where that is slower than float32, values rounded
-to bf16 are multiplied in float32 instead: a product of two such values is exact there, and sums are kept in float32 either way, so
-results agree to the order of the sums and the last bit of bf16.
+In bf16 torch multiplies with the processor's instructions for it, or in software. Where that is slower than
+float32, values rounded to bf16 are multiplied in float32 instead: a product of two such values is exact
+there, and sums are kept in float32 either way, so results agree to the order of the sums and the last bit of
+bf16.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ SMALL_BF16_IN_FLOAT32 = not multiplies_bf16()
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x weight^T + bias: (rows, out) from x (rows, in), weight (out, in), bias (out,). What F.linear gives, to rounding."""
+    """x weight^T + bias: (rows, out) from x (rows, in), weight (out, in), bias (out,). What F.linear gives,
+    to rounding."""
     if x.device.type != "cpu":
         return F.linear(x, weight, bias)
     if torch.is_autocast_enabled("cpu"):
@@ -51,7 +53,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> Tensor:
-    """multiply(*parts, **given), one of torch's batched products of small matrices: what it gives, to rounding."""
+    """multiply(*parts, **given), one of torch's batched products of small matrices: what it gives, to
+    rounding."""
     if not SMALL_BF16_IN_FLOAT32 or parts[-1].device.type != "cpu" or parts[-1].dtype != torch.bfloat16:
         return multiply(*parts, **given)
     with torch.autocast("cpu", enabled=False):
@@ -73,7 +76,8 @@ class _Linear(torch.autograd.Function):
 
 
 class _Rounded(torch.autograd.Function):
-    """In bf16 as autocast has it, forth and back, each product in float32 and then rounded; autograd widens the gradients again."""
+    """In bf16 as autocast has it, forth and back, each product in float32 and then rounded; autograd widens
+    the gradients again."""
 
     @staticmethod
     def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -95,7 +99,9 @@ def _rounded(grad: Tensor | None) -> Tensor | None:
     return None if grad is None else grad.bfloat16()
 
 
-def _gradients(ctx, grad: Tensor, x: Tensor, weight: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+def _gradients(
+    ctx, grad: Tensor, x: Tensor, weight: Tensor
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Of x, weight and bias where they are needed, from grad (rows, out); all in float32."""
     grad = grad.contiguous()
     for_x, for_weight, for_bias = ctx.needs_input_grad

@@ -1,7 +1,8 @@
-"""How far a small edit moves a sentence: cosines between development sentences and their edited copies (ESimCSE, Table 2).
+"""How far a small edit moves a sentence: cosines between development sentences and their edited copies
+(ESimCSE, Table 2).
 
-The paper shows one sentence; here are means over 100 of the development set. What is edited, and where, is drawn from a stream
-of its own that does not depend on the run's seed, so that all runs are asked about the same copies.
+The paper shows one sentence; here are means over 100 of the development set. The edits are drawn from a
+stream of their own that does not depend on the run's seed, so that all runs are compared on the same copies.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 
 from core.data.sts import StsSet
 from core.engine.evaluation.metrics import cosines
-from core.engine.evaluation.scorer import SentenceModel, array, table_vectors
+from core.engine.evaluation.scoring import SentenceModel, array, table_vectors
 from core.engine.streams import python_stream
 from core.engine.tokens import TokenTable, tokenise
 from core.spec.result import Row
@@ -26,8 +27,8 @@ EDITS = ("itself", "insertion", "deletion", "repetition", "repetition_subword")
 
 def edited_sentences(dev: StsSet) -> list[str]:
     """The first 100 distinct sentences of at least 6 words, first sentence before second, in file order."""
-    texts = dict.fromkeys(text for pair in zip(dev.a, dev.b, strict=True) for text in pair if len(text.split()) >= FEWEST_WORDS)
-    return list(texts)[:SENTENCES]
+    texts = dict.fromkeys(text for pair in zip(dev.a, dev.b, strict=True) for text in pair)
+    return [text for text in texts if len(text.split()) >= FEWEST_WORDS][:SENTENCES]
 
 
 def insertion(words: Sequence[str], other: Sequence[str], stream: random.Random) -> list[str]:
@@ -55,19 +56,21 @@ def subword_repetition(tokens: np.ndarray, stream: random.Random) -> np.ndarray:
 
 
 def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
-    """Token ids of the sentences, n of them, followed by their copies by kind of edit in the order of EDITS: 6 n rows.
+    """Token ids of the sentences, n of them, followed by their copies by kind of edit in the order of EDITS:
+    6 n rows.
 
-    `max_length` is the encoder's limit in tokens; sentences are cut one below it, so that a token can be repeated.
+    `max_length` is the encoder's limit in tokens; sentences are cut one below it, so that a token can be
+    repeated.
     """
     sentences = edited_sentences(dev)
     if len(sentences) < 2:  # nothing to insert from
         return TokenTable(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
     stream = python_stream(0, "edits")
     words = [sentence.split() for sentence in sentences]
-    inserted = [insertion(w, words[(i + stream.randrange(1, len(words))) % len(words)], stream) for i, w in enumerate(words)]
-    deleted = [deletion(w, stream) for w in words]
-    repeated = [repetition(w, stream) for w in words]
-    texts = [*sentences, *sentences, *(" ".join(w) for edit in (inserted, deleted, repeated) for w in edit)]
+    others = (words[(i + stream.randrange(1, len(words))) % len(words)] for i in range(len(words)))
+    edited = [[insertion(w, next(others), stream) for w in words]]
+    edited += [[edit(w, stream) for w in words] for edit in (deletion, repetition)]
+    texts = [*sentences, *sentences, *(" ".join(copy) for copies in edited for copy in copies)]
     table = tokenise(tokenizer, texts, max_length - 1)
     arrays = [table[i] for i in range(len(table))]
     arrays += [subword_repetition(tokens, stream) for tokens in arrays[: len(sentences)]]
@@ -75,7 +78,8 @@ def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
 
 
 def edit_rows(model: SentenceModel, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
-    """Mean cosine between sentence and copy by kind of edit, task `edits`, metric `cosine_<edit>`; none without sentences.
+    """Mean cosine between sentence and copy by kind of edit, task `edits`, metric `cosine_<edit>`; none
+    without sentences.
 
     `itself` is encoded like the other copies: 1 up to rounding, and less where evaluation is random (D21).
     """
@@ -83,5 +87,8 @@ def edit_rows(model: SentenceModel, copies: TokenTable, device: torch.device, st
         return []
     vectors = array(table_vectors(model, copies, np.arange(len(copies)), device))  # (6 n, dim)
     plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
-    means = {edit: float(cosines(plain, copy).mean(dtype=np.float64)) for edit, copy in zip(EDITS, edited, strict=True)}
-    return [Row("selected", "edits", f"cosine_{edit}", step, mean) for edit, mean in means.items() if np.isfinite(mean)]
+    means = [float(cosines(plain, copy).mean(dtype=np.float64)) for copy in edited]
+    found = zip(EDITS, means, strict=True)
+    return [
+        Row("selected", "edits", f"cosine_{edit}", step, mean) for edit, mean in found if np.isfinite(mean)
+    ]

@@ -1,10 +1,12 @@
-"""Metrics of sentence embeddings against graded pairs: Spearman, its three aggregations, alignment and uniformity.
+"""Metrics of sentence embeddings against graded pairs: Spearman, its three aggregations, alignment and
+uniformity.
 
-Vectors are numpy arrays, or tensors on a GPU, where they stay until a number comes of them. Correlations are x 100. A metric that is
-not defined (constant scores, vectors that are not finite or have no length) is NaN, never 0.
+Vectors are numpy arrays, or tensors on a GPU, where they stay until a number comes of them. Correlations are
+x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN,
+never 0.
 
-How vectors spread over directions shows collapse without graded pairs. These metrics are of the distinct development sentences,
-computed in float64 from float32 vectors.
+How vectors spread over directions shows collapse without graded pairs. These metrics are of the distinct
+development sentences, computed in float64 from float32 vectors.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from core.spec.result import Row
 Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 Mode = Literal["global", "batched64"]
 Pairs = Literal["gold>4", "all"]
-NOTHING = float(np.finfo(np.float32).eps) ** 2  # a mean squared distance of unit vectors that is rounding of float32
+NOTHING = (
+    float(np.finfo(np.float32).eps) ** 2
+)  # a mean squared distance of unit vectors that is rounding of float32
 BATCH = 64  # of the released alignment and uniformity (D43)
 POSITIVE = 4.0  # a pair counts as positive above this gold score: SimCSE's convention
 _BLOCK = 2048
@@ -35,8 +39,8 @@ def on_a_gpu(x: Any) -> bool:
 def cosines(x: Vectors, y: Vectors) -> np.ndarray:
     """x_i . y_i / (|x_i| |y_i|), row by row, float32.
 
-    x, y (n, dim) -> (n,). Computed in float64 and rounded once, so that equal rows give exactly 1. NaN where a row is
-    zero or not finite.
+    x, y (n, dim) -> (n,). Computed in float64 and rounded once, so that equal rows give exactly 1. NaN where
+    a row is zero or not finite.
     """
     if on_a_gpu(x):
         x, y = x.double(), y.double()
@@ -66,8 +70,9 @@ def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
 def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     """The set's Spearman in SentEval's three aggregations (D80), x 100; cosine (pairs,).
 
-    all: one Spearman over all pairs, subsets concatenated. mean: plain mean of the subsets' Spearmans. wmean: their mean
-    weighted by pairs. With one subset the three are equal. A subset without a Spearman makes mean and wmean NaN.
+    all: one Spearman over all pairs, subsets concatenated. mean: plain mean of the subsets' Spearmans. wmean:
+    their mean weighted by pairs. With one subset the three are equal. A subset without a Spearman makes mean
+    and wmean NaN.
     """
     cosine = np.asarray(cosine)
     labels = np.array(pairs.subset)
@@ -81,11 +86,13 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
 
 
 def alignment(x: Vectors, y: Vectors, gold: np.ndarray, mode: Mode, pairs: Pairs) -> float:
-    """Mean over pairs of |x_i - y_i|^2, vectors of length 1 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is closer.
+    """Mean over pairs of |x_i - y_i|^2, vectors of length 1 (Wang and Isola 2020, alpha = 2); in [0, 4],
+    lower is closer.
 
-    x, y (n, dim), scaled to length 1 here; gold (n,). `pairs` "gold>4" keeps the pairs with gold above 4, "all" keeps all,
-    dissimilar ones too (D43). `mode` "global" is one mean; "batched64" takes batches of 64 in order, drops the last one if
-    it is not full, and averages the batches' means. NaN if no pair, or no full batch, is left.
+    x, y (n, dim), scaled to length 1 here; gold (n,). `pairs` "gold>4" keeps the pairs with gold above 4,
+    "all" keeps all, dissimilar ones too (D43). `mode` "global" is one mean; "batched64" takes batches of 64
+    in order, drops the last one if it is not full, and averages the batches' means. NaN if no pair, or no
+    full batch, is left.
     """
     if pairs not in ("gold>4", "all"):
         raise ValueError(f"pairs is {pairs!r}")
@@ -98,11 +105,12 @@ def alignment(x: Vectors, y: Vectors, gold: np.ndarray, mode: Mode, pairs: Pairs
 
 
 def uniformity(x: Vectors, mode: Mode) -> float:
-    """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2), vectors of length 1 (Wang and Isola 2020, t = 2).
+    """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2), vectors of length 1 (Wang and Isola 2020, t
+    = 2).
 
-    x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is over all pairs;
-    "batched64" (D43; meant for first sentences in file order) is the mean of the logs of batches of 64, the last one
-    dropped if it is not full. NaN with fewer than two vectors, or no full batch.
+    x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is
+    over all pairs; "batched64" (D43; meant for first sentences in file order) is the mean of the logs of
+    batches of 64, the last one dropped if it is not full. NaN with fewer than two vectors, or no full batch.
     """
     batches = [batch for batch in _batches(unit(x), mode) if len(batch) > 1]
     return float(np.mean([_log_potential(batch) for batch in batches])) if batches else float("nan")
@@ -114,9 +122,11 @@ def mean_of_7(scores: Sequence[float]) -> float:
 
 
 def mean_of_8_rounded(scores: Sequence[float]) -> float:
-    """The released selection score (D41): each score rounded to 2 decimals, their rounded mean appended, and the mean of all.
+    """The released selection score (D41): each score rounded to 2 decimals, their rounded mean appended, and
+    the mean of all.
 
-    With seven tests the value is a multiple of 0.00125 and differs from mean_of_7 by at most about 0.01. NaN if a score is.
+    With seven tests the value is a multiple of 0.00125 and differs from mean_of_7 by at most about 0.01. NaN
+    if a score is.
     """
     if not len(scores):
         return float("nan")
@@ -144,7 +154,8 @@ def _batches(values: Vectors, mode: Mode) -> list[Vectors]:
 
 
 def _log_potential(x: Vectors) -> float:
-    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows, by blocks: |x_i - x_j|^2 = 2 - 2 x_i . x_j."""
+    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows, by blocks: |x_i - x_j|^2 = 2 - 2 x_i .
+    x_j."""
     total, pairs = 0.0, len(x) * (len(x) - 1) / 2
     if on_a_gpu(x):
         for start in range(0, len(x), _BLOCK):  # float64: a product in float32 may be TF32
@@ -161,14 +172,18 @@ def _log_potential(x: Vectors) -> float:
         block = rows[start : start + _BLOCK]
         potential = np.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
         width = len(block)
-        total += np.triu(potential[:, :width], k=1).sum(dtype=np.float64) + potential[:, width:].sum(dtype=np.float64)
+        total += np.triu(potential[:, :width], k=1).sum(dtype=np.float64) + potential[:, width:].sum(
+            dtype=np.float64
+        )
     return float(np.log(total / pairs))
 
 
 def mean_cosine(vectors: Vectors) -> float:
-    """Mean cosine over the pairs of different rows, in [-1 / (n - 1), 1]; 1 when all have one direction. vectors (n, dim).
+    """Mean cosine over the pairs of different rows, in [-1 / (n - 1), 1]; 1 when all have one direction.
+    vectors (n, dim).
 
-    (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself. NaN for fewer than two rows.
+    (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself. NaN for
+    fewer than two rows.
     """
     n = len(vectors)
     if n < 2:
@@ -178,7 +193,8 @@ def mean_cosine(vectors: Vectors) -> float:
 
 
 def spread(vectors: np.ndarray) -> float:
-    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all sentences have one direction. vectors (n, dim)."""
+    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all sentences have one direction. vectors (n,
+    dim)."""
     mean = unit(vectors).mean(0)  # (dim,)
     return float(1.0 - mean @ mean)
 
@@ -186,15 +202,18 @@ def spread(vectors: np.ndarray) -> float:
 def effective_rank(vectors: np.ndarray) -> float:
     """In how many directions the unit vectors differ, from 1 to dim. vectors (n, dim).
 
-    exp of the Shannon entropy of p_i = s_i^2 / sum of s^2, with s the singular values of the centred vectors of length 1. Roy and
-    Vetterli (2007) take s_i / sum of s; squared, p are shares of variance. 1 if nothing is left after centring but rounding. Of a
-    collapsed encoder it describes what little is left: read it beside the mean cosine.
+    exp of the Shannon entropy of p_i = s_i^2 / sum of s^2, with s the singular values of the centred vectors
+    of length 1. Roy and Vetterli (2007) take s_i / sum of s; squared, p are shares of variance. 1 if nothing
+    is left after centring but rounding. Of a collapsed encoder it describes what little is left: read it
+    beside the mean cosine.
     """
     units = unit(vectors)
     if not np.isfinite(units).all():
         return float("nan")
     centred = units - units.mean(0)
-    variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)  # (dim,), squares of the singular values
+    variances = np.clip(
+        np.linalg.eigvalsh(centred.T @ centred), 0.0, None
+    )  # (dim,), squares of the singular values
     if variances.sum() <= NOTHING * len(units):
         return 1.0
     p = variances[variances > 0] / variances.sum()
@@ -221,4 +240,7 @@ def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]
 
 def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
     """The singular values as rows of task `dev`, largest first; vectors (n, dim) are finite."""
-    return [Row(checkpoint, "dev", f"singular_value_{i}", step, float(v)) for i, v in enumerate(singular_values(vectors))]
+    return [
+        Row(checkpoint, "dev", f"singular_value_{i}", step, float(v))
+        for i, v in enumerate(singular_values(vectors))
+    ]

@@ -266,7 +266,7 @@ class MoCoSE(Contrastive):
         augmented = self.augmenting.get_state() if self.config.aug.active() else None
         with self._fixed(), self.dropping.ahead():
             loss, words = self._contrast(batch, (self._keys(other, None) if keys is None else keys).detach(), negatives, None)
-            with torch.autocast(words.device.type, enabled=False):  # as the step's own gradient
+            with torch.autocast("cpu", enabled=False):  # as the step's own gradient
                 sign = torch.autograd.grad(loss, words)[0].sign()
         if augmented is not None:
             self.augmenting.set_state(augmented)

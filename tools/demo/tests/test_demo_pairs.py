@@ -7,7 +7,7 @@ import pytest
 
 from core.data.sts import load_demo
 from core.engine.evaluation.baselines import bag_of_words
-from core.engine.evaluation.evaluation import evaluate
+from core.engine.evaluation.scoring import evaluate
 from tools.demo.corpus import training_sentences
 from tools.demo.pairs import DEV, TESTS, Pair, graded_pairs
 

@@ -1,0 +1,88 @@
+"""What a run's evaluations leave as rows: before training, at each check, and at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+
+from core.data.sts import load_sick
+from core.engine.checkpoint import Checkpoint
+from core.engine.evaluation.metrics import (
+    direction_rows,
+    mean_cosine_rows,
+    mean_of_7,
+    mean_of_8_rounded,
+    spectrum_rows,
+    spread,
+)
+from core.engine.evaluation.scoring import Evaluation, Scorer, array
+from core.methods.contrastive import Contrastive
+from core.spec.errors import UserError
+from core.spec.result import PairBlock, Row, Status
+from core.spec.run import RunConfig
+
+COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
+
+
+def count_rows(scorer: Scorer, evaluation_path: str | None) -> list[Row]:
+    """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and SICK-R.
+
+    A SICK-R split that is not there, or is not as published, has no row: runs do not read it otherwise.
+    """
+    sets = {name: scorer.sets[name] for name in scorer.names} | {
+        pairs.name: pairs for pairs in scorer.geometry_of
+    }
+    for split in ("train", "dev") if evaluation_path is not None else ():
+        with contextlib.suppress(UserError):
+            sets[f"SICK-R {split}"] = load_sick(Path(str(evaluation_path)), split)
+    counts = {"dev" if name == scorer.dev else name: float(len(pairs)) for name, pairs in sets.items()}
+    return [Row("data", task, "pairs", 0, count) for task, count in counts.items()]
+
+
+def check(scorer: Scorer, model: Contrastive, config: RunConfig, step: int, rows: list[Row]) -> float:
+    """One check during training. Adds its rows and returns the score that selects the checkpoint (D40,
+    D41)."""
+    metric = f"spearman_{config.sts.aggregate}"
+    development = scorer.score(model, scorer.dev)
+    score = getattr(development.scores[scorer.dev], config.sts.aggregate)
+    rows.append(Row("curve", "dev", metric, step, score))
+    rows += mean_cosine_rows(scorer.development_vectors(development), "curve", step)
+    if config.select.metric != "sts_test_avg" or not step:
+        return score
+    tests = scorer.score(model, *scorer.tests)
+    scores = [getattr(tests.scores[name], config.sts.aggregate) for name in scorer.tests]
+    rows.append(Row("curve", "avg", metric, step, mean_of_7(scores)))
+    return mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
+
+
+def final_evaluation(
+    config: RunConfig, scorer: Scorer, model: Contrastive, chosen: Checkpoint, rows: list[Row]
+) -> tuple[Status, tuple[PairBlock, ...]]:
+    """Status and pairs of the selected checkpoint, `chosen`, whose weights the model has afterwards.
+
+    Adds the rows of the last and of the selected checkpoint, geometry, directions, spectrum and distances.
+    """
+    steps, step = config.train.steps, chosen.step
+    last = selected = scorer.score(model, *scorer.names, geometry=step == steps)
+    rows += _named_rows(last, scorer, "last", steps)
+    rows += direction_rows(array(scorer.development_vectors(last)), "last", steps)
+    if step != steps:
+        model.scored_parts().load_state_dict(chosen.state)
+        selected = scorer.score(model, *scorer.names, geometry=True)
+    rows += _named_rows(selected, scorer, "selected", step)
+    vectors = array(scorer.development_vectors(selected))  # (sentences, dim)
+    if not np.isfinite(vectors).all():
+        return "diverged", ()
+    rows += direction_rows(vectors, "selected", step)
+    rows.append(Row("selected", "dev", "spread", step, spread(vectors)))
+    rows += spectrum_rows(vectors, "selected", step)
+    rows += model.method_rows(step)
+    return ("collapsed" if spread(vectors) < COLLAPSED_SPREAD else "ok"), selected.pairs
+
+
+def _named_rows(evaluation: Evaluation, scorer: Scorer, checkpoint: str, step: int) -> list[Row]:
+    """An evaluation as rows, with the development set under the task `dev`."""
+    rows = evaluation.rows(scorer.tests, checkpoint, step, "STS-B" if len(scorer.geometry_of) > 1 else "dev")
+    return [row._replace(task="dev") if row.task == scorer.dev else row for row in rows]
