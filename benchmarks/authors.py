@@ -63,18 +63,19 @@ def imported(code: Path) -> ModuleType:
     """The authors' module. Raises UserError where it is not there or its environment is another."""
     if not (code / "mocose.py").is_file():
         raise UserError(
-            f"{code} holds no mocose.py; clone https://github.com/xbdxwyh/mocose and give its folder with --code."
+            f"{code} holds no mocose.py; clone https://github.com/xbdxwyh/mocose and give --code."
         )
     for name in ABSENT:
         sys.modules.setdefault(name, ModuleType(name))
     if not torch.cuda.is_available():
-        torch.Tensor.cuda = lambda tensor, *_: tensor  # type: ignore[method-assign]  # their loss moves its sums there
+        # Their loss moves its sums to a GPU.
+        torch.Tensor.cuda = lambda tensor, *_: tensor  # type: ignore[method-assign]
     sys.path.insert(0, str(code.resolve()))
     try:
         return importlib.import_module("mocose")
     except ImportError as error:
         raise UserError(
-            f"mocose.py does not load ({error}); pip install -r benchmarks/requirements-authors.txt in an environment of its own."
+            f"mocose.py does not load ({error}); make an environment of benchmarks/requirements-authors.txt."
         ) from error
 
 
@@ -85,9 +86,10 @@ def model_of(module: ModuleType, run: MoCoSERun) -> torch.nn.Module:
 
     config = BertConfig(**json.loads((MINI_ENCODER / "config.json").read_text()))
     given = {
-        "out_size": run.heads.out_size, "mlp_layers": run.heads.predictor_layers, "proj_layers": run.heads.projection_layers,
-        "K": run.queue.size, "K_start": run.queue.init_size, "ema_decay": run.ema.start, "fgsm": run.fgsm.epsilon,
-        "embedding_drop_prob": run.encoder.hidden_dropout, "token_drop_prob": 0, "feature_drop_prob": 0, "token_shuffle": False,
+        "out_size": run.heads.out_size, "mlp_layers": run.heads.predictor_layers,
+        "proj_layers": run.heads.projection_layers, "K": run.queue.size, "K_start": run.queue.init_size,
+        "ema_decay": run.ema.start, "fgsm": run.fgsm.epsilon, "token_shuffle": False,
+        "embedding_drop_prob": run.encoder.hidden_dropout, "token_drop_prob": 0, "feature_drop_prob": 0,
         "contextual_wordembs_aug": False, "age_test": False, "neg_queue_slice_span": None,
     }  # fmt: skip
     for name, value in given.items():
@@ -183,7 +185,7 @@ def checks(code: Path, data: Path, seed: int, steps: int) -> Iterator[tuple[int,
         from transformers.optimization import AdamW
     except ImportError as error:
         raise UserError(
-            f"transformers 4 is asked for ({error}); pip install -r benchmarks/requirements-authors.txt in an environment of its own."
+            f"transformers 4 is needed ({error}); make an environment of benchmarks/requirements-authors.txt."
         ) from error
     run = released(data, seed)
     torch.set_num_threads(1)

@@ -124,7 +124,8 @@ def main(argv: list[str]) -> int:
         )
         return 2
     print(
-        f"{'encoder':<10} {'run':<16} {'ms':>7} {'of 100':>7} {'host':>7} {'goal':>5} {'kernels':>8} {'goal':>5} {'GiB':>6}"
+        f"{'encoder':<10} {'run':<16} {'ms':>7} {'of 100':>7} {'host':>7} {'goal':>5} {'kernels':>8} "
+        f"{'goal':>5} {'GiB':>6}"
     )
     for shape in ("tiny",) if few else ("bert-base", "mini"):
         for (method, profile_), (ms, most) in zip(RUNS, GOALS.get(shape, [("-", "-")] * 4), strict=True):

@@ -34,7 +34,7 @@ class PeerTraining:
             from sentence_transformers.models import Pooling, Transformer
         except ImportError as error:
             raise UserError(
-                f"The peer is not installed ({error.name} is missing); pip install -r benchmarks/requirements.txt."
+                f"{error.name} is missing; pip install -r benchmarks/requirements.txt."
             ) from error
         disable_progress_bars()
         self.setting, self.config = setting, config
@@ -72,9 +72,11 @@ class PeerTraining:
         train = self.config.train
         with tempfile.TemporaryDirectory() as folder:
             arguments = SentenceTransformerTrainingArguments(
-                output_dir=folder, max_steps=steps + 2, per_device_train_batch_size=train.batch_size, learning_rate=train.learning_rate,
-                weight_decay=train.weight_decay, max_grad_norm=train.clip_norm, save_strategy="no", logging_strategy="no", report_to=[],
-                use_cpu=device.type == "cpu", disable_tqdm=True, dataloader_drop_last=True, bf16=train.precision == "bf16",
+                output_dir=folder, max_steps=steps + 2, per_device_train_batch_size=train.batch_size,
+                learning_rate=train.learning_rate, weight_decay=train.weight_decay,
+                max_grad_norm=train.clip_norm, save_strategy="no", logging_strategy="no", report_to=[],
+                use_cpu=device.type == "cpu",
+                disable_tqdm=True, dataloader_drop_last=True, bf16=train.precision == "bf16",
             )  # fmt: skip
             trainer = SentenceTransformerTrainer(
                 model=self.model, args=arguments, loss=self.loss, callbacks=[Clock()],

@@ -1,7 +1,8 @@
-"""An encoder's folder, checked before anything is trained or scored: its files and whether they fit. No torch here.
+"""An encoder's folder, checked before anything is trained or scored: its files and whether they fit. No torch
+here.
 
-`check_encoder` is for folders that runs start from, by the plan and by each run; `check_files` for folders that
-`evaluate` scores. `core.engine` loads them and has the last word.
+`check_encoder` is for folders that runs start from, by the plan and by each run; `check_files` for folders
+that `evaluate` scores. `core.engine` loads them and has the last word.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def encoder_digest(folder: Path) -> str:
 
 
 def check_encoder(folder: Path) -> None:
-    """Raises UserError for a folder that no run could train from, by its configuration, weights or tokenizer."""
+    """Raises UserError for a folder that no run could train from, by its configuration, weights or
+    tokenizer."""
     config = configuration(folder)
     kind = config.get("model_type")
     if kind not in TRAINABLE:
@@ -80,7 +82,8 @@ def check_encoder(folder: Path) -> None:
 
 
 def check_files(folder: Path, allow_pickle: bool) -> None:
-    """Raises UserError for a folder without config.json, weights or tokenizer, or whose tokenizer is another's."""
+    """Raises UserError for a folder without config.json, weights or tokenizer, or whose tokenizer is
+    another's."""
     if not folder.is_dir() or not (folder / "config.json").is_file():
         what = "is not a folder" if not folder.is_dir() else "has no config.json"
         raise UserError(f"{folder} {what}; {WANTED}.")
@@ -168,7 +171,8 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
 
 
 def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
-    """The shapes of the encoder's tensors by their names in a bare encoder. Raises UserError for a foreign prefix."""
+    """The shapes of the encoder's tensors by their names in a bare encoder. Raises UserError for a foreign
+    prefix."""
     shapes = {}
     for name, shape in tensor_shapes(folder).items():
         start = max(name.find("embeddings."), name.find("encoder.layer."), 0)
@@ -184,7 +188,8 @@ def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
 
 
 def _largest_token(folder: Path) -> int:
-    """The largest token id of the folder's tokenizer. Raises UserError if there is none, or it cannot be read."""
+    """The largest token id of the folder's tokenizer. Raises UserError if there is none, or it cannot be
+    read."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         if not any((folder / name).is_file() for name in TOKENIZERS):

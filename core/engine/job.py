@@ -104,13 +104,12 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     phase("evaluate", steps)
     status: Status = "diverged"
     pairs: tuple[PairBlock, ...] = ()
-    if training.diverged_at is None:
-        chosen = training.selected
-        assert chosen is not None, "the last step is checked"
-        status, pairs = final_evaluation(config, scorer, model, chosen, rows)
-    else:
+    chosen = training.selected
+    if training.diverged_at is not None:
         rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
-    if status != "diverged":  # the model now has the selected checkpoint's weights
+    elif chosen is not None:  # the last step is checked
+        status, pairs = final_evaluation(config, scorer, model, chosen, rows)
+    if status != "diverged" and chosen is not None:  # the model now has the selected checkpoint's weights
         rows += length_rows(pairs, scorer.dev, chosen.step)
         copies = edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions)
         rows += edit_rows(model, copies, device, chosen.step)
@@ -154,25 +153,20 @@ class Curve:
 
     def write(self, step: int, loss: float | None) -> None:
         """Append the latest check; numbers that are not finite become null."""
-        dev = next(
-            row.value
-            for row in reversed(self._rows)
-            if row[:2] == ("curve", "dev") and "spearman" in row.metric
-        )
-        dev, loss = (round(x, 4) if x is not None and math.isfinite(x) else None for x in (dev, loss))
-        seconds = round(time.monotonic() - self._began, 2)
+        scores = (row for row in reversed(self._rows) if row[:2] == ("curve", "dev"))
+        dev = next(row.value for row in scores if "spearman" in row.metric)
         line = {
-            "run": self._run,
-            "step": step,
-            "of": self._steps,
-            "dev": dev,
-            "loss": loss,
-            "seconds": seconds,
-        }
+            "run": self._run, "step": step, "of": self._steps, "dev": _finite(dev), "loss": _finite(loss),
+            "seconds": round(time.monotonic() - self._began, 2),
+        }  # fmt: skip
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with open(self._path, "a") as file:
                 file.write(json.dumps(line) + "\n")
+
+
+def _finite(value: float | None) -> float | None:
+    return round(value, 4) if value is not None and math.isfinite(value) else None
 
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:

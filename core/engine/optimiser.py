@@ -78,7 +78,7 @@ class TransformersAdamW(torch.optim.Optimizer):
         )
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]  # torch's own take a closure, too; nothing here has one
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One update of every parameter that has a gradient."""
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -142,7 +143,8 @@ class Step:
         if not self.folds_clipping:
             return nn.utils.clip_grad_norm_(self.trained, self.train.clip_norm)
         norm = nn.utils.get_total_norm([grad for p in self.trained if (grad := p.grad) is not None])
-        self.optimiser.grad_scale = ((norm + 1e-6) / self.train.clip_norm).clamp(min=1.0)  # type: ignore[attr-defined]
+        scale = ((norm + 1e-6) / self.train.clip_norm).clamp(min=1.0)
+        self.optimiser.grad_scale = scale  # type: ignore[attr-defined]
         return norm
 
     def _gradients_of_copies(self) -> None:
@@ -155,7 +157,8 @@ class Step:
         for p, _ in pairs:
             p.grad = torch.empty_like(p)
         if pairs:
-            torch._foreach_copy_([p.grad for p, _ in pairs], [copy.grad for _, copy in pairs])  # type: ignore[misc]
+            gradients: list[Any] = [p.grad for p, _ in pairs]
+            torch._foreach_copy_(gradients, [copy.grad for _, copy in pairs])  # type: ignore[misc]
         for _, copy in pairs:
             copy.grad = None
 

@@ -124,9 +124,7 @@ def test_a_csv_that_is_there_is_replaced_whole_or_not_at_all(model, tmp_path, ca
     assert "x.csv" in capsys.readouterr().err and path.read_text() == "old"
 
 
-@pytest.mark.parametrize(
-    "argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice")]
-)
+@pytest.mark.parametrize("argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice")])
 def test_bad_usage_is_one_sentence(argv, sentence, capsys):
     assert main(argv) == 2
     said = capsys.readouterr().err.strip().splitlines()

@@ -51,7 +51,20 @@ class Untrained(nn.Module):
         return self.encoder(batch)
 
 
-class FirstLast(Untrained):
+class LastMean(Untrained):
+    """The mean of the pretrained encoder's last layer over a sentence's tokens, special ones included
+    (Reimers and Gurevych 2019)."""
+
+    def sentence_vectors(self, batch: Packed) -> Tensor:
+        """The mean, (B, hidden)."""
+        return _token_mean(self.layers(batch)[-1], batch)
+
+    def layers(self, batch: Packed) -> list[Tensor]:
+        """The embeddings and what each layer makes of them, (T, hidden) each."""
+        return self.encoder.stack.every(self.encoder.embeddings(batch), batch)
+
+
+class FirstLast(LastMean):
     """The pretrained encoder's first-last average: mean over a sentence's tokens of the mean of an early and
     the last layer.
 
@@ -62,28 +75,16 @@ class FirstLast(Untrained):
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Both averages side by side, (B, 2 hidden): with the first transformer layer, then with the
         embeddings."""
-        layers = self.encoder.stack.every(self.encoder.embeddings(batch), batch)  # (T, hidden) each
-        tokens = torch.cat([layers[1] + layers[-1], layers[0] + layers[-1]], dim=1) / 2  # (T, 2 hidden)
-        if batch.bias is not None:
-            tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
-        sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
-        return sums / batch.lengths.unsqueeze(1)
+        layers = self.layers(batch)
+        return _token_mean(torch.cat([layers[1] + layers[-1], layers[0] + layers[-1]], dim=1) / 2, batch)
 
 
-class LastMean(nn.Module):
-    """The mean of the pretrained encoder's last layer over a sentence's tokens, special ones included (Reimers and Gurevych 2019)."""
-
-    def __init__(self, encoder: Encoder):
-        super().__init__()
-        self.encoder = encoder
-
-    def sentence_vectors(self, batch: Packed) -> Tensor:
-        """The mean, (B, hidden)."""
-        tokens = self.encoder.stack.every(self.encoder.embeddings(batch), batch)[-1]  # (T, hidden)
-        if batch.bias is not None:
-            tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
-        sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
-        return sums / batch.lengths.unsqueeze(1)
+def _token_mean(tokens: Tensor, batch: Packed) -> Tensor:
+    """The means over each sentence's tokens, (B, dim) of (T, dim)."""
+    if batch.bias is not None:
+        tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
+    sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
+    return sums / batch.lengths.unsqueeze(1)
 
 
 def bag_of_words(sentences: Sequence[str]) -> np.ndarray:

@@ -213,7 +213,8 @@ def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str | None, dic
         return tests, DEV if DEV in own and tests != (DEV,) else None, own, list(own.values())
     raise UserError(
         "Give --data-dir with SentEval's data (STS/ and SICK/; they are in senteval.tar of "
-        "princeton-nlp/datasets-for-simcse), or --pairs with pairs of your own, or --scale demo, which needs neither."
+        "princeton-nlp/datasets-for-simcse), or --pairs with pairs of your own, or --scale demo, which "
+        "needs neither."
     )
 
 

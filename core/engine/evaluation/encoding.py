@@ -130,7 +130,8 @@ def sentence_vectors(
     table = tokenise(checkpoint.tokenizer, sentences, checkpoint.max_length)
     if (largest := int(table.ids.max())) >= model.config.vocab_size:
         raise UserError(
-            f"The tokenizer gives token {largest}, but the model has {model.config.vocab_size} words; copy the tokenizer of this model there."
+            f"The tokenizer gives token {largest}, but the model has {model.config.vocab_size} words; "
+            "copy its own tokenizer there."
         )
     lengths = np.diff(table.offsets)
     order = np.argsort(lengths, kind="stable")

@@ -38,7 +38,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from core.data.transfer import Part, TransferTask
 from core.engine.encoder.bert import Encoder
-from core.engine.evaluation.baselines import FirstLast, Untrained, kept_rows
+from core.engine.evaluation.baselines import FirstLast, LastMean, Untrained, kept_rows
 from core.engine.evaluation.scoring import SentenceModel, array, table_vectors
 from core.engine.tokens import TokenTable
 from core.spec.result import Row
@@ -80,25 +80,23 @@ class Transfer:
         ]
 
     def untrained_rows(self, encoder: Encoder, kept: Path) -> list[Row]:
-        """The same at step 0 for the encoder's own [CLS] and its first-last average (first transformer layer,
-        D77).
-
-        They take as long as two finished runs' rows, so the file `kept` keeps them.
-        """
-        names = [*(task.name for task in self.tasks), "avg_transfer"]
-        checkpoints = ("untrained", "untrained_first_last")
-        wanted = [
-            (checkpoint, name, metric) for checkpoint in checkpoints for name in names for metric in METRICS
-        ]
+        """The same at step 0 for the encoder's own [CLS], its first-last average (first transformer layer,
+        D77) and its last layer's mean. They take as long as two finished runs' rows, so the file `kept` keeps
+        them."""
         first = slice(encoder.hidden)  # of the two averages side by side
-        return kept_rows(
-            kept,
-            wanted,
-            lambda: [
-                *self.rows(Untrained(encoder), "untrained", 0),
-                *self.rows(FirstLast(encoder), "untrained_first_last", 0, first),
-            ],
-        )
+        models = {
+            "untrained": (Untrained(encoder), slice(None)),
+            "untrained_first_last": (FirstLast(encoder), first),
+            "untrained_last": (LastMean(encoder), slice(None)),
+        }
+        names = [*(task.name for task in self.tasks), "avg_transfer"]
+        wanted = [(checkpoint, name, metric) for checkpoint in models for name in names for metric in METRICS]
+
+        def make() -> list[Row]:
+            rows = (self.rows(model, name, 0, part) for name, (model, part) in models.items())
+            return [row for part in rows for row in part]
+
+        return kept_rows(kept, wanted, make)
 
 
 def sentences(tasks: Sequence[TransferTask]) -> list[str]:
