@@ -99,8 +99,8 @@ def check_files(folder: Path, allow_pickle: bool) -> None:
     safe, pickled = (any(path.is_file() for path in folder.glob(f"{name}*")) for name in names)
     if pickled and not safe and not allow_pickle:
         raise UserError(
-            f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, or "
-            "give --allow-pickle if you trust where they came from."
+            f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, "
+            "or give --allow-pickle if you trust where they came from."
         )
     if not pickled and not safe:
         raise UserError(f"{folder} has no weights; {WANTED}.")
@@ -163,7 +163,7 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
                     f"{weights} is a pointer of git-lfs, not the weights; fetch them with git lfs pull."
                 )
         with safe_open(weights, framework="numpy") as tensors:
-            return {name: tensors.get_slice(name).get_shape() for name in tensors.keys()}  # noqa: SIM118 (no dict)
+            return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
     except (OSError, SafetensorError) as error:
         raise UserError(
             f"{weights} is no whole safetensors file ({error}); copy the weights there again."
