@@ -106,7 +106,7 @@ class Results:
         vary: Settings = (),
     ) -> pd.DataFrame:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds."""
-        return importlib.import_module("core.report.claims").claim_frame([self.study(study, scale, profile, seeds, settings, vary)])
+        return importlib.import_module("core.report.frames").claim_frame([self.study(study, scale, profile, seeds, settings, vary)])
 
     def study(
         self,

@@ -1,170 +1,352 @@
-"""Figures by difference: every row against the paper's reference, ours and the paper's on one axis, with what seeds alone make."""
+"""A study's figures, from its CSV files: as the paper draws them, and as paired differences."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from core.report import pictures
-from core.report.cells import StudyResult
-from core.report.differences import Differences, Panel, base_pattern, differences
-from core.report.findings import of_differences
-from core.report.limits import frame
-from core.report.marks import ABOVE, BELOW, draw_row, of_ours
-from core.report.quantities import SCORE
-from core.report.sheet import RIGHT, ROOM_FOR_N, WIDTH, notes_of, place, room, sheet, wrapped
-from core.report.style import BAND, DASHED, GREY, OURS, PALE
-from core.report.verdicts import verdicts
-from core.report.withholding import in_full
-from core.spec.errors import counted
+from core.report.curves import curves_figure
+from core.report.drawing import (
+    COLOURS,
+    DIFFERENT,
+    GREY,
+    MARKERS,
+    OURS,
+    Row,
+    as_number,
+    legend,
+    number_axis,
+    setting,
+    sheet,
+)
+from core.report.frames import POINTS, base_pattern
+from core.report.statistics import over_seeds
+from core.report.tables import number
+from core.spec.study import Study
+from core.spec.table import Axis, FigureSpec
 
-PER_ROW, PER_WRAP = 0.235, 0.1  # inches a row, and for each further line of its name
-MOST_COLUMNS = 4
-FROM_NOISE = "grey band: 95 % of what seeds alone make of such a difference, by the noise study"
-FROM_REFERENCE = "blue band: the reference's own 95 % interval"
-LEVELS = ("curve", "spectrum")  # kinds of figures that are no differences
-
-
-def drawable(result: StudyResult) -> bool:
-    """Whether a study has a figure: a number of our own, and where it is rows, two with runs that can be set beside each other."""
-    if result.study.figure is None or not any(cell.estimate.n for cell in result.cells):
-        return False
-    return pictures.drawable(result) if _is_levels(result) else differences(result) is not None
+WIDEST = 30.0  # half of an interval, in points: a wider interval is cut at the frame
+Line = list[tuple[str, Sequence[Row]]]  # along an axis: label, and the cells that stand there
 
 
-def figure(result: StudyResult) -> Figure:
-    """The figure of a study that is `drawable`. To be called inside `style.drawing()`."""
-    if _is_levels(result):
-        return pictures.of_levels(result)
-    found = differences(result)
-    if found is None:
-        raise ValueError(f"{result.study.name} has nothing to draw")
-    return of_rows(result, found)
+def figures(
+    study: Study, cells: pd.DataFrame, curves: pd.DataFrame, no_verdict: str = ""
+) -> dict[str, Figure]:
+    """A study's figures by file name: as the paper draws it, and `-differences`; inside `drawing()`.
+
+    `cells` and `curves` are the study's CSV files; `no_verdict` is why there is no verdict, and then the title.
+    A figure of which most rows have no run is left out.
+    """
+    spec = study.figure
+    if spec is None:
+        return {}
+    rows, title = _rows(study, spec, cells), f"No verdict: {no_verdict}" if no_verdict else ""
+    if spec.kind in ("curve", "spectrum"):
+        return {study.name: curves_figure(study, spec, rows, curves, title)} if len(curves) else {}
+    axis = _numeric(study, spec)
+    averaged = axis is not None and spec.series is None and len(study.axes) - len(study.varied) > 1
+    levels = None if axis is None else _levels(study, spec, axis, rows, title)
+    differences = None if averaged else _by_row(study, spec, rows, title)
+    drawn = [figure for figure in (levels, differences) if figure is not None]
+    return dict(zip((study.name, f"{study.name}-differences"), drawn, strict=False))
 
 
-def _is_levels(result: StudyResult) -> bool:
-    return result.figure.kind in LEVELS or base_pattern(result) is None
+def _rows(study: Study, spec: FigureSpec, cells: pd.DataFrame) -> list[Row]:
+    """The cells that can be run; of test sets the average alone, unless they are an axis of the figure."""
+    texts = ["encoder", "reference", "different", "values", "printed_runs", "status", "unit"]
+    empty = dict.fromkeys(texts, "")  # a file's empty columns are read as numbers
+    rows = cells.astype(dict.fromkeys(texts, object)).fillna(empty).to_dict("records")
+    for row in rows:
+        row["labels"] = {axis.name: str(row[axis.name]) for axis in study.axes}
+        row["key"] = "/".join(row["labels"].values())
+        row["is_base"] = row["key"] == row["reference"]
+        values = enumerate(str(row["values"]).split())
+        row["by_seed"] = {seed: float(value) for seed, value in values if value != "-"}
+    if study.tasks and "task" not in (spec.x, spec.series):
+        rows = [row for row in rows if row["task"] == "avg"] or rows
+    return [row for row in rows if row["status"] not in ("copied", "unavailable")]
 
 
-def finding(drawn: Figure) -> str:
-    """A figure's title in one line."""
-    return next(" ".join(text.get_text().split()) for text in drawn.texts if text.get_fontweight() == "bold")
+def _numeric(study: Study, spec: FigureSpec) -> Axis | None:
+    """The axis of the figure whose labels are numbers, all but two at most; None if there is none."""
+    for axis in study.axes:
+        numbers = [label for label in axis.labels if as_number(label) is not None]
+        if (
+            spec.x in (None, axis.name)
+            and axis.name != spec.series
+            and len(numbers) >= max(3, len(axis.labels) - 2)
+        ):
+            return axis
+    return None
 
 
-def of_rows(result: StudyResult, found: Differences) -> Figure:
-    """Panels of rows against their base, four beside each other at most."""
-    columns = min(MOST_COLUMNS, len(found.panels))
-    names = [row.label for row in found.panels[0].rows]
-    more = sum(wrapped(name).count("\n") for name in names)
-    height = 0.12 + PER_ROW * max(len(panel.rows) for panel in found.panels) + PER_WRAP * more
-    made = sheet(
-        result,
-        of_differences(found, _settled(result)),
-        _line(result, found),
-        notes_of(result, *_notes(result, found)),
-        panels=len(found.panels),
-        columns=columns,
-        height=height,
-        left=room(names),
-        right=ROOM_FOR_N if columns == 1 else RIGHT,
-        titled=any(panel.title for panel in found.panels),
+def _mostly_run(rows: Sequence[Row]) -> bool:
+    return bool(rows) and 2 * sum(row["n"] > 0 for row in rows) >= len(rows)
+
+
+# What titles say: the sign of a sentence is the sign of the number that is drawn.
+
+
+def _lower(title: str) -> str:
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _said(study: Study, labels: Sequence[str | None]) -> str:
+    """A cell in a sentence: "queue size 512, half"."""
+    named = [
+        (axis, label) for axis, label in zip(study.axes, labels, strict=False) if label not in (None, "avg")
+    ]
+    return ", ".join(
+        str(label) if as_number(str(label)) is None else f"{_lower(a.title)} {label}" for a, label in named
     )
-    bounds = frame(found.panels)
-    for number, (box, panel) in enumerate(zip(made.boxes, found.panels, strict=False)):
-        axes = place(made.figure, box)
-        _furnish(axes, panel, names if number % columns == 0 else None, bounds, PALE if found.from_noise else BAND)
-        untrained = found.untrained if found.untrained is not None and bounds[0] <= found.untrained <= bounds[1] else None
-        _draw(axes, panel, bounds, found.ordered, columns == 1, untrained)
-        axes.set_xlabel(
-            f"{'points' if panel.unit == SCORE else panel.unit} above {found.base_name}" if number % columns == 0 else "", loc="left"
+
+
+def _amount(value: float, row: Row) -> str:
+    return number(value, 1 if row["unit"] in POINTS else 3)
+
+
+def _difference(study: Study, rows: Sequence[Row]) -> str:
+    """The largest significant difference from the reference; without one the largest, and that it is none."""
+    paired = [row for row in rows if row["paired_n"] and not row["is_base"]]
+    if not paired:
+        return ""
+    different = [row for row in paired if row["different"] == "yes"]
+    tested = [row for row in paired if row["different"]]
+    row = max(different or paired, key=lambda row: abs(row["paired_difference"]))
+    size, unit = row["paired_difference"], "points" if row["unit"] in POINTS else row["unit"]
+    base = _said(study, base_pattern(study) or ()) or "the reference"
+    if tested and not different:
+        return f"No significant difference from {base}"
+    text = (
+        f"{_said(study, list(row['labels'].values())) or 'the average'} is {_amount(abs(size), row)} {unit}"
+    )
+    text = f"{text[0].upper()}{text[1:]} {'above' if size > 0 else 'below'} {base}"
+    return text + (
+        f"; {len(different)} of {len(tested)} tested rows differ" if tested else "; too few seeds to test"
+    )
+
+
+def _extremes(study: Study, rows: Sequence[Row]) -> str:
+    """The highest and the lowest row; of a single row its scatter."""
+    run = [row for row in rows if row["n"]]
+    high, low = (choose(run, key=lambda row: row["mean"]) for choose in (max, min))
+    if high is low:
+        spread = np.ptp(list(high["by_seed"].values()))
+        return f"SD {_amount(high['sd'], high)}, range {_amount(spread, high)} over {high['n']} seeds"
+    names = [
+        f"{_said(study, list(row['labels'].values()))} ({_amount(row['mean'], row)})" for row in (high, low)
+    ]
+    return f"Highest: {names[0]}; lowest: {names[1]}"
+
+
+# As the paper draws it: absolute scores along a numeric axis
+
+
+def _levels(study: Study, spec: FigureSpec, axis: Axis, rows: list[Row], title: str) -> Figure | None:
+    """Score along the paper's axis: ours with a band over seeds, the paper's points laid over."""
+    keep = [name for name in (spec.series, *study.varied) if name and name != axis.name]
+    lines: dict[str, Line] = {}
+    for row in rows:
+        lines.setdefault("/".join(row["labels"][name] for name in keep), [])
+    for name, line in lines.items():
+        mine = [row for row in rows if "/".join(row["labels"][one] for one in keep) == name]
+        places = {label: [row for row in mine if row["labels"][axis.name] == label] for label in axis.labels}
+        line += [(label, found) for label, found in places.items() if found]
+    lines = {
+        name: line for name, line in lines.items() if any(row["n"] for _, found in line for row in found)
+    }
+    on_axis = [row for row in rows if as_number(row["labels"][axis.name]) is not None]
+    if not lines or not _mostly_run(on_axis) or sum(row["n"] > 0 for row in on_axis) < 2:
+        return None
+    units = {name: line[0][1][0]["unit"] for name, line in lines.items()}
+    apart = len(set(units.values())) > 1
+    groups = [[name] for name in lines] if apart else [list(lines)]
+    title = title or (study.caption if apart else f"{_peaks(axis, lines)}. {_difference(study, rows)}")
+    figure, axes = sheet(title, setting(study, rows), len(groups), 2.2 if apart else 2.7)
+    for panel, names in zip(axes, groups, strict=True):
+        shift = _shift([point for name in names for point in lines[name]])
+        theirs = panel.twinx() if shift else panel
+        for name, colour, marker in zip(names, cycle(COLOURS), cycle(MARKERS), strict=False):
+            _line(panel, theirs, lines[name], colour, marker, f"{name}: " if name and not apart else "")
+        number_axis(panel, axis.labels, axis.title)
+        panel.set_ylabel(units[names[0]])
+        panel.set_title(names[0] if apart else "", loc="left")
+        if shift:
+            (a, b), (c, d) = panel.get_ylim(), theirs.get_ylim()
+            low, high = min(a, c - shift), max(b, d - shift)
+            panel.set_ylim(low, high)
+            theirs.set_ylim(low + shift, high + shift)
+            theirs.spines["right"].set_visible(True)
+            theirs.set_ylabel("the paper's, same spacing", color=GREY, size=7)
+    legend(figure, figure.subfigs[0].axes)
+    return figure
+
+
+def _ours(rows: Sequence[Row]) -> tuple[float, ...]:
+    """The values of one cell by seed, or of the mean over several cells, taken seed by seed."""
+    seeds = sorted(set.intersection(*(set(row["by_seed"]) for row in rows)))
+    return tuple(float(np.mean([row["by_seed"][seed] for row in rows])) for seed in seeds)
+
+
+def _printed(rows: Sequence[Row]) -> float:
+    return float(np.mean([row["printed"] for row in rows]))
+
+
+def _shift(points: Line) -> float:
+    """How far the paper's numbers lie above ours if one axis for both would flatten them; else 0."""
+    both = np.array([(np.mean(ours), _printed(rows)) for _, rows in points if (ours := _ours(rows))])
+    both = both[np.isfinite(both).all(1)] if len(both) else np.zeros((0, 2))
+    gap = float(np.median(both[:, 1] - both[:, 0])) if len(both) else 0.0
+    return gap if len(both) and abs(gap) > max(1.0, *np.ptp(both, axis=0)) else 0.0
+
+
+def _line(panel: Axes, theirs: Axes, line: Line, colour: str, marker: str, name: str) -> None:
+    """Our line with its band and every seed, and the paper's points; a cell off the axis is a level line."""
+    x, ours, printed = list[float](), list[tuple[float, ...]](), list[float]()
+    for label, rows in line:
+        place, values, paper = as_number(label), _ours(rows), _printed(rows)
+        if place is None:
+            for level, axes, of, shade in (
+                (float(np.mean(values or np.nan)), panel, "ours", colour),
+                (paper, theirs, "paper", GREY),
+            ):
+                if np.isfinite(level):
+                    axes.axhline(level, color=shade, linestyle=":", label=f"{label}, {of}")
+            continue
+        x, ours, printed = [*x, place], [*ours, over_seeds(values)[:3]], [*printed, paper]
+        panel.plot([place] * len(values), values, ".", color=colour, markersize=2.5, alpha=0.5)
+        single = [float(run) for run in str(rows[0]["printed_runs"] or "").split()] if len(rows) == 1 else []
+        theirs.plot(
+            [place] * len(single), single, marker, color=colour, mfc="none", markersize=2.5, alpha=0.7
         )
-    return made.figure
+    mean, low, high = np.array(ours).T
+    panel.plot(x, mean, color=colour, marker=marker, label=f"{name}ours (mean, 95 % interval, seeds)")
+    panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    if np.isfinite(printed).any():
+        theirs.plot(x, printed, "--", marker=marker, color=colour, mfc="white", lw=0.9, label=f"{name}paper")
 
 
-def _furnish(axes: Axes, panel: Panel, names: Sequence[str] | None, bounds: tuple[float, float], band: str) -> None:
-    axes.set_xlim(bounds)
-    axes.set_ylim(len(panel.rows) - 0.45, -0.55)
-    axes.set_yticks(range(len(panel.rows)), [wrapped(name) for name in names] if names is not None else [""] * len(panel.rows), size=7)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color=PALE, linewidth=0.6)
-    axes.locator_params(axis="x", nbins=8 if axes.get_position().width * WIDTH > 3 else 4)
-    for place_, row in enumerate(panel.rows):
-        if row.band is not None:
-            axes.barh(place_, 2 * row.band, left=-row.band, height=1.0, color=band, linewidth=0, zorder=0)
-    axes.set_xlim(bounds)
-    axes.axvline(0, color="black", linewidth=0.8, zorder=3.5)  # above the white behind a word
-    if panel.title:
-        axes.set_title(panel.title, loc="left", pad=3, size=7.5)
+def _peaks(axis: Axis, lines: dict[str, Line]) -> str:
+    """Where our drawn mean is highest, and where the paper's is."""
+    points = [(f"{label}{f' ({name})' if name else ''}", rows)
+              for name, line in lines.items() for label, rows in line if as_number(label) is not None]  # fmt: skip
+    ours = {name: float(np.mean(values)) for name, rows in points if (values := _ours(rows))}
+    paper = {name: value for name, rows in points if np.isfinite(value := _printed(rows))}
+    said = [
+        f"{max(found, key=found.__getitem__)}: {_amount(max(found.values()), points[0][1][0])}"
+        for found in (ours, paper)
+        if found
+    ]
+    return f"Highest at {_lower(axis.title)} {said[0]}" + (f"; as printed at {said[1]}" if paper else "")
 
 
-def _draw(axes: Axes, panel: Panel, bounds: tuple[float, float], ordered: bool, counts: bool, untrained: float | None) -> None:
-    if untrained is not None:
-        axes.axvline(untrained, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-    if ordered:
-        _lines(axes, panel, bounds)
-    for place_, row in enumerate(panel.rows):
-        draw_row(axes, panel, place_, bounds, ordered, untrained)
-        if counts and row.n and row.mean is not None:
-            axes.text(1.01, place_ + ABOVE, f"n = {row.n}", transform=axes.get_yaxis_transform(), size=6, color=GREY, va="center")
+# Paired differences, or levels, by row
 
 
-def _lines(axes: Axes, panel: Panel, bounds: tuple[float, float]) -> None:
-    """Rows that are numbers in order are joined, ours and the paper's; the reference is at zero, and what is not known leaves a gap."""
-    ours = [np.nan if (value := of_ours(row)) is None else value for row in panel.rows]
-    papers = [np.nan if row.printed is None or not bounds[0] <= row.printed <= bounds[1] else row.printed for row in panel.rows]
-    rows = np.arange(len(panel.rows))
-    axes.plot(ours, rows + ABOVE, color=OURS, linewidth=0.8, alpha=0.6, zorder=2)
-    axes.plot(papers, rows + BELOW, color=GREY, linewidth=0.7, linestyle=DASHED, alpha=0.7, zorder=2)
-
-
-def _line(result: StudyResult, found: Differences) -> str:
-    """What the symbols are, in one line above the panels."""
-    rows = found.rows
-    parts = [result.figure.caption.rstrip(".")] if result.figure.caption else []
-    parts.append("● ours, | one seed")
-    if any(row.told for row in rows):
-        parts.append("◆ differs from the reference")
-    if any(row.printed is not None for row in rows):
-        parts.append("○ as the paper prints it")
-    if any(row.failed for row in rows):
-        parts.append("× collapsed or diverged")
-    if any(row.band is not None for row in rows):
-        parts.append(FROM_NOISE if found.from_noise else FROM_REFERENCE)
-    return "   ".join(parts)
-
-
-def _notes(result: StudyResult, found: Differences) -> list[str]:
-    said = [in_full(result)]
-    if any(row.basis == "own" for row in found.rows):
-        said.append("Solid: the interval that a verdict is tested with.")
-    if any(row.basis == "equal scatter" for row in found.rows):
-        said.append("Dashed: fewer than five seeds, taken to scatter as all rows do; no verdict rests on this interval.")
-    if any(row.word == "cannot act here" for row in found.rows):
-        said.append("Cannot act here: every number equals the reference's at this scale.")
-    if found.left_out:
-        said.append(f"Not run yet, and not drawn: {counted(found.left_out, 'row')}.")
-    if found.elsewhere:
-        said.append(
-            f"In the table alone, for they are never run here: {counted(found.elsewhere, 'row')} of other encoders or copied by the paper."
+def _by_row(study: Study, spec: FigureSpec, rows: list[Row], title: str) -> Figure | None:
+    """One row a cell, a panel for each of `series`: differences to the reference, or levels without one."""
+    by_key, series = {row["key"]: row for row in rows}, spec.series
+    paired = any(row["reference"] for row in rows)
+    rows = [
+        row for row in rows if row["n"] or np.isfinite(row["printed_difference" if paired else "printed"])
+    ]
+    drawn = [row for row in rows if (row["paired_n"] and not row["is_base"] if paired else row["n"])]
+    if not drawn or not _mostly_run(rows):
+        return None
+    panels = {name: [row for row in rows if not series or row["labels"][series] == name]
+              for name in dict.fromkeys(row["labels"][series] if series else "" for row in drawn)}  # fmt: skip
+    names = {row["key"]: _without(row, series) for mine in panels.values() for row in mine}
+    places = list(dict.fromkeys(names.values()))
+    title = title or (_difference(study, rows) if paired else _extremes(study, rows))
+    height = 0.3 + 0.25 * len(places) + 0.3 * (len(panels) > 1)
+    figure, axes = sheet(title, setting(study, rows), len(panels), height, sharex=True, sharey=True)
+    for panel, (name, mine) in zip(axes, panels.items(), strict=True):
+        for row in mine:
+            _row(panel, places.index(names[row["key"]]), row, by_key.get(row["reference"]), paired)
+        panel.grid(axis="x")
+        panel.set_title(
+            f"{study.axis(series).title} {name}" if series and as_number(name) is not None else name,
+            loc="left",
         )
-    shown = {row.n for row in found.rows if row.mean is not None}
-    if len(found.panels) > 1 and shown:
-        said.append(
-            f"n = {min(shown)} seeds a row." if len(shown) == 1 else f"n = {min(shown)} to {max(shown)} seeds a row; the table has each."
-        )
-    if found.untrained is not None:
-        said.append(
-            f"Untrained, the encoder is {found.untrained:+.1f} points from the reference (dotted, where it is in the frame).".replace(
-                "-", "−"
-            )
-        )
-    return said
+    axes[0].set_yticks(range(len(places)), [textwrap.fill(name, 46) for name in places], size=7)
+    axes[0].set_ylim(len(places) - 0.4, -0.6)
+    unit, base = rows[0]["unit"], _said(study, base_pattern(study) or ()) or "the reference"
+    label = f"{'points' if unit in POINTS else unit} above {base}" if paired else unit
+    figure.subfigs[0].supxlabel(label, size=7.5)
+    _limits(axes[0], drawn, rows, paired)
+    legend(figure, axes)
+    return figure
 
 
-def _settled(result: StudyResult) -> dict[str, tuple[str, int]]:
-    """The claims of a study that are supported or contradicted: outcome and seeds."""
-    return {one.claim.key: (one.outcome, one.n) for one in verdicts(result) if one.outcome in ("supported", "contradicted")}
+def _without(row: Row, series: str | None) -> str:
+    """A row's labels without its panel's, and without the task if that is the average."""
+    kept = {axis: label for axis, label in row["labels"].items() if axis != series}
+    return "/".join(
+        label for axis, label in kept.items() if (axis, label) != ("task", "avg") or len(kept) == 1
+    )
+
+
+def _row(panel: Axes, y: int, row: Row, base: Row | None, paired: bool) -> None:
+    """Ours with its interval and every seed, and the paper's number hollow below."""
+    if paired:
+        panel.axvline(0, color="black", linewidth=0.8)
+        mean, low, high, printed = (
+            row[n] for n in ("paired_difference", "tested_low", "tested_high", "printed_difference")
+        )
+        theirs = base["by_seed"] if base else {}
+        seeds = [value - theirs[seed] for seed, value in row["by_seed"].items() if seed in theirs]
+    else:
+        mean, low, high, printed = (row[name] for name in ("mean", "ci95_low", "ci95_high", "printed"))
+        seeds = list(row["by_seed"].values())
+    if paired and row["is_base"]:
+        panel.text(0, y, " reference", size=6, color=GREY, va="center")
+        return
+    colour = {"yes": DIFFERENT, "no verdict": GREY}.get(row["different"], OURS)
+    name = {"yes": "ours, significant", "no verdict": "ours, no verdict"}.get(row["different"], "ours")
+    panel.plot(
+        seeds,
+        [y - 0.12] * len(seeds),
+        "|",
+        color=GREY,
+        markersize=4,
+        alpha=0.5,
+        label="one seed" if seeds else "",
+    )
+    if np.isfinite(low):
+        panel.hlines(
+            y - 0.12, low, high, color=colour, label="tested interval" if paired else "95 % interval"
+        )
+    if np.isfinite(mean):
+        panel.plot(
+            [mean], [y - 0.12], "D" if colour == DIFFERENT else "o", color=colour, zorder=4, label=name
+        )
+    if np.isfinite(printed):
+        panel.plot([printed], [y + 0.22], "o", color=GREY, mfc="white", markersize=4, zorder=3, label="paper")
+
+
+def _limits(panel: Axes, drawn: Sequence[Row], rows: Sequence[Row], paired: bool) -> None:
+    """Limits that hold our means, intervals up to a width, and the paper's numbers in that neighbourhood."""
+    means = np.array([row["paired_difference" if paired else "mean"] for row in drawn])
+    names = ("tested_low", "tested_high") if paired else ("ci95_low", "ci95_high")
+    ends = np.array([row[name] - mean for row, mean in zip(drawn, means, strict=True) for name in names])
+    ends = np.clip(ends, -WIDEST, WIDEST) + np.repeat(means, 2)
+    values = [] if paired else [value for row in drawn for value in row["by_seed"].values()]
+    printed = np.array([row["printed_difference" if paired else "printed"] for row in rows], dtype=float)
+    reach = 2.5 * max(1.0, np.abs(means).max(), np.nanmax(np.abs(ends), initial=0.0)) if paired else np.inf
+    shown = np.concatenate([means, ends, values, printed[np.abs(printed) <= reach], [0.0] if paired else []])
+    low, high = np.nanmin(shown), np.nanmax(shown)
+    pad = 0.05 * (high - low or 1.0)
+    panel.set_xlim(low - pad, high + pad)
+    beyond = [
+        row
+        for row in rows
+        if np.isfinite(row["printed_difference"]) and abs(row["printed_difference"]) > reach
+    ]
+    if paired and beyond:
+        panel.plot([], [], " ", label=f"beyond the frame: the paper's {len(beyond)} largest")

@@ -1,197 +1,325 @@
-"""Markdown and LaTeX tables with the paper's rows and columns in its order: ours, the paper's number, the difference."""
+"""A study's table in the paper's layout, for Markdown, LaTeX and the terminal, from its cell frame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
 from tabulate import tabulate
 
-from core.report import claims
-from core.report.cells import CellResult, StudyResult
-from core.report.dialects import md, tex
-from core.report.grids import Entry, Grid, latex_table, markdown_table, number
-from core.report.naming import label_here, text_here
+from core.report.cells import StudyResult
+from core.report.claims import MARKS as VERDICT_MARKS
+from core.report.claims import READING, by_value, of_scale
+from core.report.frames import cell_frame, claim_frame
+from core.report.naming import text_here
 from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
-from core.report.quantities import decimals
-from core.report.verdicts import verdicts
-from core.spec.claim import Claim
+from core.spec.errors import counted, printable
+from core.spec.study import Study
+from core.spec.table import Axis
 
 SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
-LINES = ("ours", "paper", "ours − paper")
-TESTED = "the interval of the difference, paired by seed, that its claim is tested with (no claim: simultaneous over the table)"
+OURS, PAPER, PAIRED, PRINTED = "ours", "paper", "ours − reference (paired)", "paper − reference"
 MARKS = {
-    "▲": f"higher than the reference: zero lies outside {TESTED}",
-    "▼": f"lower than the reference: zero lies outside {TESTED}",
-    "†": "the reference: the others are compared with it",
-    "‡": "a run that diverged, or whose vectors have one direction at the selected checkpoint, is among them; without a number of its own it counts as the worst that there is",
-    "§": "one run: no spread over seeds is known; an interval in brackets is a bootstrap over its test pairs",
+    "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
+    "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
+    "†": "the reference",
+    "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there is",
+    "§": "one run; an interval in brackets is a bootstrap over its test pairs",
 }
-BOLD = "bold: the best, told from every other cell (the same rule, simultaneous over all pairs)"
+BOLD = "bold: significantly better than every other cell"
+SPREAD = "±: half of the 95 % interval over seeds. Paired: over the seeds that both cells have."
 OF_PAPER = "On the paper and its code, at their own scale"
-PLAIN_MARKS = {"†": "the reference: the others are compared with it, and no difference can be told from zero"}
+STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
 
 
-def grid(result: StudyResult) -> Grid:
-    """The study's cells laid out as in the paper, once for each combination of varied values. Lines without a paper's number are left out."""
-    lines = _printed(result)
-    if not (count := len(result.study.varied)):
-        return _grid(result, lines)
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The text of one place in a table, in plain characters, and whether it is bold."""
+
+    text: str = ""
+    bold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Headers, `lead` columns of labels, and rows of entries; `breaks` are rows with a rule above."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    lead: int
+    breaks: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The text of all entries, one after the other."""
+        return "".join(entry.text for row in self.rows for entry in row)
+
+
+def number(value: float, places: int = 2, signed: bool = False) -> str:
+    """A number with so many decimals and a real minus sign; no sign where it rounds to zero."""
+    text = f"{value:{'+' if signed else ''}.{places}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
+
+
+def grid(study: Study, cells: pd.DataFrame) -> Grid:
+    """The cells laid out as in the paper; under `--vary` once for each combination of values."""
+    rows = cells.replace({np.nan: None}).to_dict("records")
+    table = {tuple(str(row[axis.name]) for axis in study.axes): row for row in rows}
+    for labels, row in table.items():
+        row["is_base"] = row["reference"] == "/".join(labels)
+    usual = _usual([row["n"] for row in rows]), _usual([row["paired_n"] for row in rows])
+    varied = study.axes[len(study.axes) - len(study.varied) :]
+    count, body, breaks = len(study.axes) - len(varied), list[tuple[Entry, ...]](), list[int]()
+    for chosen in itertools.product(*(axis.labels for axis in varied)):
+        part = {labels[:count]: row for labels, row in table.items() if labels[count:] == chosen}
+        headers, lines, lead, groups = _layout(study, part, _lines(rows), usual)
+        breaks += [len(body) + place for place in groups if body or place]
+        lead_in = [tuple(map(Entry, chosen)), *[tuple(Entry() for _ in chosen)] * (len(lines) - 1)]
+        body += [(*values, *line) for values, line in zip(lead_in, lines, strict=True)]
+    return Grid((*(axis.title for axis in varied), *headers), tuple(body), lead + len(varied), tuple(breaks))
+
+
+def _usual(counts: Sequence[int]) -> int:
+    """The most frequent number of seeds of a table's cells."""
+    counts = [count for count in counts if count]
+    return max(counts, key=counts.count, default=0)
+
+
+def _lines(rows: Sequence[dict]) -> tuple[str, ...]:
+    """The lines of a table: the paper's if it prints numbers, differences if there is a reference."""
+    compared, printed = any(row["reference"] for row in rows), any(row["printed"] is not None for row in rows)
+    lines = {OURS: True, PAPER: printed, PAIRED: compared, PRINTED: compared and printed}
+    return tuple(line for line, wanted in lines.items() if wanted)
+
+
+def _layout(study: Study, table: dict, lines: Sequence[str], usual: tuple[int, int]) -> tuple:
+    """Headers, rows, number of label columns, and the rows that begin a group."""
+    names = [axis.name for axis in study.axes]
+
+    def at(axis: Axis | None, label: str) -> list[dict]:
+        place = names.index(axis.name) if axis else 0
+        return [row for labels, row in table.items() if axis is None or labels[place] == label]
+
+    rows = study.axis(study.rows) if study.rows else None
     body: list[tuple[Entry, ...]] = []
-    breaks: list[int] = []
-    for part in result.parts:
-        table, axes = _grid(part, lines if part.study.columns is None else _printed(part)), part.study.axes[-count:]
-        breaks += [len(body), *(len(body) + place for place in table.breaks)] if body else table.breaks
-        leads = [tuple(Entry(axis.labels[0] if place == 0 else "") for axis in axes) for place in range(len(table.rows))]
-        body += [(*lead, *row) for lead, row in zip(leads, table.rows, strict=True)]
-    return Grid((*(axis.title for axis in axes), *table.headers), tuple(body), count + table.lead, tuple(breaks))
-
-
-def _printed(result: StudyResult) -> tuple[str, ...]:
-    """The lines of a table: ours alone if the paper prints no number."""
-    return LINES if any(cell.cell.published is not None for cell in result.cells) else LINES[:1]
-
-
-def _grid(result: StudyResult, lines: tuple[str, ...]) -> Grid:
-    """The table of a study, or of one part of a study whose fields are varied."""
-    study = result.study
     if study.columns is None:
-        rows = study.axes[0] if study.rows is None else study.axis(study.rows)
-        body = [
-            (Entry(label_here(label, result)), *(_entry(result.at(**{rows.name: label}), line, result) for line in lines))
-            for label in rows.labels
-        ]
-        return Grid((rows.title, *lines), tuple(body), 1, ())
-    columns = study.axis(study.columns)
-    groups: tuple[str | None, ...] = study.axis(study.rows).labels if study.rows else (None,)
-    body, breaks = [], []
-    for group in groups:
-        breaks += [len(body)] if body and len(lines) > 1 else []
-        shown = _lines(result, study.rows, group, lines)
-        for line in shown:
-            entries = []
-            for label in columns.labels:
-                labels = {columns.name: label} | ({study.rows: group} if study.rows and group is not None else {})
-                entries.append(_entry(result.at(**labels), line, result))
-            lead = [] if group is None else [Entry(label_here(group, result) if line == shown[0] else "")]
-            body.append((*lead, Entry(line), *entries))
-    headers = (columns.title,) if study.rows is None else (study.axis(study.rows).title, columns.title)
-    return Grid((*headers, *(label_here(label, result) for label in columns.labels)), tuple(body), len(headers), tuple(breaks))
+        rows = rows or study.axes[0]
+        for label in rows.labels:
+            row = at(rows, label)[0]
+            body.append((Entry(_label(label, row)), *(_entry(row, line, usual) for line in lines)))
+        return (rows.title, *lines), body, 1, [0]
+    columns, breaks = study.axis(study.columns), []
+    for group in rows.labels if rows else ("",):
+        in_group = at(rows, group)
+        both = [[row for row in at(columns, label) if row in in_group] for label in columns.labels]
+        breaks.append(len(body))
+        copied = all(row["status"] == "copied" for row in in_group)
+        for line in (PAPER,) if copied else lines:
+            name = Entry(_label(group, *in_group) if len(body) == breaks[-1] else "")
+            entries = [_entry(found[0] if found else None, line, usual) for found in both]
+            body.append((*([name] if rows else []), Entry(line), *entries))
+    headers = (rows.title, columns.title) if rows else (columns.title,)
+    labels = [_label(label, *at(columns, label)) for label in columns.labels]
+    return (*headers, *labels), body, len(headers), breaks
 
 
-def _lines(result: StudyResult, axis: str | None, group: str | None, lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of a group of rows; the paper's line alone if no cell of the group is ever run."""
-    cells = [cell for cell in result.cells if axis is None or cell.cell.labels[result.study.axes.index(result.study.axis(axis))] == group]
-    return ("paper",) if cells and all(cell.cell.copied for cell in cells) else lines
+def _label(label: str, *rows: dict | None) -> str:
+    """A label as the paper has it, with the encoder that was run in the place of a BERT that it names."""
+    run = {row["encoder"] for row in rows if row and row["encoder"] and row["scale"] != "paper"}
+    return f"{label} ({', '.join(sorted(run))})" if "BERT" in label and run else label
+
+
+def _entry(row: dict | None, line: str, usual: tuple[int, int]) -> Entry:
+    if row is None:
+        return Entry()
+    name, is_base = {PAPER: "printed", PRINTED: "printed_difference"}.get(line), row["is_base"]
+    places = 0 if row["unit"] == "pairs" else 2 if row["unit"].endswith("× 100") else 3
+    if name:
+        value = row[name]
+        if value is None or (line == PRINTED and is_base):
+            return Entry("" if value is None else "†")
+        return Entry(number(value, places, signed=line == PRINTED))
+    if line == OURS:
+        return Entry(_ours(row, places, usual[0], is_base), bool(row["best"]))
+    if is_base or not row["paired_n"]:
+        return Entry("†" if is_base else "")
+    text = number(row["paired_difference"], places, signed=True)
+    if row["paired_ci95_high"] is not None and row["paired_ci95_high"] - row["paired_difference"] > SAME:
+        text += f" ± {number(row['paired_ci95_high'] - row['paired_difference'], places)}"
+    if row["different"] == "yes":
+        text += " ▲" if row["tested_low"] > 0 else " ▼"
+    return Entry(text + _seeds(row["paired_n"], usual[1]))
+
+
+def _ours(row: dict, places: int, usual: int, is_base: bool) -> str:
+    if not row["n"]:
+        return STATUS.get(row["status"], "—")
+    text = number(row["mean"], places)
+    if row["ci95_over"] == "seeds" and row["sd"] > SAME:
+        text += f" ± {number(row['ci95_high'] - row['mean'], places)}"
+    elif row["ci95_over"] == "pairs":
+        text += f" [{number(row['ci95_low'], places)}, {number(row['ci95_high'], places)}]"
+    marks = ("†" if is_base else "", "‡" if row["failed_seeds"] else "", "§" if row["n"] == 1 else "")
+    return text + "".join(marks) + _seeds(row["n"], usual)
+
+
+def _seeds(n: int, usual: int) -> str:
+    return f" (n={n})" if n != usual and n > 1 else ""
 
 
 def markdown(result: StudyResult) -> str:
-    """The whole Markdown page of a study: title, setting, table, marks, footnotes."""
-    table = grid(result)
+    """The whole Markdown page of a study: title, setting, table, marks, claims, footnotes."""
+    cells = cell_frame(result)
+    table = grid(result.study, cells)
+    bold = "**{}**".format
+    rows = [[bold(md(e.text)) if e.bold else md(e.text) for e in row] for row in table.rows]
+    body = _plain(rows, list(map(md, table.headers)), table.lead, "pipe")
     watermark = [f"**{md(result.scale.watermark)}**", ""] if result.scale.watermark else []
-    notes = [f"- {md(note)}" for note in (*marks(result, table), *of_runs(result))]
+    notes = [f"- {md(note)}" for note in (*marks(table), *of_runs(result))]
     if of_paper(result):
-        notes += ["", f"{OF_PAPER}:", "", *(f"- {md(note)}" for note in (*of_paper(result), *meanings(result)))]
+        notes += [
+            "",
+            f"{OF_PAPER}:",
+            "",
+            *(f"- {md(note)}" for note in (*of_paper(result), *meanings(result))),
+        ]
     head = [f"# {md(title(result))}", "", md(setting(result)), "", *watermark, md(reading(result)), ""]
-    text = [*head, markdown_table(table), "", *notes, *_claims(result)]
-    return "\n".join(text).rstrip() + "\n"
+    return "\n".join([*head, body, "", *notes, *_claims(result)]).rstrip() + "\n"
 
 
 def _claims(result: StudyResult) -> list[str]:
-    """The claims' table in Markdown, under its heading; nothing for a study without claims."""
-    found = verdicts(result)
-    if not found:
+    """The verdicts in Markdown, under their heading; nothing for a study without claims."""
+    claims = result.study.claims
+    if not claims:
         return []
-    rows = [
-        [
-            one.claim.key,
-            md(text_here(one.claim.text, result)),
-            md(f"{claims.MARKS[one.outcome]} {one.outcome}{_why(one.reason)}"),
-            claims.measured(one),
-            claims.printed(one),
-        ]
-        for one in found
-    ]
-    body = tabulate(rows, ["claim", "it says", "verdict", "effect", "as printed"], tablefmt="pipe", disable_numparse=True)
-    asked = verdicts(result.parts[0])  # at other values the claims are the same
-    notes = [f"- {one.claim.key}: {md(text)}" for one in asked for text in (text_here(_quoted(one.claim), result), one.claim.note) if text]
-    held = [line for said in claims.by_value(result) for line in (f"- {md(said)}",)]
-    return ["", "## Claims", "", *held, *([""] if held else []), body, "", md(claims.READING), "", md(claims.of_scale(result)), "", *notes]
+    lines = [f"- {VERDICT_MARKS[row.verdict]} {md(sentence)}" for row, sentence in _sentences(result)]
+    said = [f"- {md(text)}" for text in by_value(result)]
+    notes = []
+    for claim in result.parts[0].study.claims:  # at other values the claims are the same
+        place = f" ({claim.place})" if claim.place else ""
+        quote = f"“{claim.quote}”{place}. " if claim.quote else ""
+        decided = f"Decided by: {claim.decided_by.rstrip('.')}." if claim.decided_by else ""
+        said_of_it = (f"{claim.key}: {claim.text} {quote}{decided}", claim.note)
+        notes += [f"- {md(text_here(text, result))}" for text in said_of_it if text]
+    return ["", "## Claims", "", *said, *lines, "", md(READING), "", md(of_scale(result)), "", *notes]
 
 
-def _why(reason: str) -> str:
-    return f": {reason}" if reason else ""
+def _sentences(result: StudyResult) -> Iterator[tuple]:
+    """Each claim's row, and its verdict as a sentence of at most 20 words."""
+    for row in claim_frame([result]).itertuples():
+        yield row, verdict_sentence(row)
 
 
-def _quoted(claim: Claim) -> str:
-    """The paper's words with their place, and the comparison that decides the claim."""
-    place = f" ({claim.place})" if claim.place else ""
-    parts = [f"“{claim.quote}”{place}." if claim.quote else "", f"Decided by: {claim.decided_by.rstrip('.')}." if claim.decided_by else ""]
-    return " ".join(part for part in parts if part)
+def verdict_sentence(row) -> str:
+    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."."""
+    head = f"{row.claim} {row.verdict}"
+    if row.reason or not row.n:
+        return f"{head}{': ' if row.reason else ''}{row.reason.split('; ')[0].rstrip('.')}."
+    seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
+    text = f"{head} ({seeds}): {signed(row.estimate)} {row.unit}".rstrip()
+    if np.isfinite(row.ci95_low):
+        text += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
+    return f"{text}; printed {signed(row.printed)}." if np.isfinite(row.printed) else f"{text}."
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, and as many decimals as it takes to see it."""
+    return number(value, 2 if abs(value) >= 0.1 or value == 0 else 3, signed=True)
+
+
+def terminal(result: StudyResult) -> str:
+    """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
+    table = grid(result.study, cell_frame(result))
+    rows = [[entry.text for entry in row] for row in table.rows]
+    body = _plain(rows, table.headers, table.lead, "simple")
+    said = [f"{VERDICT_MARKS[row.verdict]} {sentence}" for row, sentence in _sentences(result)]
+    below = [f"  {line}" for line in (*marks(table), "", *said, *by_value(result))]
+    lines = ["", title(result), setting(result), "", *body.splitlines(), *below]
+    return "\n".join(printable(line).rstrip() for line in lines)
+
+
+def marks(table: Grid) -> tuple[str, ...]:
+    """The meaning of each mark that the table uses, one sentence each."""
+    used = [f"{mark} {meaning}." for mark, meaning in MARKS.items() if mark in table.text]
+    used += [f"{BOLD}."] if any(entry.bold for row in table.rows for entry in row) else []
+    used += ["n: seeds, where a cell has more or fewer than most."] if "(n=" in table.text else []
+    return (*used, *([SPREAD] if "±" in table.text else []))
+
+
+def _plain(rows: Sequence[Sequence[str]], headers: Sequence[str], lead: int, style: str) -> str:
+    sides = ["left"] * lead + ["right"] * (len(headers) - lead)
+    return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
 
 
 def latex(result: StudyResult) -> str:
-    r"""The table as a LaTeX fragment: a `table` float that needs the packages booktabs, amssymb and adjustbox.
+    r"""The table as a LaTeX fragment: a `table` float that needs booktabs, amssymb and adjustbox.
 
-    A table that is too wide or too tall is scaled to fit; the notes stand behind the float, since they may be longer than a page.
+    A table that is too large is scaled to fit. The notes, which may fill a page, stand behind the float.
     """
-    table = grid(result)
-    notes = (*marks(result, table), *of_runs(result), *([f"{OF_PAPER}:"] if of_paper(result) else []), *of_paper(result), *meanings(result))
-    lines = [r"% needs \usepackage{booktabs,amssymb,adjustbox}", *_float(result, table), *_small(notes)]
+    table = grid(result.study, cell_frame(result))
+    paper = [f"{OF_PAPER}:", *of_paper(result)] if of_paper(result) else []
+    notes = (*marks(table), *of_runs(result), *paper, *meanings(result))
+    name = f"{result.study.name}-{result.scale.name}-{result.profile}"
+    label = "".join(c if c.isalnum() else "-" for c in name)
+    watermark = [rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip"] if result.scale.watermark else []
+    body = []
+    for place, row in enumerate(table.rows):
+        body += [r"\addlinespace"] if place in table.breaks else []
+        body.append(" & ".join(rf"\textbf{{{tex(e.text)}}}" if e.bold else tex(e.text) for e in row) + r" \\")
+    lines = [
+        r"% needs \usepackage{booktabs,amssymb,adjustbox}",
+        r"\begin{table}[tp]", r"\centering\small",
+        rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
+        rf"\label{{tab:{label}}}",
+        *watermark,
+        r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
+        rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}", r"\toprule",
+        " & ".join(map(tex, table.headers)) + r" \\", r"\midrule",
+        *body, r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}",
+        r"\end{table}", r"\begingroup\footnotesize\raggedright",
+        *(rf"\noindent {tex(note)}\par" for note in notes),
+        r"\endgroup",
+    ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def _float(result: StudyResult, table: Grid) -> list[str]:
-    """A table as a float with its caption and its label."""
-    label = "".join(c if c.isalnum() else "-" for c in result.study.name)
-    watermark = [rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip"] if result.scale.watermark else []
-    return [
-        r"\begin{table}[tp]",
-        r"\centering\small",
-        rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
-        rf"\label{{tab:{label}-{result.scale.name}-{result.profile}}}",
-        *watermark,
-        *latex_table(table),
-        r"\end{table}",
-    ]
+MARKDOWN = str.maketrans({  # an entity for \\, since one before the other of `\\|` would end the cell
+    "\\": "&#92;", "&": "&amp;", **{c: f"\\{c}" for c in "|*_<`$~!"},
+})  # fmt: skip
+# One character at a time, so that nothing is escaped twice.
+LATEX = {
+    "\\": r"\textbackslash{}", **{c: f"\\{c}" for c in "{}$&%#_"}, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}", '"': "''",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", "±": r"$\pm$",
+    "−": "$-$", "—": "---", "–": "--", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
+    "…": r"\ldots{}", "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "“": "``", "”": "''",
+    "’": "'", "≈": r"$\approx$", "τ": r"$\tau$", "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$",
+    "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "§": r"$^{\S}$", "ß": r"\ss{}",
+}  # fmt: skip
+ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327", "`'^~\"rvc", strict=True))
 
 
-def _small(notes: Sequence[str]) -> list[str]:
-    return [r"\begingroup\footnotesize\raggedright", *(rf"\noindent {tex(note)}\par" for note in notes), r"\endgroup"]
+def md(text: str) -> str:
+    """The text in Markdown, in a table or outside."""
+    return printable(text).translate(MARKDOWN).replace("](", r"]\(").replace("][", r"]\[")
 
 
-def marks(result: StudyResult, table: Grid) -> tuple[str, ...]:
-    """The meaning of each mark that the table uses, one sentence each."""
-    told = any(cell.comparison.distinguishable for cell in result.cells)
-    meanings = MARKS if told else MARKS | PLAIN_MARKS
-    used = [f"{mark} {meaning}." for mark, meaning in meanings.items() if mark in table.text]
-    return (*used, *([BOLD + "."] if any(entry.bold for row in table.rows for entry in row) else []))
+def tex(text: str) -> str:
+    """The text in LaTeX with amssymb, in ASCII; a letter that LaTeX cannot set by its number, as U+6A21."""
+    pairs = itertools.pairwise(f" {printable(text)}")
+    # Two hyphens in a row would be set as a dash.
+    return "".join("{-}" if before + c == "--" else _letter(c) for before, c in pairs)
 
 
-def _entry(cell: CellResult | None, line: str, result: StudyResult) -> Entry:
-    if cell is None:
-        return Entry()
-    places = decimals(cell.metric)
-    if line == "paper":
-        return Entry("" if cell.cell.published is None else number(cell.cell.published, places=places))
-    if line == "ours − paper":
-        return Entry("" if cell.difference is None else number(cell.difference, signed=True, places=places))
-    if not cell.estimate.n:
-        return Entry({"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}.get(cell.status, "—"))
-    return Entry(_ours(cell, result.seeds, places), cell.is_best)
-
-
-def _ours(cell: CellResult, seeds: int, places: int) -> str:
-    estimate = cell.estimate
-    text = number(estimate.mean, places=places)
-    if cell.interval == "seeds" and estimate.sd > SAME:
-        text += f" ± {number(estimate.high - estimate.mean, places=places)}"
-    elif cell.interval == "pairs":
-        text += f" [{number(estimate.low, places=places)}, {number(estimate.high, places=places)}]"
-    if cell.comparison.distinguishable:
-        text += " ▲" if cell.comparison.difference > 0 else " ▼"
-    text += (
-        ("†" if cell.is_reference else "")
-        + ("‡" if cell.count("collapsed") + cell.count("diverged") else "")
-        + ("§" if estimate.n == 1 else "")
-    )
-    return text + (f" (n={estimate.n})" if estimate.n > 1 and estimate.n != seeds else "")
+def _letter(c: str) -> str:
+    if c in LATEX:
+        return LATEX[c]
+    if c.isascii():
+        return c
+    base, *accents = list(unicodedata.normalize("NFD", c))
+    if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in ACCENTS:
+        return rf"\{ACCENTS[accents[0]]}{{{base}}}"
+    return f"U+{ord(c):04X}"

@@ -16,17 +16,20 @@ from typing import Any
 from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.compare import repeats
+from core.runner.estimate import BERT_BASE, gpu_seconds
 from core.spec.conditions import Edition
 from core.spec.errors import UserError, are, counted, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
+from core.spec.run import RunConfig
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store import files, locks
 from core.store.store import Store
 
-ENDINGS = (".md", ".tex", ".csv", "_runs.csv", ".png", ".pdf")  # of the files that a study is drawn into
+FIGURES = (".png", ".pdf", "-differences.png", "-differences.pdf")
+ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_curves.csv", *FIGURES)  # of what a study is drawn into
 Key = tuple[str, str]  # scale and profile
 
 
@@ -56,15 +59,13 @@ class Drawing:
     @uncollected()
     def draw(self, studies: list[Study], edition: Edition) -> int:
         """Draw studies; with --all also the page, over every scale and profile with runs. The exit status."""
-        sections = self.render(studies, edition)
+        results = self.render(studies, edition)
         if self.options.all:
-            self.page(
-                studies, {(edition.scale.name, edition.profile): sections}, finding.recorded(self.store)
-            )
+            self.page(studies, {(edition.scale.name, edition.profile): results}, finding.recorded(self.store))
             return 0
-        terminal = importlib.import_module("core.report.terminal").terminal
-        for section in sections:
-            say(*terminal(section.result).split("\n"))
+        terminal = importlib.import_module("core.report.tables").terminal
+        for result in results:
+            say(*terminal(result).split("\n"))
         return 0
 
     @uncollected()
@@ -95,21 +96,19 @@ class Drawing:
         """Write the page over all scales and profiles, of which some are drawn; `known` are the sources of the
         stored runs."""
         report = importlib.import_module("core.report.render")
-        sections, editions = {}, []
+        stored, editions = {}, []
         for scale in SCALES.values():
             there = scale.name in known
             sources = known[scale.name].sources if there else finding.unfetched_sources(scale)
             for edition in self.editions(scale, sources):
                 editions.append(edition)
-                key = scale.name, edition.profile
-                if key in drawn:
-                    sections[key] = drawn[key]
-                elif there:
+                if there and (scale.name, edition.profile) not in drawn:
                     begun = self.begun(studies, edition)
-                    sections[key] = report.gathered(begun, edition, self.store, self.figures)
-        with self.writing(*((self.results / scale / profile) for scale, profile in sections)):
+                    stored[scale.name, edition.profile] = report.gathered(begun, edition, self.store)
+        places = self.results, self.figures
+        with self.writing(*((self.results / scale / profile) for scale, profile in (*stored, *drawn))):
             lines = report.render_index(
-                studies, sections, editions, self.store, self.results, self.figures, self.small
+                studies, drawn, stored, editions, self.store, *places, _h100_seconds, self.small
             )
         say(*lines)
         for scale_name, name in self.left_out(known).items():
@@ -181,7 +180,7 @@ class Drawing:
         return any(cells and all(map(stored, cells)) for cells in claims)
 
     def render(self, studies: list[Study], edition: Edition) -> list:
-        """Draw tables and figures from what is stored, and say what was drawn; the page's sections."""
+        """Draw tables and figures from what is stored, and say what was drawn; the results."""
         os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import
         report: Any = importlib.import_module("core.report.render")
         with self.writing(
@@ -197,13 +196,18 @@ class Drawing:
             )
         own = {
             run.run_id: (run.provenance, run.rows.table.to_pandas())
-            for section in summary.sections
-            for run in section.result.runs
+            for result in summary.results
+            for run in result.runs
             if run.source == "own"
         }
         if sentence := repeats(self.store, own):
             print(sentence)
-        return summary.sections
+        return summary.results
+
+
+def _h100_seconds(config: RunConfig) -> float:
+    """What a run of bert-base takes on one H100."""
+    return gpu_seconds(config, BERT_BASE)
 
 
 def publish(

@@ -1,177 +1,121 @@
-"""What the one page says: every claim, its card, and no number that no CSV holds."""
+"""The page: its form, its links, and that its numbers stand in the CSV files beside it."""
 
-import io
+import csv
 import re
-from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-import numpy as np
 import pandas as pd
 import pytest
-from fake_store import FakeStore, edition
-from pages import TABLE, Reader, made, result
+from fake_store import edition, filled
+from markdown_it import MarkdownIt
+from pages import EVIL, TABLE, TABLE7, Reader, StoreOnDisk, page
+from places import ROOT
 
-from core.report.claims import COLUMNS, claim_frame, measured, signed
-from core.report.frames import cell_frame, comparability_frame
-from core.report.page import lede
-from core.report.page.content import Section, gathered_page
-from core.report.page.writing import page_files
-from core.report.render import render_index
-from core.report.tables import markdown
-from core.report.verdicts import verdicts
-from core.spec.scale import SCALES
+from core.report.comparability import by_configuration
+from core.report.page import CSV_FILES
+from core.report.render import render
+from core.spec.scale import PAPER
 from studies import find
+
+HERE = "results beside a#b?c"
 
 
 @pytest.fixture(scope="module")
-def page():
-    return made(D1="In-batch negatives. paper: eq. 3")
+def folder(tmp_path_factory):
+    return page(tmp_path_factory.mktemp("page") / HERE)
 
 
-def numbers(text):
-    return [float(found.replace("−", "-")) for found in re.findall(r"(?<![\w.])[+−-]?\d+\.\d+", text)]
+@pytest.fixture(scope="module")
+def seen(folder):
+    return Reader((folder / "index.html").read_text())
 
 
-def test_every_number_of_cards_and_tables_is_in_a_csv(page):
-    """Numbers with decimals, of all that is not a quotation, a label or a command."""
-    given, files = page
-    held = []
-    for name, text in files.items():
-        if name.endswith(".csv"):
-            frame = pd.read_csv(io.StringIO(text))
-            held += [float(v) for column in frame for v in pd.to_numeric(frame[column], errors="coerce") if np.isfinite(v)]
-            held += [v for column in frame for text_ in frame[column].dropna().astype(str) for v in numbers(text_)]
-    for shown in given.begun:
-        checks = comparability_frame([section.result for section in shown.sections])  # <edition>/comparability.csv
-        held += [float(v) for v in checks.select_dtypes("number").to_numpy().ravel() if np.isfinite(v)]
-        held += [v for reason in checks["reasons"] for v in numbers(reason)]
-        for section in shown.sections:
-            frame = cell_frame(section.result)
-            half = frame["interval_high"] - frame["mean"]  # what stands behind a ±
-            held += [float(v) for v in (*frame.select_dtypes("number").to_numpy().ravel(), *half) if np.isfinite(v)]
-    labels = {float(label) for study in given.studies for axis in study.axes for label in axis.labels if re.fullmatch(r"[\d.]+", label)}
-    html = re.sub(r"<(code|blockquote|style|script|h[1-6]|dl|summary)\b.*?</\1>", "", files["index.html"], flags=re.DOTALL)
-    html = re.sub(r"<p class=\"small\"><b>On the paper.*?</ul>|<th scope.*?</th>", "", html, flags=re.DOTALL)
-    shown = re.findall(r"(?<![\w.])[+−]?\d+\.\d+(?![\w.])", Reader(html).text)
-    assert len(shown) > 60
-    known = np.array(sorted({abs(v) for v in held} | {abs(100 * v) for v in held} | labels))
-    for text in shown:
-        places = len(text.partition(".")[2])
-        value = abs(float(text.replace("−", "-")))
-        assert np.abs(known - value).min() <= 0.51 * 10**-places, text
+def test_every_tag_is_closed_every_id_is_one_of_its_kind_and_headings_skip_no_level(seen):
+    assert not seen.open and not seen.wrong and seen.scripts == 1
+    assert len(seen.ids) == len(set(seen.ids))
+    assert seen.headings[0] == 1 and seen.headings.count(1) == 1 and set(seen.headings[1:]) == {2}
+    assert EVIL.split(" D1")[0] in seen.text and "<script>alert" not in seen.text.replace(EVIL.split(" D1")[0], "")
 
 
-def test_bars_count_what_the_verdicts_say(page):
-    given, files = page
-    demo = given.editions[0]
-    found = [one.outcome for section in demo.sections for one in verdicts(section.result)]
-    waiting = len(find("esimcse-table11").claims)
-    assert demo.counts == {name: found.count(name) + waiting * (name == "not run") for name in set(found) | {"not run"}}
-    table = pd.read_csv(io.StringIO(files["editions.csv"]))
-    assert [(row.scale, row.profile) for row in table.itertuples()] == [
-        ("demo", "paper"),
-        ("demo", "released"),
-        ("long", "paper"),
-        ("mini", "paper"),
-        ("paper", "paper"),
-    ]
-    assert table["claims"].tolist()[0] == sum(demo.counts.values()) and table["runs"].tolist() == [len(demo.runs), 18, 0, 0, 0]
+def links(folder):
+    html = Reader((folder / "index.html").read_text()).references
+    tokens = MarkdownIt("commonmark").enable("table").parse((folder / "README.md").read_text())
+    inline = [child for token in tokens for child in token.children or ()]
+    return {*html, *(token.attrs["href"] for token in inline if token.type == "link_open")}
 
 
-def test_a_card_has_quotation_place_decision_and_points(page):
-    text = page[1]["index.html"]
-    card = text[text.index('id="X.1"') : text.index('id="X.2-all"')]
-    assert "First | second." in card and "Section 4" in card and "0.5 against 0.8" in card and "In-batch negatives. paper: eq. 3" in card
-    assert "It turns on whether “0.5” is above “0.8”." in card
-    assert card.count('class="seed"') == 6  # three seeds under two profiles
-    seeds = pd.read_csv(io.StringIO(page[1]["seeds.csv"]))
-    one = result()
-    first = verdicts(one)[0]
-    mine = seeds[(seeds["claim"] == "X.1") & (seeds["profile"] == "paper")]["above_the_claim"]
-    assert mine.mean() == pytest.approx(first.effect, abs=1e-4) and len(mine) == 3
+@pytest.mark.parametrize("small", [False, True], ids=["one's own", "published"])
+def test_every_link_leads_to_a_file_or_to_a_place_on_the_page(tmp_path, small):
+    """Before, 38 links of the published page led to files that are not published."""
+    folder = page(tmp_path / HERE, small=small)
+    ids = set(Reader((folder / "index.html").read_text()).ids)
+    kinds = set()
+    for link in links(folder):
+        parts = urlsplit(link)
+        if parts.scheme:
+            assert parts.scheme == "https", link
+            continue
+        path = folder / unquote(parts.path) if parts.path else folder / "index.html"
+        assert path.is_file() and path.stat().st_size, link
+        assert path.name != "index.html" or not parts.fragment or parts.fragment in ids, link
+        assert path.resolve().is_relative_to(folder) or path.resolve().is_relative_to(ROOT), link
+        kinds.add("".join(path.suffixes[-1:]))
+    assert {".csv", ".md", ".png", ".html"} <= kinds and (".tex" in kinds) != small
 
 
-def test_every_scale_has_its_weight_in_the_answer():
-    assert set(lede.TELLING) == set(SCALES)
+def test_numbers_on_the_page_are_those_of_the_csv_files(folder, seen):
+    claims = pd.read_csv(folder / "claims.csv", keep_default_na=False)
+    assert len(claims.columns) <= 18 and len(claims) == len(claims.drop_duplicates(["claim", "scale", "profile"]))
+    row = claims.query("claim == 'X.1' and profile == 'paper' and scale == 'demo'").iloc[0]
+    estimate = f"{float(row['estimate']):+.2f} points [{float(row['ci95_low']):+.2f}, {float(row['ci95_high']):+.2f}]".replace("-", "−")
+    assert estimate in seen.text and f"{row['verdict']} (3 seeds)" in seen.text
+    cells = pd.read_csv(folder / "demo/paper/mocose-table3.csv")
+    assert all(f"{mean:.2f} ± " in seen.text for mean in cells["mean"])
+    overview = list(csv.DictReader((folder / "overview.csv").open()))
+    assert {(one["scale"], one["profile"]) for one in overview} >= {("demo", "paper"), ("demo", "released")}
+    assert sum(int(one["claims"]) for one in overview) == len(claims)
+    assert set(CSV_FILES) <= {path.name for path in folder.iterdir()}
 
 
-def test_the_band_of_a_card_is_what_the_noise_study_gives_the_claims_contrast():
-    quiet, noisy = replace(result(), noise=None), replace(result(), noise=2.0)
-    card = gathered_page((TABLE,), {("demo", "paper"): [Section(result=noisy, picture=None)]}).cards
-    bands = [standing.band for cards in card.values() for one in cards for standing in one.standings.values() if one.claim.key == "X.1"]
-    assert bands == [pytest.approx(1.96 * 2.0 * np.sqrt(2) / np.sqrt(3))]  # a difference of two cells over three seeds
-    card = gathered_page((TABLE,), {("demo", "paper"): [Section(result=quiet, picture=None)]}).cards
-    assert {standing.band for cards in card.values() for one in cards for standing in one.standings.values()} == {None}
+def test_a_search_finds_what_a_reader_of_the_papers_types(tmp_path):
+    """Study, claim, quotation and the names of axes are searched."""
+    studies = [find(name) for name in ("mocose-table7", "esimcse-table9", "mocose-table4", "mocose-figure5")]
+    words = Reader((page(tmp_path, studies=studies, store=StoreOnDisk(filled(studies[0]).runs)) / "index.html").read_text()).words
+    for wanted, count in (("Table 7", 6), ("queue", 6), ("dup_rate", 3), ("predictor", 3)):
+        assert sum(wanted.lower() in text.lower() for text in words) >= count, wanted
+    script = (ROOT / "core/report/templates/page.js").read_text()
+    assert "dataset.words" in script and "textContent" in script
 
 
-def test_the_short_page_has_every_claim_with_a_link(page):
-    text = page[1]["README.md"]
-    assert "](index.html#X.1)" in text and "[X.2 (all)](index.html#X.2-all)" in text and "[table](demo/paper/mocose-table3.md)" in text
-    tables = [block.splitlines() for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)]
-    assert len(tables) == 1 + 3 and all(len({line.replace(r"\|", "").count("|") for line in block}) == 1 for block in tables)
-    assert all(len(block) >= 3 and re.fullmatch(r"[|: -]+", block[1]) for block in tables)
+def test_the_first_screen_says_what_is_tested_and_what_the_papers_scale_would_take(seen):
+    first = seen.text.partition("claims under profile")[0]
+    assert "No claim has been tested at the papers’ own scale yet." in first
+    assert "Queue size" in first and "too short to judge" in first
 
 
-def test_the_frame_and_the_markdown_say_the_same_as_the_verdicts():
-    one = result()
-    frame = claim_frame([one])
-    assert list(frame["claim"]) == ["X.1", "X.2 (all)"] and list(frame["holds_as_printed"]) == ["holds", "holds"]
-    for verdict, row in zip(verdicts(one), frame.itertuples(), strict=False):
-        assert (row.verdict, row.n, row.look) == (verdict.outcome, 3, 1) and row.effect == pytest.approx(verdict.effect)
-        assert (row.p_supported, row.p_contradicted, row.p_equivalent) == pytest.approx(tuple(verdict.p))
-        assert measured(verdict) in markdown(one).replace("\\", "") and len(row) - 1 == len(COLUMNS)
-    assert "## Claims" not in markdown(result(replace(TABLE, claims=())))
+def test_the_cost_at_the_papers_scale_is_in_runs_and_hours(tmp_path):
+    folder = page(tmp_path, editions=[edition(3), edition(3, scale=PAPER)])
+    text = Reader((folder / "index.html").read_text()).text
+    assert "paper scale: 5 seeds are 100 runs, 100 H100 hours" in text
 
 
-def test_what_cannot_be_compared_says_why_and_the_paper_is_quoted():
-    one = replace(result(), not_comparable="The queue never turns over.")
-    text = markdown(one)
-    assert (
-        "∅ not comparable: The queue never turns over." in text and "“First \\| second.” (Section 4). Decided by: 0.5 against 0.8." in text
-    )
-    page = gathered_page((TABLE,), {("demo", "paper"): [Section(result=one, picture=None)]})
-    seen = Reader(page_files(page, Path("r"), Path("f"), {})["index.html"])
-    assert "The queue never turns over." in seen.text and "∅ not comparable" in seen.text
-    row = claim_frame([one]).iloc[0]
-    assert (row["verdict"], row["reason"]) == ("not comparable", one.not_comparable)
+def test_profiles_that_agree_share_a_line_and_one_that_disagrees_is_named(folder, seen):
+    claims = pd.read_csv(folder / "claims.csv", keep_default_na=False).query("claim == 'X.1' and scale == 'demo'")
+    by_profile = dict(zip(claims["profile"], claims["verdict"], strict=True))
+    assert set(by_profile) == {"paper", "released"}
+    assert ("≠ released" in seen.text) == (by_profile["paper"] != by_profile["released"])
 
 
-def test_comparability_is_told_of_studies_without_claims_too():
-    """Begun or not, where the sources are known."""
-    silent = replace(TABLE, name="mocose-table30", claims=())
-    page = gathered_page((TABLE, silent), {("demo", "paper"): [Section(result=result(), picture=None)]}, (edition(3),))
-    told = comparability_frame(page.begun[0].results).set_index("study")["comparable"]
-    assert set(told.index) == {"mocose-table3", "mocose-table30"} and told["mocose-table30"] != "yes"
+def test_what_a_scale_cannot_judge_says_why_before_it_has_a_run(folder):
+    reason = by_configuration(TABLE, edition()).not_comparable
+    claims = {row["claim"]: row for row in csv.DictReader((folder / "claims.csv").open()) if row["profile"] == "paper"}
+    assert reason and {(claims[one.key]["verdict"], claims[one.key]["reason"]) for one in TABLE.claims} == {("not comparable", reason)}
+    lines = render([TABLE7], edition(), StoreOnDisk(), folder / "none", folder / "none").lines
+    assert "nothing to draw yet; not comparable at this scale: " in lines[0] and not (folder / "none").exists()
 
 
-def test_signed_numbers_keep_what_small_effects_need():
-    assert [signed(v) for v in (1.234, -0.5, 0.0123, 0.0, -0.0002)] == ["+1.23", "−0.50", "+0.012", "+0.00", "−2e−04"]
-
-
-def test_the_pages_files_are_written_together_and_nothing_without_studies(tmp_path):
-    store = FakeStore()
-    store.root, store.published = tmp_path, None
-    assert render_index((TABLE,), {}, (), store, tmp_path, tmp_path / "figures") == [] and not list(tmp_path.iterdir())
-    render_index((TABLE,), {("demo", "paper"): [Section(result=result(), picture=None)]}, (), store, tmp_path, tmp_path / "figures")
-    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert names == {
-        "index.html",
-        "README.md",
-        "claims.csv",
-        "editions.csv",
-        "seeds.csv",
-        "curves.csv",
-        "noise.csv",
-        "not_tested.csv",
-        "environment.csv",
-        "demo/paper/claims.csv",
-        "demo/paper/comparability.csv",
-        *(f"demo/paper/mocose-table3{end}" for end in (".csv", "_runs.csv", ".md", ".tex")),  # the page links to them
-    }
-
-
-def test_a_card_says_what_the_papers_own_runs_say(page):
-    _, files = page
-    said = "On the single runs that the paper shows, taken as independent, it is supported."
-    card = files["index.html"][files["index.html"].index('id="T7.2"') :]
-    assert said in " ".join(card[: card.index("</details>")].split()) and "holds; on its runs supported |" in files["README.md"]
+def test_the_page_is_small_and_names_no_place_of_the_machine(folder):
+    text = (folder / "index.html").read_text()
+    assert len(text) < 2_000_000 and str(Path(folder).parent) not in text
+    assert not re.search(r"<svg|base64", text)

@@ -1,25 +1,26 @@
 """From a store to cells, CSV, Markdown and LaTeX: what is counted, what is marked, and what is left out."""
 
-import io
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from fake_store import SOURCES, FakeStore, as_table, config_of, filled
-from small_study import result, small, stored
+from claim_study import around
+from fake_store import FakeStore, as_table, config_of, filled
+from small_study import printed, result, small, stored
 
-from core.report.frames import CELL_COLUMNS, cell_frame, csv_text, run_frame
-from core.report.grids import Entry, number
-from core.report.naming import label_here
+from core.report.frames import cell_frame, csv_text
 from core.report.notes import footnotes, reading
 from core.report.quantities import value as value_of
 from core.report.rows import Rows
 from core.report.statistics import spearman
-from core.report.tables import grid, markdown
+from core.report.tables import Entry, grid, latex, markdown, md, number, terminal, tex
+from core.spec.claim import Claim, greater
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
-from core.spec.table import Cell, Metric
+from core.spec.table import Metric
 from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
@@ -57,7 +58,7 @@ def test_a_collapsed_run_without_any_score_is_still_a_result():
     nan = float("nan")
     one = result(small(), stored(small(), a=[50.0, 51.0], b=[(nan, "collapsed"), (nan, "collapsed")]), seeds=2)
     assert (one.cells[1].status, one.missing, one.cells[1].estimate.n) == ("collapsed", 0, 2)
-    assert texts(grid(one))[0][2] == "0.00‡"
+    assert texts(laid_out(one))[0][2] == "0.00‡"
     assert result(small(), stored(small(), a=[nan]), seeds=1).cells[0].status == "missing"  # an average of nothing, and no reason why
 
 
@@ -142,155 +143,136 @@ def test_a_run_that_cannot_be_read_counts_as_missing_and_is_named():
     assert any("runs/x.parquet is damaged" in note for note in footnotes(one))
 
 
-def test_cells_csv_reads_back_with_one_row_a_cell():
-    skip = {(("all", "4096"), seed) for seed in range(3)}
-    frame = cell_frame(result(TABLE7, filled(TABLE7, skip=skip)))
-    back = pd.read_csv(io.StringIO(csv_text(frame)))
-    assert tuple(back.columns) == ("initial_fill", "queue_size", *CELL_COLUMNS)
-    assert not {"published", "interval", "vs_reference"} & set(back.columns)  # each meant two things
-    assert [(r.initial_fill, str(r.queue_size)) for r in back.itertuples()] == [cell.labels for cell in TABLE7.cells]
-    gone = back[back["status"] == "missing"].iloc[0]
-    assert (gone["initial_fill"], gone["queue_size"], gone["n"], gone["missing"], gone["printed"]) == ("all", 4096, 0, 3, 45.80)
-    assert np.isnan(gone["mean"]) and np.isnan(gone["minus_printed"])
-    whole = back[back["status"] == "ok"]
-    assert (
-        len(whole) == 19
-        and (whole["n"] == 3).all()
-        and (whole["interval_over"] == "seeds").all()
-        and set(whole["reference"]) == {"quarter/512"}
-    )
-    assert whole["minus_printed"].to_numpy() == pytest.approx((whole["mean"] - whole["printed"]).to_numpy(), abs=2e-4)
-    base = whole[(whole["initial_fill"] == "quarter") & (whole["queue_size"] == 512)]["mean"].iloc[0]
-    assert whole["difference"].to_numpy() == pytest.approx((whole["mean"] - base).to_numpy(), abs=2e-4)
-    assert (whole["mean"] == whole["mean"].round(4)).all()  # people read it
-    assert whole["run_ids"].str.split().map(len).eq(3).all()
-
-
-def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_missing():
-    store = filled(TABLE11, skip={(("3",), 2)})
-    for run in store.runs.values():
-        run.rows.loc[len(run.rows)] = ("selected", "dev", "singular_value_0", 300, 9.0)
-    back = pd.read_csv(io.StringIO(csv_text(run_frame(result(TABLE11, store)))))
-    missing = back[back["status"] == "missing"]
-    assert len(missing) == 1 and missing["value"].isna().all() and missing.iloc[0]["seed"] == 2
-    per_run = back[back["status"] == "ok"].groupby("run_id").size()
-    assert len(per_run) == 14 and set(per_run) == {2 * 3 * (len(DEMO.tests) + 2)}  # checkpoints x aggregates x (tests, avg, dev)
-    assert set(back["checkpoint"].dropna()) == {"selected", "last"}  # the curve stays in the run's own file
-    run = next(iter(store.runs.values()))
-    kept = run.rows[(run.rows["checkpoint"] == "last") & (run.rows["task"] == "avg") & (run.rows["metric"] == "spearman_mean")][
-        "value"
-    ].iloc[0]
-    row = back[
-        (back["run_id"] == run.run_id) & (back["checkpoint"] == "last") & (back["task"] == "avg") & (back["metric"] == "spearman_mean")
-    ]
-    assert row["value"].iloc[0] == pytest.approx(kept, rel=1e-7)
-
-
-def test_a_run_that_is_read_before_and_after_training_stands_under_the_cell_that_reads_it_after():
-    before = Cell(labels=("a",), changes={"queue.size": 256}, metric=Metric(task="avg", title="Untrained", checkpoint="untrained"))
-    study = small(cells=(before, Cell(labels=("b",), changes={"queue.size": 256})), reference=None)
-    frame = run_frame(result(study, stored(study, b=(60.0, 61.0, 62.0))))
-    assert frame["run_id"].nunique() == 3 and set(frame["size"]) == {"b"}
+def laid_out(one):
+    return grid(one.study, cell_frame(one))
 
 
 def texts(table):
     return [[entry.text for entry in row] for row in table.rows]
 
 
+GOLDEN = Path(__file__).with_name("golden")
+CLAIMS = (
+    Claim(
+        key="X.1",
+        text="b is better than a.",
+        predicate=greater(("b",), ("a",)),
+        quote="b is best",
+        place="Table 0",
+        decided_by="b against a",
+    ),
+    Claim(key="X.2", text="a is better than b.", predicate=greater(("a",), ("b",))),
+)
+
+
+def made():
+    """Five seeds of two cells with printed numbers; one run of the reference diverged."""
+    study = printed(claims=CLAIMS)
+    return result(study, stored(study, a=[(0, "diverged"), *around(50, 4)], b=around(61, 5)), seeds=5)
+
+
+@pytest.mark.parametrize(
+    "ending, text", [("md", markdown), ("tex", latex), ("csv", lambda one: csv_text(cell_frame(one))), ("txt", terminal)]
+)
+def test_a_made_study_is_laid_out_as_it_was(ending, text):
+    """`UPDATE_GOLDEN=1 pytest …` writes the files anew; look at them."""
+    path, written = GOLDEN / f"study.{ending}", text(made())
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(written + "\n" * (not written.endswith("\n")))
+    assert path.read_text().rstrip() == written.rstrip()
+
+
 def test_a_table_of_two_axes_has_the_papers_rows_and_columns():
-    table = grid(result(TABLE7, filled(TABLE7)))
+    table = laid_out(result(TABLE7, filled(TABLE7)))
     assert table.headers == ("Initial fill", "Queue size", "128", "256", "512", "1024", "4096")
-    assert [row[:2] for row in texts(table)][:6] == [
-        ["none", "ours"], ["", "paper"], ["", "ours − paper"], ["quarter", "ours"], ["", "paper"], ["", "ours − paper"],
+    assert [row[:2] for row in texts(table)][:5] == [
+        ["none", "ours"], ["", "paper"], ["", "ours − reference (paired)"], ["", "paper − reference"], ["quarter", "ours"],
     ]  # fmt: skip
-    assert texts(table)[4][2:] == ["75.92", "76.34", "77.30", "76.20", "50.42"]
-    assert table.breaks == (3, 6, 9) and len(table.rows) == 12
+    assert texts(table)[5][2:] == ["75.92", "76.34", "77.30", "76.20", "50.42"]
+    assert texts(table)[7][2:] == ["−1.38", "−0.96", "†", "−1.10", "−26.88"]
+    assert table.breaks == (4, 8, 12) and len(table.rows) == 16
 
 
 def test_a_table_of_one_axis_across_or_down():
-    across = grid(result(TABLE3, filled(TABLE3)))
+    across = laid_out(result(TABLE3, filled(TABLE3)))
     assert across.headers == ("EMA decay η", "0.5", "0.8", "0.85", "0.9", "0.95", "0.99")
-    assert [row[0] for row in texts(across)] == ["ours", "paper", "ours − paper"]
+    assert [row[0] for row in texts(across)] == ["ours", "paper", "ours − reference (paired)", "paper − reference"]
     study = small(rows="size", columns=None)
-    down = grid(result(study, stored(study, a=[50.0, 51.0], b=[60.0, 61.0]), seeds=2))
-    assert down.headers == ("Size", "ours", "paper", "ours − paper")
-    assert [row[0] for row in texts(down)] == ["a", "b"] and texts(down)[0][2:] == ["50.00", "+0.50"] and texts(down)[1][2:] == ["", ""]
+    down = laid_out(result(study, stored(study, a=[50.0, 51.0], b=[60.0, 61.0]), seeds=2))
+    assert [row[0] for row in texts(down)] == ["a", "b"] and texts(down)[1][2:] == ["", "+10.00", ""]
+
+
+def test_the_difference_is_of_the_seeds_that_both_cells_have():
+    """Whoever subtracts the means of unequal seeds gets another number, so the seeds stand beside it."""
+    one = result(small(), stored(small(), a=[50.0, 52.0, 51.0], b=[60.0, 61.0, 62.5, 90.0]), seeds=4)
+    ours, _, paired = (row[1:] for row in texts(laid_out(one))[:3])
+    assert ours[1].startswith("68.38") and paired == ["†", "+10.17 ± 3.16 (n=3)"] or paired[1].startswith("+10.17")
+    row = cell_frame(one).iloc[1]
+    assert (row["n"], row["paired_n"], row["paired_difference"]) == (4, 3, pytest.approx(10.1667, abs=1e-4))
 
 
 def test_a_study_without_the_papers_numbers_shows_ours_alone():
-    sample = config_of(TABLE3, ("0.5",), 0)
-    own = TABLE3.with_settings(("loss.temperature=0.1",), {(): sample})
-    table = grid(result(own, filled(own)))
-    assert [row[0] for row in texts(table)] == ["ours"]
+    own = TABLE3.with_settings(("loss.temperature=0.1",), {(): config_of(TABLE3, ("0.5",), 0)})
+    assert [row[0] for row in texts(laid_out(result(own, filled(own))))] == ["ours", "ours − reference (paired)"]
     assert "Table 3 with loss.temperature=0.1" in markdown(result(own, filled(own))).replace("\\_", "_")
 
 
-def ours(study, store, seeds=3):
-    return texts(grid(result(study, store, seeds)))[0][1:]
+def row_of(line, store, seeds):
+    return texts(laid_out(result(small(), store, seeds)))[line][1:]
 
 
 def test_what_a_place_says():
-    assert ours(small(), stored(small(), a=[50.0, 52.0, 51.0], b=[None] * 3)) == ["51.00 ± 2.48†", "—"]
-    assert ours(small(), stored(small(), a=[50.0, 52.0, None], b=[(0, "diverged")] * 3)) == ["51.00 ± 12.71† (n=2)", "0.00‡"]
-    assert ours(small(), stored(small(), a=[50.0], b=[(-3.0, "collapsed")]), seeds=1) == ["50.00†§", "−3.00‡§"]
+    assert row_of(0, stored(small(), a=[50.0, 52.0, 51.0], b=[None] * 3), 3) == ["51.00 ± 2.48†", "—"]
+    assert row_of(0, stored(small(), a=[50.0, 52.0, None], b=[(0, "diverged")] * 3), 3) == ["51.00 ± 12.71†", "0.00‡ (n=3)"]
+    assert row_of(0, stored(small(), a=[50.0], b=[(-3.0, "collapsed")]), 1) == ["50.00†§", "−3.00‡§"]
     five = [50.0, 50.1, 50.2, 50.1, 50.0]
-    assert ours(small(), stored(small(), a=five, b=[v + 10 + 0.1 * (v > 50) for v in five]), seeds=5)[1].endswith("▲")
-    assert ours(small(), stored(small(), a=five, b=[v - 10 + 0.1 * (v > 50) for v in five]), seeds=5)[1].endswith("▼")
-    assert ours(small(), stored(small(), a=five[:3], b=[60.0, 60.2, 60.2]))[1] == "60.13 ± 0.29"  # three seeds mark nothing
-    assert number(-0.5, signed=True) == "−0.50" and number(0.5, signed=True) == "+0.50"
+    for sign, mark in ((1, "▲"), (-1, "▼")):
+        other = [value + sign * 10 + 0.1 * (value > 50) for value in five]
+        assert row_of(2, stored(small(), a=five, b=other), 5)[1].endswith(mark)
+    assert row_of(2, stored(small(), a=five[:3], b=[60.0, 60.2, 60.2]), 3)[1] == "+10.03 ± 0.14"  # three seeds mark nothing
+    assert number(-0.5, signed=True) == "−0.50" and number(-0.001) == "0.00"
 
 
-def bold(study, store, seeds=3):
-    return [entry.bold for entry in grid(result(study, store, seeds)).rows[0][1:]]
+def bold(store, seeds):
+    return [entry.bold for entry in laid_out(result(small(), store, seeds)).rows[0][1:]]
 
 
-def test_nothing_is_bold_that_cannot_be_told_from_the_others():
+def test_nothing_is_bold_that_cannot_be_distinguished_from_the_others():
     far = stored(small(), a=[50.0, 50.1, 50.2, 50.1, 50.0], b=[60.0, 60.2, 60.2, 60.1, 60.1])
-    few = stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])
-    assert bold(small(), far, seeds=5) == [False, True] and bold(small(), few, seeds=3) == [False, False]
-    assert bold(small(), stored(small(), a=[50.0, 55.0, 51.0], b=[51.0, 54.0, 53.0])) == [False, False]
-    assert bold(small(), stored(small(), a=[50.0], b=[90.0]), seeds=1) == [False, False]
-    assert bold(small(), stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, None])) == [False, False]  # a run is still to come
-    assert "**60.12 ± 0.10 ▲**" in markdown(result(small(), far, seeds=5))
+    assert bold(far, 5) == [False, True] and bold(stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2]), 3) == [False] * 2
+    assert bold(stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, None]), 3) == [False] * 2  # a run is still to come
+    assert "**60.12 ± 0.10**" in markdown(result(small(), far, seeds=5))
 
 
 def test_noise_over_twenty_cells_makes_nothing_bold_and_no_arrows():
-    rng = np.random.default_rng(1)
-    store = FakeStore()
+    rng, store = np.random.default_rng(1), FakeStore()
     for cell in TABLE7.cells:
         for seed in range(3):
             store.add(config_of(TABLE7, cell.labels, seed), 50 + rng.normal(0, 1))
-    text = markdown(result(TABLE7, store))
-    assert "▲" not in text and "▼" not in text and "± " in text
-    assert not any(entry.bold for row in grid(result(TABLE7, store)).rows for entry in row)
-
-
-def test_markdown_escapes_what_would_break_a_table():
-    sources = replace(SOURCES, encoder_name="a|b*c<d")
-    assert r"encoder a\|b\*c\<d" in markdown(result(TABLE3, filled(TABLE3), sources=sources))
+    table = laid_out(result(TABLE7, store))
+    assert not {"▲", "▼"} & set(table.text) and "± " in table.text
+    assert not any(entry.bold for row in table.rows for entry in row)
 
 
 def test_an_entry_that_the_study_lacks_is_blank():
     ragged = replace(TABLE7, cells=tuple(cell for cell in TABLE7.cells if cell.labels != ("all", "4096")), claims=())
-    table = grid(result(ragged, filled(ragged)))
-    assert table.rows[9][-1] == Entry() and table.rows[10][-1] == Entry()
+    table = laid_out(result(ragged, filled(ragged)))
+    assert table.rows[12][-1] == Entry() and table.rows[13][-1] == Entry()
 
 
-def test_rows_are_named_by_the_encoder_that_was_run_and_sets_are_counted():
+def test_a_row_named_by_the_papers_encoder_names_the_one_that_was_run():
     study = find("mocose-table1")
-    demo = markdown(result(study, filled(study)))
-    assert (
-        "MoCoSE-demo\\_bert 2x128" in demo
-        and "MoCoSE-BERT-base |" not in demo
-        and "four test sets" in demo
-        and "seven STS" not in demo.split("## Claims")[0]
-    )
-    assert "the paper's numbers in them are of BERT-base" in demo and "RoBERTa-large" in demo
-    assert label_here("SimCSE-RoBERTa-base", result(study, filled(study))) == "SimCSE-RoBERTa-base"
+    table = laid_out(result(study, filled(study)))
+    names = [row[0].text for row in table.rows if row[0].text]
+    assert "MoCoSE-BERT-base (demo_bert 2x128)" in names and "GloVe (avg.)" in names
 
 
-def test_what_is_said_of_the_paper_stands_apart_from_what_is_said_of_these_runs():
-    text = markdown(result(TABLE3, filled(TABLE3)))
-    runs, paper = text.split("On the paper and its code, at their own scale:")
-    first = TABLE3.footnotes[1].split(".")[0]
-    assert first in paper and first not in runs and "comparable" in runs.lower()
+def test_verdicts_are_sentences_of_at_most_twenty_words():
+    lines = [line.strip() for line in terminal(made()).splitlines() if "X." in line]
+    assert lines[0].startswith("? X.1 undecided (5 seeds): +21.02 points, 95 % interval ") and lines[0].endswith("; printed +1.00.")
+    assert len(lines) == 2 and all(len(line.split()) <= 22 for line in lines)  # with its mark
+
+
+def test_letters_of_latex_and_markdown():
+    assert tex("größe") == r"gr\"{o}\ss{}e" and tex("模") == "U+6A21" and tex("[x]") == "{[}x{]}"
+    assert tex("a--b") == "a-{-}b" and tex("a\nb") == r"a\textbackslash{}nb" and md("a|b*") == r"a\|b\*"

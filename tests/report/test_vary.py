@@ -5,15 +5,12 @@ import pytest
 from fake_store import FakeStore, edition
 from small_study import small
 
-from core.report.claims import by_value, claim_frame
+from core.report.claims import by_value
 from core.report.contrasts import Readings
-from core.report.differences import differences
-from core.report.figures import drawable, figure
-from core.report.frames import cell_frame
-from core.report.grids import plain_table
-from core.report.style import drawing
-from core.report.tables import grid, latex, markdown
-from core.report.terminal import terminal
+from core.report.drawing import drawing
+from core.report.figures import figures
+from core.report.frames import cell_frame, claim_frame, curve_frame
+from core.report.tables import grid, latex, markdown, terminal
 from core.report.verdicts import study_result
 from core.spec.claim import Claim, greater
 from core.spec.identity import run_id
@@ -53,7 +50,7 @@ def test_cells_are_compared_with_the_reference_at_the_same_value_seed_by_seed():
     reference = STUDY.reference[0]
     other = "b" if reference == "a" else "a"
     assert {row.reference for (_, rate), row in frame.iterrows() if rate == "3e-4" and row.n} == {f"{reference}/3e-4"}
-    slow, own = (frame.loc[other, rate]["difference"] for rate in ("3e-4", "1e-3"))
+    slow, own = (frame.loc[other, rate]["paired_difference"] for rate in ("3e-4", "1e-3"))
     assert slow == -own != 0
     part = found.parts[0]
     values = Readings(part).samples(part.study.claims[0].predicate, 5)
@@ -62,9 +59,9 @@ def test_cells_are_compared_with_the_reference_at_the_same_value_seed_by_seed():
 
 def test_the_table_stands_once_for_each_value_and_says_where_claims_hold():
     found, _ = result(slow=(60.0, 50.0), own=(50.0, 60.0))
-    table = grid(found)
+    table = grid(found.study, cell_frame(found))
     assert table.headers[0] == "train.learning_rate" and [row[0].text for row in table.rows if row[0].text] == list(RATES)
-    assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in plain_table(table)
+    assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in table.text
     for text in (markdown(found), terminal(found)):
         assert "K1: contradicted at 3e-4; supported at 1e-3; not run at 3e-3." in text
     assert markdown(found).count("Decided by: b against a.") == 1 and latex(found).count(r"\begin{table}") == 1
@@ -72,12 +69,12 @@ def test_the_table_stands_once_for_each_value_and_says_where_claims_hold():
 
 def test_the_figure_has_a_panel_for_each_value():
     found, _ = result(slow=(60.0, 50.0), own=(50.0, 60.0))
-    panels = differences(found).panels
-    assert [panel.title.removeprefix("train.learning_rate: ") for panel in panels] == ["3e-4", "1e-3"]  # nothing has run at 3e-3
-    means = [row.mean for panel in panels for row in panel.rows if row.mean is not None]
-    assert len(means) == 2 and means[0] == pytest.approx(-means[1])
     with drawing():
-        assert len(figure(found).axes) == 2
+        (figure,) = figures(found.study, cell_frame(found), curve_frame(found)).values()
+    axes = figure.subfigs[0].axes
+    assert [panel.get_title(loc="left") for panel in axes] == [f"train.learning_rate {rate}" for rate in RATES[:2]]  # none at 3e-3
+    means = [float(x) for panel in axes for line in panel.get_lines() if line.get_marker() == "D" for x in line.get_xdata()]
+    assert len(means) == 2 and means[0] == pytest.approx(-means[1])
 
 
 @pytest.mark.parametrize("name", ["mocose-table4", "mocose-figure5", "noise", "esimcse-table7"])  # of every sort of figure
@@ -91,7 +88,6 @@ def test_every_sort_of_study_is_laid_out_and_drawn(name):
                 store.add(config, 50.0 + place % 7 + seed)
     found = study_result(own, edition(2), store, {}, None)
     assert len(found.parts) == 4 and sum(len(part.cells) for part in found.parts) == len(found.cells)
-    assert markdown(found) and drawable(found)
     with drawing():
-        assert figure(found).axes
+        assert markdown(found) and figures(found.study, cell_frame(found), curve_frame(found))
     assert any(study.name == name for study in STUDIES)

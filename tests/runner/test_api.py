@@ -103,14 +103,13 @@ def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
 
 
 def test_claims_are_those_of_claims_csv(home):
-    from core.report.claims import claim_frame
-    from core.report.frames import csv_text
+    from core.report.frames import claim_frame, csv_text
     from core.report.render import gathered
 
     store = Store(home / "results", home / "results" / "published")
     edition = Edition(profile="paper", scale=DEMO, sources=demo_sources().sources, seeds=2)
-    (found,) = gathered([studies.find("table6b")], edition, store, home / "figures")
-    assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found.result]))
+    (found,) = gathered([studies.find("table6b")], edition, store)
+    assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found]))
 
 
 def test_a_damaged_run_is_passed_over(home):

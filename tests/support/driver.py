@@ -20,7 +20,7 @@ class Drawn:
     lines: list = field(default_factory=lambda: ["drew nothing"])
     missing: int = 0
     published: int = 0
-    sections: list = field(default_factory=list)
+    results: list = field(default_factory=list)
 
 
 def render(chosen, edition, store, *_):

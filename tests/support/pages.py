@@ -3,14 +3,12 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 from fake_store import SOURCES, FakeStore, edition, filled
 
-from core.report.cells import gather
-from core.report.page.content import Section, gathered_page
-from core.report.page.writing import page_files
+from core.report.render import render, render_index
 from core.spec.claim import Claim, best, greater
+from core.spec.identity import run_id
 from core.spec.scale import DEMO
 from studies import find
 
@@ -24,41 +22,46 @@ TABLE = replace(
     ),
 )  # fmt: skip
 TABLE7 = find("mocose-table7")
-SVG = '<svg role="img" aria-label="a figure" viewBox="0 0 1 1" class="figure"></svg>'
+STUDIES = (TABLE, TABLE7, find("esimcse-table11"))
 
 
-def result(study=TABLE, store=None, profile="paper", seeds=3):
-    return gather(study, edition(seeds, profile), store or filled(study))
+class StoreOnDisk(FakeStore):
+    """A store in memory that says where its files would lie."""
+
+    root = published = None
 
 
-def under(profile, score):
-    """The table with three runs about a score in each cell, under a profile."""
-    store = FakeStore()
+def page(folder, editions=None, studies=STUDIES, store=None, small=False):
+    """Draw two of three studies under profile `paper`, one under `released`, and the page over them, into a folder."""
+    store = store or StoreOnDisk(filled(TABLE).runs | filled(TABLE7).runs)
     for cell in TABLE.cells:
         for seed in range(3):
-            store.add(TABLE.config(cell, profile=profile, scale=DEMO, sources=SOURCES, seed=seed), score + seed)
-    return result(store=store, profile=profile)
+            config = TABLE.config(cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed)
+            store.add(config, 40.0 + seed)
+    editions = editions or [edition(3, profile) for profile in ("paper", "repaired", "released")]
+    drawn = {}
+    for one in editions:
+        begun = [study for study in studies if run_of(study, one) in store.runs]
+        if begun:
+            drawn[one.scale.name, one.profile] = render(begun, one, store, folder, folder / "figures", small).results
+    render_index(studies, drawn, {}, editions, store, folder, folder / "figures", lambda config: 3600.0, small)
+    return folder
 
 
-def made(**deviations_):
-    """The page over a table under two profiles and another table, with one more study that nobody has begun."""
-    sections = {
-        ("demo", "paper"): [Section(result=result(), picture=SVG), Section(result=result(TABLE7), picture=None)],
-        ("demo", "released"): [Section(result=under("released", 40.0), picture=None)],
-    }
-    page = gathered_page((TABLE, TABLE7, find("esimcse-table11")), sections)
-    return page, page_files(page, Path("results"), Path("figures"), deviations_)
+def run_of(study, one):
+    """The id of a study's first run."""
+    return run_id(one.config(study.at(one.scale), study.at(one.scale).cells[0], 0))
 
 
 class Reader(HTMLParser):
-    """What a browser would see: tags that are open or closed wrongly, references, headings, cells, text by section."""
+    """What a browser would see: tags that are open or closed wrongly, references, ids, searched words, text."""
 
-    VOID = frozenset({"meta", "img", "br", "link", "input", "rect", "circle", "line", "path"})
+    VOID = frozenset({"meta", "img", "br", "link", "input"})
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.wrong, self.references, self.ids, self.headings, self.cells = [], [], [], [], [], []
-        self.text, self.scripts, self.named, self.styled = "", 0, [], []
+        self.open, self.wrong, self.references, self.ids, self.headings, self.words = [], [], [], [], [], []
+        self.text, self.scripts = "", 0
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -67,13 +70,9 @@ class Reader(HTMLParser):
         self.references += [value for name, value in attributes if name in ("src", "href")]
         self.ids += [given["id"]] if "id" in given else []
         self.headings += [int(tag[1])] if re.fullmatch("h[1-6]", tag) else []
-        self.cells += [(tag, given.get("scope"))] if tag == "th" else []
-        self.named += [(tag, given.get("role"), given.get("aria-label"))] if tag in ("svg", "input") or "tabindex" in given else []
-        if tag not in self.VOID and not self.get_starttag_text().endswith("/>"):
+        self.words += [given["data-words"]] if tag == "tr" and "data-words" in given else []
+        if tag not in self.VOID:
             self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.handle_starttag(tag, attributes)
 
     def handle_endtag(self, tag):
         if tag not in self.VOID and (not self.open or self.open.pop() != tag):
