@@ -17,6 +17,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl
@@ -40,9 +41,13 @@ LONGEST = 10_000  # characters of a sentence
 LARGEST = float(np.finfo(np.float32).max)  # pairs are stored in single precision
 
 # What `datasets` reads. A text that ends in .csv stays lines, as its digest in stored runs says.
-FILES = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet", ".txt": "text"}
+FILES = {
+    ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
+    ".txt": "text",
+}  # fmt: skip
 TABLES: dict[Kind, tuple[str, ...]] = {
-    "text": (".json", ".jsonl", ".parquet"), "pairs": (".csv", ".json", ".jsonl", ".parquet")
+    "text": (".json", ".jsonl", ".ndjson", ".parquet"),
+    "pairs": (".csv", ".json", ".jsonl", ".ndjson", ".parquet"),
 }  # fmt: skip
 COLUMNS: dict[Kind, tuple[tuple[str, ...], ...]] = {
     "text": (("text", "sentence", "sentences", "sent"),),
@@ -52,8 +57,8 @@ COLUMNS: dict[Kind, tuple[tuple[str, ...], ...]] = {
     ),
 }  # fmt: skip
 _PLACE = re.compile(
-    r"((?P<hub>[A-Za-z0-9][\w.-]*(/[\w.-]+){0,2})@(?P<revision>[0-9a-f]{40})|(?P<local>[./~].*?))#(?P<split>\w+)"
-    r"(\?(?P<options>.*))?",
+    r"((?P<hub>[A-Za-z0-9][\w.-]*(/[\w.-]+){0,2})@(?P<revision>[0-9a-f]{40})|(?P<local>[./~].*?))"
+    r"#(?P<split>[\w+:%\[\]-]+)(\?(?P<options>.*))?",
     re.ASCII | re.DOTALL,
 )
 
@@ -97,7 +102,7 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
         table = _table(place, kind)
     else:
         path = Path(place).expanduser().absolute()
-        if path.suffix not in TABLES[kind] or not path.is_file():
+        if _ending(path) not in TABLES[kind] or not path.is_file():
             return path
         table = Table(name=str(path))
     fields = (kind, table.name, table.revision, table.split, *filter(None, (table.config, *table.columns)))
@@ -145,7 +150,7 @@ def _table(place: str, kind: Kind) -> Table:
     path = Path(parts["local"]).expanduser().absolute()
     if not path.exists():
         raise UserError(f"{path} is not there; give a folder or file of this machine, or hf:NAME@REVISION#SPLIT.")
-    if path.is_file() and path.suffix not in FILES:
+    if path.is_file() and _ending(path) not in FILES:
         raise UserError(f"{path} ends in none of {', '.join(FILES)}; give one that does.")
     return Table(name=str(path), **more)
 
@@ -162,17 +167,22 @@ def _lines(table: Table, kind: Kind) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as scratch:
         try:
             if path.is_absolute() and path.is_file():
-                words: dict[str, Any] = {"keep_default_na": False} if FILES[path.suffix] == "csv" else {}
-                words |= {"delimiter": "\t", "quoting": 3} if path.suffix == ".tsv" else {}
-                files = {table.split: table.name}
-                rows = datasets.load_dataset(FILES[path.suffix], data_files=files, split=table.split, cache_dir=scratch, **words)
+                reader = FILES[_ending(path)]
+                words: dict[str, Any] = {"keep_default_na": False} if reader == "csv" else {}
+                words |= {"delimiter": "\t", "quoting": 3} if _ending(path) == ".tsv" else {}
+                files = {re.split(r"\W", table.split)[0]: table.name}
+                rows = datasets.load_dataset(reader, data_files=files, split=table.split, cache_dir=scratch, **words)
+            elif (path / "state.json").is_file():  # written by save_to_disk
+                rows = datasets.load_from_disk(table.name)
+                if str(rows.split or "train") != table.split:
+                    raise ValueError(f"it is the split {rows.split or 'train'}")
             else:
                 more = {"name": table.config} if table.config else {}
                 rows = datasets.load_dataset(table.name, split=table.split, revision=table.revision, cache_dir=scratch, **more)
         except Exception as error:  # the library has many kinds of its own
             while error.__cause__ is not None and isinstance(error.__cause__, Exception):
                 error = error.__cause__
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200] or 'no rows'}"
             raise UserError(f"{table} could not be read by the datasets library ({reason}).") from error
         named = table.columns or [_column(table, rows.column_names, choices) for choices in COLUMNS[kind]]
         for number, row in enumerate(rows, start=1):
@@ -183,6 +193,11 @@ def _lines(table: Table, kind: Kind) -> Iterator[str]:
             except (ValueError, KeyError) as error:
                 raise UserError(f"{table}, row {number}: expected {error.args[0]}; mend the row.") from error
             yield "\t".join(texts) + "\n"
+
+
+def _ending(path: Path) -> str:
+    """The ending that says what a file holds, which may be packed by gzip."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _column(table: Table, columns: Sequence[str], choices: tuple[str, ...]) -> str:
@@ -203,9 +218,11 @@ def _text(row: Mapping[str, Any], column: str) -> str:
         if not isinstance(value, Mapping) or part not in value:
             raise KeyError(f"a column {column}, but there is none")
         value = value[part]
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    if isinstance(value, bytes):  # strings as other programs write them into parquet
+        value = value.decode(errors="surrogateescape")
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
         raise ValueError(  # noqa: TRY004 (of a row, as the others)
-            f"a text or a number in {column}, but found {str(value)[:40]}"
+            f"a text or a number in {column}, but found {value!r:.40}"
         )
     text = " ".join(str(value).split())
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):

@@ -1,0 +1,90 @@
+"""Files that public bug reports describe, each with its report: read rightly, or refused with what to do."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import datasets
+import pandas
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from core.data.own_data import data_file, read_pairs
+from core.data.text import sentences, text_bytes
+from core.spec.errors import UserError
+
+ROWS = [("a man runs", "a man walks", 4.5), ("a dog", "a cat", 1.0), ("a river", "a lake", 2.5)]
+TSV = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in ROWS).encode()
+CSV = b"sentence1,sentence2,score\n" + TSV.replace(b"\t", b",")
+RECORDS = [dict(zip(("sentence1", "sentence2", "score"), row, strict=True)) for row in ROWS]
+JSONL = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
+TEXTS = b"".join(b'{"text": "%b"}\n' % sentence for sentence in (b"one", b"two", b"three"))
+
+
+def parquet(path: Path, column: type) -> None:
+    table = {name: pyarrow.array([record[name] for record in RECORDS]) for name in RECORDS[0]}
+    pyarrow.parquet.write_table(pyarrow.table(table | {"sentence1": column(table["sentence1"])}), path)
+
+
+@pytest.mark.parametrize(
+    "name, write",
+    [  # huggingface/datasets#5088 and #2977: packed tables; #3700: folders of save_to_disk
+        ("packed.tsv.gz", lambda path: path.write_bytes(gzip.compress(TSV))),
+        ("packed.csv.gz", lambda path: path.write_bytes(gzip.compress(CSV))),
+        ("packed.JSONL.gz", lambda path: path.write_bytes(gzip.compress(JSONL))),
+        ("capital.CSV", lambda path: path.write_bytes(CSV)),
+        ("lines.ndjson", lambda path: path.write_bytes(JSONL)),
+        ("saved#train", lambda path: datasets.Dataset.from_list(RECORDS).save_to_disk(str(path))),
+        ("half.jsonl#train[:3]", lambda path: path.write_bytes(JSONL + JSONL)),
+        # apache/spark#1855: strings of other writers of parquet are binary; dictionaries and large strings
+        ("binary.parquet", lambda path: parquet(path, lambda column: column.cast("binary"))),
+        ("dictionary.parquet", lambda path: parquet(path, lambda column: column.dictionary_encode())),
+        ("large.parquet", lambda path: parquet(path, lambda column: column.cast("large_string"))),
+    ],
+)  # fmt: skip
+def test_pairs_are_read(name, write, tmp_path):
+    write(tmp_path / name.partition("#")[0])
+    place = f"hf:{tmp_path / name}" if "#" in name else str(tmp_path / name)
+    assert read_pairs(data_file(place, "pairs", tmp_path / "cache")) == ROWS
+
+
+@pytest.mark.parametrize(
+    "kind, name, content, sentence",
+    [
+        # huggingface/datasets#2799 and #7664: the library infers dates, which are not what was written
+        ("text", "a.jsonl", b'{"text": "2020-01-02"}\n', "row 1: expected a text .* found datetime"),
+        ("text", "a.ndjson", b'{"text": ["a", "b"]}\n', "row 1: expected a text .* found ."),
+        ("pairs", "a.csv", CSV + b"a,b,1,2\n", "Expected 3 fields in line 5, saw 4"),  # sentence-transformers#1509
+        ("pairs", "a.jsonl", b"", "no rows"),
+        # princeton-nlp/SimCSE#160 and #139, sentence-transformers#240: tables as a training text
+        ("text", "a.csv", b"sent0,sent1,hard_neg\na,b,c\n", "begins with the columns sent0, sent1, hard_neg"),
+        ("text", "a.tsv", TSV, "has tabs in every line"),
+        ("text", "a.txt", TEXTS, "begins as JSON does"),
+        # files under another name than theirs
+        ("pairs", "a.tsv", gzip.compress(TSV), "packed by gzip; give it a name that ends in .gz"),
+        ("pairs", "a.bz2", bz2.compress(TSV), "packed by bzip2; unpack it"),
+        ("pairs", "a.xlsx", b"PK\x03\x04\0\0", "a zip archive or a spreadsheet; save its lines as text"),
+        ("pairs", "a.tsv", b"<!DOCTYPE html>\n", "a web page; download the file itself"),
+        ("pairs", "a.tsv", b"version https://git-lfs.github.com/spec/v1\n", "a pointer of git-lfs; fetch it"),
+    ],
+)  # fmt: skip
+def test_what_holds_no_sentences_is_refused_with_what_to_do(kind, name, content, sentence, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=sentence):
+        path = data_file(str(tmp_path / name), kind, tmp_path / "cache")
+        read_pairs(path) if kind == "pairs" else sentences(text_bytes(path), "lines", str(path))
+
+
+@pytest.mark.parametrize("line", ["[a] line", '{"a"} is a set', "text", "label, score and text", "a\tb"])
+def test_what_looks_like_a_table_is_a_sentence(line):
+    assert sentences(f"{line}\nand another\n".encode(), "lines", "a.txt") == [line, "and another"]
+
+
+def test_the_split_of_a_saved_data_set_is_not_another(tmp_path):
+    datasets.Dataset.from_pandas(pandas.DataFrame(RECORDS)).save_to_disk(str(tmp_path / "saved"))
+    with pytest.raises(UserError, match="split test could not be read .* it is the split train"):
+        data_file(f"hf:{tmp_path}/saved#test", "pairs", tmp_path / "cache")
