@@ -2,7 +2,8 @@
 
     from core.api import load
     results = load()              # this checkout's results, published runs among them
-    results.runs(); results.scores(); results.curves(); results.pairs(); results.table("table5", scale="demo")
+    results.compare("esimcse-table7", "ESimCSE", "unsup-SimCSE", scale="mini")
+    results.runs(scale="demo"); results.scores(); results.curves(); results.pairs(); results.table("table5", scale="demo")
 
 Nothing is trained, drawn or written, and torch is not loaded.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,13 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import pyarrow as pa
 
 from core.data import sources as finding
 from core.spec.conditions import Edition
 from core.spec.errors import UserError
+from core.spec.identity import NUMERICS, canonical_json
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
-from core.spec.vary import paths, read
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 HOME = Path(__file__).resolve().parents[1]
 Settings = str | Sequence[str]
+AVERAGES = ("checkpoint", "task", "metric", "run_id", "value")
 
 
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
@@ -52,19 +56,47 @@ class Results:
 
     store: Store
 
-    def runs(self) -> pd.DataFrame:
-        """One row a run: status, source (own or published), average test score x 100, seconds, host, and every field of its
-        configuration by path (`loss.temperature`, …)."""
-        rows = []
-        for run in self._each():
-            config, seconds = run.config, run.provenance.get("seconds")
-            row = {
-                "run": run.run_id, "scale": config.scale, "method": config.method, "status": run.status, "source": run.source,
-                "score": _score(run), "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
-                "host": run.provenance.get("host"), "encoder": run.provenance.get("encoder"),
-            }  # fmt: skip
-            rows.append(row | {path: read(config, path) for path in paths(config) if "." in path})
-        return pd.DataFrame(rows)
+    def runs(self, scale: str | None = None) -> pd.DataFrame:
+        """One row a run: study, cell, scale, profile, seed, status, source, average test score x 100, seconds, host,
+        encoder, and every field of its configuration by path (`loss.temperature`, …).
+
+        Study, cell, profile and seed are those of `runs.csv`: empty for runs that have not been drawn.
+        """
+        if scale is not None and scale not in SCALES:
+            raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
+        rows: dict[str, dict] = {}
+        for name in SCALES if scale is None else (scale,):
+            footers, scores = self.store.published_averages(name) or ([], None)
+            found = {} if scores is None else _by_run(scores)
+            for footer in footers:
+                rows[footer["run_id"]] = _run_row(footer, "published", found.get(footer["run_id"], {}))
+        for run in self._each(own=True):
+            footer = {"run_id": run.run_id, "config": canonical_json(run.config), "status": run.status}
+            footer["provenance"] = json.dumps(run.provenance, default=str)
+            table = run.table.append_column("run_id", [[run.run_id] * run.table.num_rows])
+            rows[run.run_id] = _run_row(footer, "own", _by_run(table).get(run.run_id, {}))
+        known = [row for row in rows.values() if row.pop("numerics") == NUMERICS]
+        frame = pd.DataFrame([row for row in known if scale in (None, row["scale"])])
+        if not len(frame):
+            return frame
+        drawn = self._drawn()
+        others = [name for name in frame.columns if name != "run"]
+        return frame.merge(drawn, on="run", how="left")[[*drawn.columns, *others]]
+
+    def _drawn(self) -> pd.DataFrame:
+        """Study, cell, profile and seed of each run by the `runs.csv` of both folders; profiles that share it are joined."""
+        roots = [self.store.root, *([self.store.published] if self.store.published else [])]
+        files = [path for root in roots for name in SCALES for path in sorted(Path(root, name).glob("*/runs.csv"))]
+        columns = ["run", "study", "cell", "profile", "seed"]
+        parts = [
+            pd.read_csv(path, usecols=["run_id", *columns[1:]], dtype={"cell": str, "seed": "Int64"}).rename(columns={"run_id": "run"})
+            for path in files
+        ]
+        if not parts:
+            return pd.DataFrame(columns=columns, dtype=object)
+        joined = pd.concat(parts).drop_duplicates()
+        each = {"study": "first", "cell": "first", "profile": lambda names: " ".join(dict.fromkeys(names)), "seed": "first"}
+        return joined.groupby("run", as_index=False).agg(each)[columns]
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are x 100."""
@@ -108,6 +140,18 @@ class Results:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds."""
         return importlib.import_module("core.report.frames").claim_frame([self.study(study, scale, profile, seeds, settings, vary)])
 
+    def seeds(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
+        """One row a cell and seed of a study: its labels, run, status, and the value that counts in means and verdicts."""
+        return importlib.import_module("core.report.frames").value_frame(self.study(study, scale, profile, seeds))
+
+    def compare(
+        self, study: str, a: str, b: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None
+    ) -> pd.DataFrame:
+        """Row `a` of a study minus row `b`, paired by seed: over all common seeds with a 95 % interval, and the interval that
+        verdicts are tested with. A row is a label, or all labels of a cell as in `half/512`; one frame's row for each pair of
+        cells that differ in that label alone. Raises UserError for a label that the study has not."""
+        return importlib.import_module("core.report.frames").pair_frame(self.study(study, scale, profile, seeds), a, b)
+
     def study(
         self,
         study: str,
@@ -140,9 +184,12 @@ class Results:
         wanted = edition.varied(find(study), given, fields) if given or fields else find(study)
         return importlib.import_module("core.report.verdicts").study_result(wanted, edition, self.store, {}, noise)
 
-    def _each(self) -> Iterator[StoredRun]:
-        """Every run that can be believed; damaged ones, those of another version of the code, and those that went meanwhile, are passed over."""
+    def _each(self, own: bool = False) -> Iterator[StoredRun]:
+        """Every run that can be believed, or one's `own`; damaged ones, those of another version of the code, and those that went
+        meanwhile, are passed over."""
         for identity in self.store.runs():
+            if own and not self.store.has(identity):
+                continue
             with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
                 yield self.store.load(identity)
 
@@ -154,11 +201,29 @@ class Results:
             return None
 
 
-def _score(run: StoredRun) -> float | None:
-    """The average of the test sets at the selected checkpoint, in the run's own aggregation."""
-    rows = run.rows
-    chosen = rows[(rows["checkpoint"] == "selected") & (rows["task"] == "avg") & (rows["metric"] == f"spearman_{run.config.sts.aggregate}")]
-    return float(chosen["value"].iloc[0]) if len(chosen) else None
+def _by_run(table: pa.Table) -> dict[str, dict[str, float]]:
+    """The average test scores of selected checkpoints, by run and aggregation."""
+    found: dict[str, dict[str, float]] = {}
+    for checkpoint, task, metric, run, value in zip(*(table[name].to_pylist() for name in AVERAGES), strict=True):
+        if (checkpoint, task) == ("selected", "avg"):
+            found.setdefault(run, {})[metric] = value
+    return found
+
+
+def _run_row(footer: dict[str, str], source: str, scores: dict[str, float]) -> dict:
+    """A run's row from its footer."""
+    document, provenance = json.loads(footer["config"]), json.loads(footer["provenance"])
+    fields, seconds = document["run"], provenance.get("seconds")
+    flat = {
+        f"{section}.{name}": value
+        for section, values in fields.items() if isinstance(values, dict)
+        for name, value in values.items() if name not in ("kind", "section")
+    }  # fmt: skip
+    return {
+        "run": footer["run_id"], "scale": fields["scale"], "method": fields["method"], "status": footer["status"], "source": source,
+        "score": scores.get(f"spearman_{flat['sts.aggregate']}"), "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
+        "host": provenance.get("host"), "encoder": provenance.get("encoder"), "numerics": document["numerics"], **flat,
+    }  # fmt: skip
 
 
 def _curve(run: StoredRun) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from core.report.statistics import NO_COMPARISON, Comparison, over_seeds
 from core.report.verdicts import verdicts
 from core.report.withholding import silent
 from core.spec.claim import Contrast
-from core.spec.errors import shown
+from core.spec.errors import UserError, shown
 from core.spec.study import Study
 from core.spec.table import Metric
 
@@ -43,6 +43,7 @@ CLAIM_COLUMNS = (
     "study", "claim", "text", "comparison", "unit", "verdict", "reason", "estimate", "ci95_low", "ci95_high", "n",
     "tested_low", "tested_high", "tested_n", "printed",
 )  # fmt: skip
+RUN_COLUMNS = ("seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value")
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
     "mtd": Metric(task="train", title="", quantity="mtd_nominal", checkpoint="last"),
@@ -145,6 +146,49 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Comparison, unma
     return {name: round(entry, places) if isinstance(entry, float) else entry for name, entry in row.items()}
 
 
+def value_frame(result: StudyResult) -> pd.DataFrame:
+    """One row a cell and seed: what the run counts for in means and verdicts."""
+    rows = [
+        (*_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id, run.status, run.value)
+        for cell in result.cells
+        for run in cell.runs
+    ]
+    axes = [axis.name for axis in result.study.axes]
+    return pd.DataFrame(rows, columns=[*SETTING, *axes, "seed", "run", "status", "value"]).astype(
+        {"value": float}
+    )
+
+
+def pair_frame(result: StudyResult, a: str, b: str) -> pd.DataFrame:
+    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone. Raises UserError."""
+    cells = {cell.cell.labels: cell for cell in result.cells}
+    rows = []
+    for labels, cell in cells.items():
+        partner = tuple(b if label == a else label for label in labels)
+        partner = tuple(b.split("/")) if "/".join(labels) == a else partner
+        if partner == labels or partner not in cells:
+            continue
+        other = cells[partner]
+        values = {labels: _by_seed(cell), partner: _by_seed(other)}
+        tested = (
+            comparisons(values, partner, result.study.claims).get(labels, NO_COMPARISON)
+            if values[partner]
+            else NO_COMPARISON
+        )
+        numbers = _numbers(cell, other, tested, False)
+        names = {"a": "/".join(labels), "b": "/".join(partner), "n": numbers.pop("paired_n")}
+        names |= {name: numbers[f"paired_{name}"] for name in ("difference", "ci95_low", "ci95_high")}
+        rows.append(
+            names | {name: numbers[name] for name in ("tested_low", "tested_high", "tested_n", "different")}
+        )
+    if not rows:
+        known = ", ".join(dict.fromkeys(label for labels in cells for label in labels))
+        raise UserError(
+            f"{result.study.name} has no cells that differ in {a!r} and {b!r} alone; its labels are {known}."
+        )
+    return pd.DataFrame(rows)
+
+
 def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
 
@@ -152,19 +196,7 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     A run without a result keeps one row with an empty value.
     """
     axes = [axis.name for axis in result.study.axes if axis.name != "task"]  # rows have their own task
-    columns = [
-        *SETTING,
-        *axes,
-        "seed",
-        "run_id",
-        "status",
-        "source",
-        "checkpoint",
-        "task",
-        "metric",
-        "step",
-        "value",
-    ]
+    columns = [*SETTING, *axes, *RUN_COLUMNS]
     rows: list[tuple] = []
     seen = set()
     for cell in sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in CHECKPOINTS):

@@ -32,6 +32,7 @@ from core.store.published import MEND, Published, Run
 from core.store.records import CorruptRun, Failure, MissingRun, StoredRun
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
+    import pyarrow as pa
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -125,6 +126,10 @@ class Store:
         """Ids of all runs, own and published, sorted; files with other names are somebody else's and passed over."""
         own = {p.stem for p in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(p.stem)}
         return tuple(sorted(own | self._packs.runs()))
+
+    def published_averages(self, scale: str) -> tuple[list[dict[str, str]], pa.Table] | None:
+        """Footers of a scale's published runs and their average test scores; None if nothing is published there."""
+        return self._packs.averages(scale)
 
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, which its pack's folder tells without reading the run; None if it is not published."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from fake_jobs import made_result
 from places import ROOT
@@ -71,6 +72,48 @@ def test_frames_hold_what_is_stored(home):
         pairs.columns
     )
     assert len(load(published=False).runs()) == len(cells)
+
+
+def test_a_comparison_is_that_of_the_table_and_seeds_are_those_of_its_cells(home):
+    results = load()
+    table = results.table("table6b", seeds=2).set_index("batch_size")
+    (row,) = results.compare("table6b", "32", "64", seeds=2).to_dict("records")
+    assert (row["difference"], row["n"]) == (table.loc["32"]["paired_difference"], 2)
+    values = results.seeds("table6b", seeds=2)
+    assert list(values[values["batch_size"] == "32"]["value"].round(4)) == [
+        float(v) for v in table.loc["32"]["values"].split()
+    ]
+    with pytest.raises(UserError, match="has no cells that differ in '33' and '64' alone"):
+        results.compare("table6b", "33", "64")
+
+
+def test_runs_of_one_scale_have_study_cell_and_profile_once_they_are_drawn(home):
+    results = load()
+    runs = results.runs(scale="demo")
+    assert (
+        len(runs) == len(results.runs())
+        and not len(results.runs(scale="mini"))
+        and runs["study"].isna().all()
+    )
+    folder = home / "results" / "demo" / "paper"
+    folder.mkdir(parents=True)
+    drawn = {
+        "run_id": [runs["run"][0]],
+        "study": ["mocose-table6b"],
+        "cell": ["32"],
+        "profile": ["paper"],
+        "seed": [1],
+    }
+    pd.DataFrame(drawn).to_csv(folder / "runs.csv", index=False)
+    first = results.runs(scale="demo").iloc[0]
+    assert (first["study"], first["cell"], first["profile"], first["seed"]) == (
+        "mocose-table6b",
+        "32",
+        "paper",
+        1,
+    )
+    with pytest.raises(UserError, match="There is no scale 'huge'"):
+        results.runs(scale="huge")
 
 
 def test_a_table_is_that_of_its_csv_file_and_claims_those_of_theirs(home):
@@ -150,11 +193,11 @@ def test_what_is_not_there_is_one_sentence(call, sentence, home):
         call()
 
 
-def test_the_page_s_example_runs(home, capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text(), re.DOTALL)
-    exec(compile(example, "docs/api.md", "exec"), {})  # noqa: S102  (the page's own code)
+def test_the_example_of_the_docs_runs_on_the_published_runs(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "using.md").read_text(), re.DOTALL)
+    exec(compile(example, "docs/using.md", "exec"), {})  # noqa: S102  (the page's own code)
     out = capsys.readouterr().out
-    assert "mocose" in out and "batch_size" in out
+    assert "mocose" in out and "unsup-SimCSE" in out and "tested_n" in out
 
 
 def test_neither_torch_nor_the_engine_is_loaded():
