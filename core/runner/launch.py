@@ -11,15 +11,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import joblib
+
 from core.runner import devices
 from core.runner.devices import Resources
+from core.runner.plan import PlannedRun
 from core.runner.worker import OUT_OF_MEMORY
 from core.spec.errors import UserError
+from core.spec.identity import canonical_json
 from core.spec.run import Execution
 from core.store import files
 from core.store.store import Failure, Store
@@ -37,6 +41,7 @@ class Ending(NamedTuple):
     """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command
     trains it now."""
 
+    run: str
     state: Literal["done", "found", "failed", "elsewhere", "stopped"]
     seconds: float = 0.0
     failure: Failure | None = None
@@ -74,16 +79,19 @@ class Order:
 
 
 class Launcher:
-    """Starts runs on this machine in children of one warm process."""
+    """Trains runs on this machine, `jobs` at once, in children of one warm process. `lost` is what a cluster can
+    say of itself (`core.runner.cluster`)."""
+
+    lost = ""
 
     def __init__(self, order: Order, resources: Resources):
-        self.store = Store(
-            Path(order.execution.results_dir), Path(order.published) if order.published else None
+        execution = replace(order.execution, device=resources.device, threads=resources.threads)
+        self.order, self.jobs, self.slots = (
+            replace(order, execution=execution),
+            resources.jobs,
+            resources.names,
         )
-        self.order = replace(
-            order, execution=replace(order.execution, device=resources.device, threads=resources.threads)
-        )
-        self.slots = list(resources.names)
+        self.store = Store(Path(execution.results_dir), Path(order.published) if order.published else None)
         self._lock = threading.Lock()
         self._restarts = 1
         self._worker = self._begin()
@@ -96,8 +104,7 @@ class Launcher:
         """Wait until the training code is imported, or somebody asks to stop. Raises UserError if it cannot be.
         A worker that has died is started anew."""
         with self._lock:
-            if not self._worker.alive:
-                self._worker = self._begin()
+            self._worker = self._worker if self._worker.alive else self._begin()
             self._restarts = 1
         self._worker.wait_ready(stop)
 
@@ -105,47 +112,53 @@ class Launcher:
         """Let the warm process go."""
         self._worker.close()
 
+    def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
+        """Train these runs; yields the ending of each as it comes. A thread does nothing but follow its child."""
+        self.wait_ready(stop)
+        launch = joblib.delayed(self.launch)
+        parallel = joblib.Parallel(
+            n_jobs=min(self.jobs, len(runs)), backend="threading", batch_size=1, pre_dispatch="n_jobs",
+            return_as="generator_unordered",
+        )  # fmt: skip
+        yield from parallel(
+            launch(run.run_id, canonical_json(run.config), run.label, stop, hear, force) for run in runs
+        )
+
     def launch(
         self, run: str, config: str, label: str, stop: Stop, hear: Hear, force: bool = False
     ) -> Ending:
         """Train a run, given its configuration as JSON, unless it is done or held elsewhere. Never raises."""
         if stop.asked:
-            return Ending("stopped")
+            return Ending(run, "stopped")
         if self.store.claimed(run):
-            return Ending("elsewhere")
-        before, request = self.store.stamp(run), self._request(run, config, label, force)
+            return Ending(run, "elsewhere")
+        before, log = self.store.stamp(run), str(self.store.log(run))
         try:
-            told, seconds = self._follow(request, stop, hear)
+            told, seconds = self._follow(
+                {
+                    **asdict(self.order), "run_id": run, "config": config, "force": force, "log": log,
+                    "slots": self.slots, "slot_folder": str(devices.slot_folder()),
+                    "holder": f"{self.order.command} (process {os.getpid()}), {label}",
+                }, stop, hear,
+            )  # fmt: skip
             if (state := told.get("state")) in ("elsewhere", "found"):
-                return Ending(state)
+                return Ending(run, state)
             if self.store.stamp(run) not in (None, before):  # storing is a child's last act: the run is done
-                return Ending("done", seconds)
+                return Ending(run, "done", seconds)
             if told["ended"] == -signal.SIGTERM and not stop.asked:
                 time.sleep(POLL)  # a scheduler warns all processes at once; our own handler may be late
             if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
-                return Ending("stopped", seconds)
+                return Ending(run, "stopped", seconds)
             failure = diagnosis(told, self.order.time_limit)
             if "started" in told:
-                failure = replace(failure, log_tail=tail(request["log"]), log=request["log"])
+                failure = replace(failure, log_tail=tail(log), log=log)
         except Exception as error:  # one run's trouble does not touch the others
             seconds, failure = 0.0, Failure(cause="not started", detail=str(error))
         try:
             self.store.record_failure(run, failure)
         except UserError as error:
             hear(run, {"note": str(error)})
-        return Ending("failed", seconds, failure)
-
-    def _request(self, run: str, config: str, label: str, force: bool) -> dict[str, Any]:
-        order = asdict(self.order)
-        parts = {
-            name: order[name]
-            for name in ("execution", "published", "time_limit", "provenance", "use_published")
-        }
-        return {
-            **parts, "run_id": run, "config": config, "force": force, "log": str(self.store.log(run)),
-            "slots": self.slots, "slot_folder": str(devices.slot_folder()),
-            "holder": f"{self.order.command} (process {os.getpid()}), {label}",
-        }  # fmt: skip
+        return Ending(run, "failed", seconds, failure)
 
     def _follow(self, request: dict, stop: Stop, hear: Hear) -> tuple[dict, float]:
         """Start a child and follow it to its end. Returns all that it told, and its seconds of training;
@@ -214,7 +227,6 @@ class Worker:
         except OSError as error:
             raise UserError(files.trouble(log, error)) from error
         self.log = log
-        self.threads: int | None = None  # of the worker once it is ready; a fork copies one alone
         self._broken = ""
         self._ready = threading.Event()
         self._reports: dict[str, queue.SimpleQueue] = {}
@@ -264,7 +276,7 @@ class Worker:
             if "run" in message:
                 self._reports[message.pop("run")].put(message)
             else:
-                self._broken, self.threads = message.get("broken", ""), message.get("ready")
+                self._broken = message.get("broken", "")
                 self._ready.set()
 
 

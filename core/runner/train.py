@@ -13,9 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
-
-import joblib
+from typing import Any
 
 from core.data import encoders, hub
 from core.data import sources as finding
@@ -23,55 +21,16 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import expectation
-from core.runner.launch import POLL, Ending, Hear, Launcher, Order, Stop
+from core.runner.launch import POLL, Ending, Launcher, Order, Stop
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display, Outcome, display
 from core.spec.conditions import check_length, check_precision
 from core.spec.errors import UserError, are, counted, say
-from core.spec.identity import canonical_json
 from core.spec.run import Execution
 from core.spec.scale import SCALES, Scale
 from core.store.store import Failure, Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
-
-
-class Scheduler(Protocol):
-    """Who trains: this machine, or a cluster. `lost` says in a sentence why it cannot go on, `jobs` how many
-    runs go at once. `train` yields each run with its ending, as they end; the first runs begin first."""
-
-    lost: str
-    jobs: int
-
-    def train(
-        self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
-    ) -> Iterator[tuple[PlannedRun, Ending]]: ...
-
-    def close(self) -> None: ...
-
-
-class Here:
-    """Trains runs on this machine: a thread for each run that goes, which does nothing but follow its child."""
-
-    lost = ""
-
-    def __init__(self, order: Order, resources: devices.Resources):
-        self.jobs, self.launcher = resources.jobs, Launcher(order, resources)
-        self.close = self.launcher.close
-
-    def train(
-        self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
-    ) -> Iterator[tuple[PlannedRun, Ending]]:
-        def train(run: PlannedRun) -> tuple[PlannedRun, Ending]:
-            config = canonical_json(run.config)
-            return run, self.launcher.launch(run.run_id, config, run.label, stop, hear, force)
-
-        self.launcher.wait_ready(stop)
-        parallel = joblib.Parallel(
-            n_jobs=min(self.jobs, len(runs)), backend="threading", batch_size=1, pre_dispatch="n_jobs",
-            return_as="generator_unordered",
-        )  # fmt: skip
-        yield from parallel(joblib.delayed(train)(run) for run in runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +95,7 @@ class Training:
         self.options, self.argv = options, list(argv)
         self.store, self.results, self.published = store, results, published
         self.job, self.warm = job, tuple(warm)
-        self._scheduler: Scheduler | None = None
+        self._scheduler: Any = None  # a Launcher, or a Cluster
 
     def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
         """Train what is missing; the exit status. The warm process stays for the next plan, until `close`."""
@@ -180,24 +139,22 @@ class Training:
         return [*self.argv, *(word for label in labels if few for word in ("--cell", label))]
 
     def settle(
-        self, runs: Sequence[PlannedRun], scheduler: Scheduler, stop: Stop, shown: Display
+        self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
     ) -> tuple[Outcome, ...]:
         """Train these runs. Runs that another command holds are waited for, and trained if it leaves nothing."""
-        settled: dict[str, Outcome] = {}
-        left, first = list(runs), True
+        by_id, settled = {run.run_id: run for run in runs}, {}
+        left, force, waiting = list(runs), self.options.force, False
         while left and not stop.asked and not scheduler.lost:
-            free = [run for run in left if first or not self.store.claimed(run.run_id)]
-            for run, ending in (
-                scheduler.train(free, stop, shown.hear, self.options.force and first) if free else ()
-            ):
-                outcome = self.outcome(run, ending)
+            free = [run for run in left if not waiting or not self.store.claimed(run.run_id)]
+            for ending in scheduler.train(free, stop, shown.hear, force) if free else ():
+                outcome = self.outcome(by_id[ending.run], ending)
                 shown.ended(outcome)
                 if outcome.state != "elsewhere":
-                    settled[run.run_id] = outcome
+                    settled[ending.run] = outcome
             left = [run for run in left if run.run_id not in settled]
-            if first and left and not stop.asked and not scheduler.lost:
+            if left and not waiting and not stop.asked and not scheduler.lost:
                 shown.note(f"{are(len(left), 'run')} being trained by another command; waiting for it.")
-            first = False
+            waiting, force = True, False
             time.sleep(POLL if left else 0.0)
         for run in left:  # a cluster that is lost cannot say of what it has stored
             stored = not self.options.force and self.store.has(run.run_id)
@@ -207,21 +164,20 @@ class Training:
     def outcome(self, run: PlannedRun, ending: Ending) -> Outcome:
         """The ending of a run with its score: its test average, or its status."""
         if ending.state != "done":
-            return Outcome(run, *ending)
+            return Outcome(run, *ending[1:])
         try:
             stored = self.store.load(run.run_id)
         except UserError as error:
             return Outcome(run, "failed", ending.seconds, Failure(cause="not stored", detail=str(error)))
-        rows, metric = stored.rows, f"spearman_{run.config.sts.aggregate}"
-        chosen = rows[
-            (rows["checkpoint"] == "selected") & (rows["task"] == "avg") & (rows["metric"] == metric)
+        wanted = "selected", "avg", f"spearman_{run.config.sts.aggregate}"
+        scores = [
+            row.value for row in stored.rows.itertuples() if (row.checkpoint, row.task, row.metric) == wanted
         ]
-        words = [f"{value:.2f}" for value in chosen["value"][:1]]
-        return Outcome(
-            run, *ending, score=" ".join(words + [stored.status] * (stored.status != "ok" or not words))
-        )
+        words = [f"{score:.2f}" for score in scores[:1]]
+        words += [stored.status] if stored.status != "ok" or not words else []
+        return Outcome(run, "done", ending.seconds, score=" ".join(words))
 
-    def scheduler(self, scale: Scale, found: finding.Found) -> Scheduler:
+    def scheduler(self, scale: Scale, found: finding.Found) -> Any:
         """What trains: this machine, or the workers of a cluster."""
         order = Order(
             execution=self.execution(found, scale), published=str(self.published), job=self.job, warm=self.warm,
@@ -232,7 +188,7 @@ class Training:
         if self.options.cluster:  # nothing else needs dask
             cluster = importlib.import_module("core.runner.cluster").Cluster
             return cluster(self.options.cluster, order, scale.name, device, jobs)
-        return Here(order, devices.resources(scale.name, device, jobs))
+        return Launcher(order, devices.resources(scale.name, device, jobs))
 
     def close(self) -> None:
         """Let the warm process go."""

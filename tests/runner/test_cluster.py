@@ -148,8 +148,8 @@ def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
 
 
 def test_a_worker_that_does_not_share_the_folder_trains_nothing(tmp_path):
-    words = {"sign": str(tmp_path / "local" / ".locks" / "a.cluster"), "key": "a", "run": ["b", "{}", "c"]}
-    run, state, _, failure = cluster.sent(str(ROOT))(words)
+    words = {"sign": str(tmp_path / "local" / ".locks" / "a.cluster"), "order": {}, "on": []}
+    run, state, _, failure = cluster.sent(str(ROOT))(["b", "{}", "c"], False, words)
     assert (run, state) == ("b", "failed")
     assert "local is not there; give a --results-dir that all machines share." in failure["detail"]
     assert not (tmp_path / "local").exists()
@@ -157,6 +157,7 @@ def test_a_worker_that_does_not_share_the_folder_trains_nothing(tmp_path):
 
 def test_an_address_where_no_scheduler_answers_is_one_sentence(monkeypatch):
     monkeypatch.setattr(cluster, "ANSWER", 1.0)
+    monkeypatch.setattr("logging.disable", lambda level: None)  # which is for a command's whole process
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

@@ -19,7 +19,7 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
     def forbidden(*_):
         raise AssertionError("it went as far as training")
 
-    monkeypatch.setattr("core.runner.train.Here", forbidden)
+    monkeypatch.setattr("core.runner.train.Launcher", forbidden)
     return made
 
 
