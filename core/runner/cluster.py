@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import joblib
 from distributed import Client, get_worker, rpc
@@ -33,8 +32,7 @@ ANSWER = 8.0  # seconds that a scheduler has to answer
 
 
 class Backend(DaskDistributedBackend):
-    """joblib would train on this machine where the cluster has one thread, and give up where it has none yet."""
-
+    # joblib would train on this machine where the cluster has one thread, and give up where it has none yet.
     def effective_n_jobs(self, n_jobs):
         return 2
 
@@ -47,8 +45,8 @@ class Cluster:
         self.address, self.client, self.lost, self.key = address, connected(address), "", uuid.uuid4().hex
         self.jobs = max(1, sum(self.client.ncores().values()))
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        gpus = any(worker["resources"].get("GPU") for worker in workers)
-        self.device = device if device != "auto" else "cuda" if gpus else "cpu"
+        offered = "cuda" if any(worker["resources"].get("GPU") for worker in workers) else "cpu"
+        self.device = offered if device == "auto" else device
         self.sign = Path(order.execution.results_dir) / ".locks" / f"{self.key}.cluster"
         files.write_whole(self.sign, b"")
         self.words = {"sign": str(self.sign), "order": asdict(order), "on": [scale, self.device, jobs]}
@@ -124,7 +122,7 @@ _launchers: dict[str, tuple[Launcher, Stop]] = {}  # of a worker, by the command
 _lock = threading.Lock()
 
 
-def perform(run: Any, force: bool, sign: str, order: dict, on: list) -> tuple:
+def perform(run: list[str], force: bool, sign: str, order: dict, on: list) -> tuple:
     """Train one run here, as a task of a worker. Raises UserError if this machine cannot take part."""
     if not (path := Path(sign)).exists():
         raise UserError(f"{path.parents[1]} is not there; give a --results-dir that all machines share.")
@@ -133,9 +131,9 @@ def perform(run: Any, force: bool, sign: str, order: dict, on: list) -> tuple:
             whole = Order(**order | {"execution": Execution(**order["execution"])})
             _launchers[sign] = Launcher(whole, devices.resources(*on)), Stop()
             threading.Thread(target=_mind, args=(sign,), daemon=True).start()
-    launcher, stop = _launchers[sign]
+    (launcher, stop), worker = _launchers[sign], get_worker()
     launcher.wait_ready(stop)
-    ending = launcher.launch(*run, stop, lambda *event: get_worker().log_event(path.stem, event), force)
+    ending = launcher.launch(run, stop, lambda *event: worker.log_event(path.stem, event), force)
     return (*ending[:3], ending.failure and asdict(ending.failure))
 
 

@@ -120,14 +120,13 @@ class Launcher:
             n_jobs=min(self.jobs, len(runs)), backend="threading", batch_size=1, pre_dispatch="n_jobs",
             return_as="generator_unordered",
         )  # fmt: skip
-        yield from parallel(
-            launch(run.run_id, canonical_json(run.config), run.label, stop, hear, force) for run in runs
-        )
+        named = ((run.run_id, canonical_json(run.config), run.label) for run in runs)
+        yield from parallel(launch(each, stop, hear, force) for each in named)
 
-    def launch(
-        self, run: str, config: str, label: str, stop: Stop, hear: Hear, force: bool = False
-    ) -> Ending:
-        """Train a run, given its configuration as JSON, unless it is done or held elsewhere. Never raises."""
+    def launch(self, named: Sequence[str], stop: Stop, hear: Hear, force: bool = False) -> Ending:
+        """Train a run unless it is done or held elsewhere. `named` are its id, its configuration as JSON, and its
+        label. Never raises."""
+        run, config, label = named
         if stop.asked:
             return Ending(run, "stopped")
         if self.store.claimed(run):

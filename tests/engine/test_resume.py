@@ -55,7 +55,7 @@ def launcher(folder, store):
 
 
 def launch(launcher: Launcher, run: PlannedRun, stop: Stop | None = None):
-    return launcher.launch(run.run_id, canonical_json(run.config), run.label, stop or Stop(), lambda *_: None)
+    return launcher.launch((run.run_id, canonical_json(run.config), run.label), stop or Stop(), lambda *_: None)
 
 
 def planned(method: str, profile: str, **changes) -> PlannedRun:

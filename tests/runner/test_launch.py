@@ -61,7 +61,7 @@ def launcher(start):
 def launch(
     launcher: Launcher, run: PlannedRun, stop: Stop | None = None, hear=lambda *_: None, force: bool = False
 ):
-    return launcher.launch(run.run_id, canonical_json(run.config), run.label, stop or Stop(), hear, force)
+    return launcher.launch((run.run_id, canonical_json(run.config), run.label), stop or Stop(), hear, force)
 
 
 def in_thread(*arguments) -> tuple[threading.Thread, list]:
