@@ -15,7 +15,7 @@ from core.store.store import Store
 from studies import find
 
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
-READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "fontTools", "PIL", "tabulate", "jinja2"}
+READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "jinja2"}
 
 
 def modules(folder):
