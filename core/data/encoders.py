@@ -29,6 +29,14 @@ WANTED = "give a folder with config.json, model.safetensors and a tokenizer"
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json")
 PIECES = ("spiece.model", "sentencepiece.bpe.model", "spm.model")
 COUNTS = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "max_position_embeddings")
+# Settings of config.json that nothing here follows, and what they make of the model.
+UNFIT = {
+    "auto_map": "model code of its own, which is never run",
+    "is_decoder": "a decoder, in which [CLS] sees no other token",
+    "add_cross_attention": "a decoder",
+    "quantization_config": "quantised weights",
+}
+PADDED = ("roberta", "xlm-roberta", "camembert", "mpnet")  # positions are counted from the padding's id
 
 
 def encoder_digest(folder: Path) -> str:
@@ -48,10 +56,7 @@ def check_encoder(folder: Path) -> None:
         raise UserError(
             f"{folder}/config.json has model_type {kind!r}; only {names} encoders can be trained."
         )
-    if config.get("auto_map"):
-        raise UserError(
-            f"{folder} names model code of its own (auto_map), which is never run; {WHOLE} of {kind}."
-        )
+    check_settings(folder, config)
     if not (folder / "model.safetensors").is_file():
         pickled = any(folder.glob("pytorch_model*.bin"))
         has = "only pickled weights, which can run code when loaded" if pickled else "no model.safetensors"
@@ -75,23 +80,31 @@ def check_encoder(folder: Path) -> None:
         if (has_shape := shapes.get(name, "missing")) != shape:
             what = f"{name} is {has_shape}, not {shape}"
             raise UserError(f"The weights in {folder} do not fit its config.json ({what}); {WHOLE}.")
-    largest, rows = _largest_token(folder), shapes.get("embeddings.word_embeddings.weight", [0])[0]
+    words, settings = _vocabulary(folder), json_object(folder / "tokenizer_config.json")
+    largest, rows = max(words.values(), default=-1), shapes.get("embeddings.word_embeddings.weight", [0])[0]
+    what = ""
     if largest >= rows > 0:
         what = f"token ids up to {largest}, but the encoder has {rows} word embeddings"
+    generic = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend")
+    if generic and json_object(folder / "tokenizer.json").get("post_processor") is None:
+        what = "no post-processor, so it sets no [CLS] before a sentence"
+    if kind == "bert" and words and _named(settings, "unk_token", "[UNK]") not in words:
+        what = "no token for unknown words"
+    pad = words.get(_named(settings, "pad_token", "<pad>"), config.get("pad_token_id", 1))
+    if kind == "roberta" and pad != config.get("pad_token_id", 1):
+        what = f"{pad} as id of its padding, but config.json has pad_token_id {config['pad_token_id']}"
+    if what:
         raise UserError(f"The tokenizer in {folder} has {what}; copy the encoder's own tokenizer there.")
 
 
 def check_files(folder: Path, allow_pickle: bool) -> None:
     """Raises UserError for a folder without config.json, weights or tokenizer, or whose tokenizer is
     another's."""
+    config = json_object(folder / "config.json")
+    check_settings(folder, config)
     if not folder.is_dir() or not (folder / "config.json").is_file():
         what = "is not a folder" if not folder.is_dir() else "has no config.json"
         raise UserError(f"{folder} {what}; {WANTED}.")
-    config = json_object(folder / "config.json")
-    if config.get("auto_map"):
-        raise UserError(
-            f"{folder} names model code of its own (auto_map), which is never run; give another folder."
-        )
     for name in COUNTS:  # without layers, transformers would score the embeddings
         if name in config and (type(config[name]) is not int or config[name] < 1):
             raise UserError(f"{folder}/config.json has {name} {config[name]!r}; copy the file there again.")
@@ -99,21 +112,42 @@ def check_files(folder: Path, allow_pickle: bool) -> None:
     safe, pickled = (any(path.is_file() for path in folder.glob(f"{name}*")) for name in names)
     if pickled and not safe and not allow_pickle:
         raise UserError(
-            f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, "
-            "or give --allow-pickle if you trust where they came from."
+            f"{folder} has only pickled weights, which can run code when loaded; convert them to "
+            "safetensors, or give --allow-pickle if you trust where they came from."
         )
     if not pickled and not safe:
         raise UserError(f"{folder} has no weights; {WANTED}.")
-    largest = -1 if any((folder / name).is_file() for name in PIECES) else _largest_token(folder)
+    pieces = any((folder / name).is_file() for name in PIECES)
+    largest = -1 if pieces else max(_vocabulary(folder).values(), default=-1)
     if largest >= config.get("vocab_size", largest + 1):
         what = f"token ids up to {largest}, but config.json a vocab_size of {config['vocab_size']}"
         raise UserError(f"The tokenizer in {folder} has {what}; copy the encoder's own tokenizer there.")
 
 
+def check_settings(folder: Path, config: dict[str, Any]) -> None:
+    """Raises UserError for settings that nothing here follows, or that are no such settings."""
+    if (folder / "adapter_config.json").is_file():  # passed over by transformers without peft
+        raise UserError(f"{folder} has an adapter (adapter_config.json); save it merged into its encoder.")
+    for name, what in UNFIT.items():
+        if config.get(name):
+            raise UserError(f"{folder}/config.json has {name}, which means {what}; give another folder.")
+    kinds = {"layer_norm_eps": float} | ({"pad_token_id": int} if config.get("model_type") in PADDED else {})
+    for name, kind in kinds.items():
+        if type(config.get(name, kind())) is not kind:
+            raise UserError(f"{folder}/config.json has {name} {config[name]!r}; copy the file there again.")
+    longest = json_object(folder / "tokenizer_config.json").get("model_max_length")
+    if longest is not None and (type(longest) not in (int, float) or longest < 3):
+        hint = "write at least 3, for [CLS], a word and [SEP]"
+        raise UserError(f"{folder}/tokenizer_config.json has model_max_length {longest!r}; {hint}.")
+
+
 def json_object(path: Path) -> dict[str, Any]:
     """A JSON object; empty if the file is missing. Raises UserError."""
     try:
-        return dict(json.loads(path.read_bytes())) if path.is_file() else {}
+        content = path.read_bytes() if path.is_file() else b"{}"
+        if content.startswith(b"\xef\xbb\xbf"):  # which transformers cannot read
+            raise UserError(f"{path} begins with a byte-order mark; save it as UTF-8 without one.")
+        return dict(json.loads(content))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{path} cannot be read; copy it there again.") from error
 
@@ -121,15 +155,13 @@ def json_object(path: Path) -> dict[str, Any]:
 def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json, with a width. Raises UserError if it is missing or is none."""
     path = Path(folder) / "config.json"
-    try:
-        config = json.loads(path.read_bytes())
-        width = config["hidden_size"]
-    except FileNotFoundError as error:
+    if not path.is_file():
         inner = next((f"; give {f.parent}" for f in Path(folder).glob("*_Transformer/config.json")), "")
         hint = inner or "; give another --encoder or mend the checkout"
-        raise UserError(f"{folder} holds no encoder: config.json is missing{hint}.") from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(f"{path} names no hidden_size; give a BERT or RoBERTa encoder.") from error
+        raise UserError(f"{folder} holds no encoder: config.json is missing{hint}.")
+    config = json_object(path)
+    if (width := config.get("hidden_size")) is None:
+        raise UserError(f"{path} names no hidden_size; give a BERT or RoBERTa encoder.")
     if type(width) is not int or width < 1:
         raise UserError(f"{path} has hidden_size {width!r}; give a BERT or RoBERTa encoder.")
     return config
@@ -187,20 +219,26 @@ def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
     return shapes
 
 
-def _largest_token(folder: Path) -> int:
-    """The largest token id of the folder's tokenizer. Raises UserError if there is none, or it cannot be
+def _named(settings: dict[str, Any], role: str, default: str) -> str:
+    """The token of this role in tokenizer_config.json."""
+    token = settings.get(role) or default
+    return str(token.get("content") if isinstance(token, dict) else token)
+
+
+def _vocabulary(folder: Path) -> dict[str, int]:
+    """The tokens of the folder's tokenizer with their ids. Raises UserError if there is none, or it cannot be
     read."""
-    path = folder / "tokenizer.json"
-    if not path.is_file():
-        if not any((folder / name).is_file() for name in TOKENIZERS):
-            raise UserError(
-                f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there."
-            )
-        return -1
+    path = next((folder / name for name in TOKENIZERS if (folder / name).is_file()), None)
+    if path is None:
+        raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
     try:
-        tokenizer = json.loads(path.read_bytes())
-        vocabulary = tokenizer["model"].get("vocab", {})
-        ids = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
-        return max((*ids, *(token["id"] for token in tokenizer.get("added_tokens", ()))), default=-1)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if path.suffix == ".txt":
+            lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+            return {word: number for number, word in enumerate(lines)}
+        tokenizer = json_object(path)
+        words = tokenizer["model"].get("vocab", {}) if path.name == "tokenizer.json" else tokenizer
+        ids = words if isinstance(words, dict) else {word: i for i, (word, _) in enumerate(words)}
+        ids |= {token["content"]: token["id"] for token in tokenizer.get("added_tokens") or ()}
+        return ids | json_object(folder / "added_tokens.json")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, UserError) as error:
         raise UserError(f"The tokenizer {path} cannot be read; copy it there again.") from error

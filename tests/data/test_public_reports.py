@@ -12,7 +12,9 @@ import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
+import tiny_checkpoint
 
+from core.data.encoders import check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
 from core.data.text import sentences, text_bytes
 from core.spec.errors import UserError
@@ -23,6 +25,7 @@ CSV = b"sentence1,sentence2,score\n" + TSV.replace(b"\t", b",")
 RECORDS = [dict(zip(("sentence1", "sentence2", "score"), row, strict=True)) for row in ROWS]
 JSONL = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
 TEXTS = b"".join(b'{"text": "%b"}\n' % sentence for sentence in (b"one", b"two", b"three"))
+SETTINGS = "tokenizer_config.json"
 
 
 def parquet(path: Path, column: type) -> None:
@@ -58,7 +61,7 @@ def test_pairs_are_read(name, write, tmp_path):
         # huggingface/datasets#2799 and #7664: the library infers dates, which are not what was written
         ("text", "a.jsonl", b'{"text": "2020-01-02"}\n', "row 1: expected a text .* found datetime"),
         ("text", "a.ndjson", b'{"text": ["a", "b"]}\n', "row 1: expected a text .* found ."),
-        ("pairs", "a.csv", CSV + b"a,b,1,2\n", "Expected 3 fields in line 5, saw 4"),  # sentence-transformers#1509
+        ("pairs", "a.csv", CSV + b"a,b,1,2\n", "Expected 3 fields in line 5"),  # sentence-transformers#1509
         ("pairs", "a.jsonl", b"", "no rows"),
         # princeton-nlp/SimCSE#160 and #139, sentence-transformers#240: tables as a training text
         ("text", "a.csv", b"sent0,sent1,hard_neg\na,b,c\n", "begins with the columns sent0, sent1, hard_neg"),
@@ -88,3 +91,68 @@ def test_the_split_of_a_saved_data_set_is_not_another(tmp_path):
     datasets.Dataset.from_pandas(pandas.DataFrame(RECORDS)).save_to_disk(str(tmp_path / "saved"))
     with pytest.raises(UserError, match="split test could not be read .* it is the split train"):
         data_file(f"hf:{tmp_path}/saved#test", "pairs", tmp_path / "cache")
+
+
+def setting(name: str, value: object, file: str = "config.json"):
+    def change(folder: Path) -> None:
+        (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | {name: value}))
+
+    return change
+
+
+def marked(file: str):
+    return lambda folder: (folder / file).write_bytes(b"\xef\xbb\xbf" + (folder / file).read_bytes())
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        # huggingface/transformers#34733, sentence-transformers#3247: passed over without peft
+        (lambda folder: (folder / "adapter_config.json").write_text("{}"), "has an adapter"),
+        (setting("is_decoder", True), "is_decoder, which means a decoder"),  # huggingface/transformers#12704
+        (setting("quantization_config", {"load_in_8bit": True}), "means quantised weights"),
+        (setting("layer_norm_eps", "1e-12"), "layer_norm_eps '1e-12'"),
+        # iPieter/RobBERT#28, huggingface/sentence-transformers#1918: the longest sentence
+        *((setting("model_max_length", n, SETTINGS), "write at least 3") for n in (-1, 0, 2, "64")),
+        # ThilinaRajapakse/simpletransformers#1169: a byte-order mark, which transformers cannot read
+        *((marked(file), "begins with a byte-order mark") for file in ("config.json", SETTINGS)),
+    ],
+)  # fmt: skip
+def test_a_folder_whose_statements_nothing_follows_is_refused(change, sentence, tmp_path):
+    change(tiny_checkpoint.bert(tmp_path))
+    for check in (check_encoder, lambda folder: check_files(folder, allow_pickle=False)):
+        with pytest.raises(UserError, match=sentence):
+            check(tmp_path)
+
+
+def words_alone(*missing: str):
+    """Only a vocab.txt, as the authors of BERT wrote it, some of its words missing."""
+
+    def change(folder: Path) -> None:
+        words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+        for name in ("tokenizer.json", SETTINGS):
+            (folder / name).unlink()
+        (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words if word not in missing))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "model, change, sentence",
+    [
+        # huggingface/transformers#13000; huggingface/tokenizers#168 and #531; transformers#34528 and #15292
+        ("bert", setting("post_processor", None, "tokenizer.json"), "sets no .CLS."),
+        ("bert", words_alone("[UNK]"), "no token for unknown words"),
+        ("roberta", setting("pad_token_id", 0), "1 as id of its padding, but config.json has pad_token_id 0"),
+        ("roberta", setting("pad_token_id", None), "pad_token_id None"),
+        ("bert", words_alone(), None),
+        ("bert", setting("model_max_length", 10**30, SETTINGS), None),
+    ],
+)  # fmt: skip
+def test_a_plan_accepts_no_tokenizer_that_fits_no_encoder(model, change, sentence, tmp_path):
+    change(getattr(tiny_checkpoint, model)(tmp_path))
+    if sentence is None:
+        check_encoder(tmp_path)
+    else:
+        with pytest.raises(UserError, match=sentence):
+            check_encoder(tmp_path)
