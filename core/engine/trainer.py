@@ -56,32 +56,6 @@ class Divergence:
         return None if all(finite) else step - len(finite) + 1 + finite.index(False)
 
 
-class StepTime:
-    """Laps of one or more steps, in seconds a step. A step is batch, loss, backward, optimiser, moving
-    average and queue; checks and checkpoints are not in it. A lap has to end where the device has nothing
-    left to do."""
-
-    def __init__(self, clock: Callable[[], float], step: int):
-        """Start a lap behind step number `step`; `clock` gives seconds."""
-        self._clock = clock
-        self._laps: list[float] = []
-        self.start(step)
-
-    def start(self, step: int) -> None:
-        """Start a lap behind this step; time since the last lap is not counted."""
-        self._step, self._time = step, self._clock()
-
-    def lap(self, step: int) -> None:
-        """End a lap with this step, and start the next."""
-        now = self._clock()
-        self._laps.append((now - self._time) / (step - self._step))
-        self._step, self._time = step, now
-
-    def median(self) -> float | None:
-        """Median of the laps, seconds a step; None without one."""
-        return statistics.median(self._laps) if self._laps else None
-
-
 def train(
     config: RunConfig,
     model: Contrastive,
@@ -105,20 +79,25 @@ def train(
     divergence, train_step = Divergence(device), step_for(config.train, model, optimiser, device)
     started = reported = time.monotonic()
     model.train()
-    times = StepTime(time.monotonic, at.step)
+    laps: list[float] = []  # seconds a step: batch, loss, backward, optimiser, moving average and queue
+    lap_step, lap_began = at.step, started
+
+    def ended(diverged_at: int | None) -> Training:
+        return Training(selected, losses, diverged_at, statistics.median(laps) if laps else None)
+
     for step, batch in enumerate(batches, start=at.step + 1):
         loss = train_step(batch, learning_rate(config.train, step))
         checks = step % config.eval.every == 0 or step == config.train.steps
         keeps = file is not None and file.due()
         if (bad := divergence.found(step, loss, checks or keeps)) is not None:
-            return Training(selected, losses, bad, times.median())
+            return ended(bad)
         pending.append(loss)
         mean_loss = float(torch.stack(pending).mean()) if checks else None  # makes a GPU finish the step
         if checks or divergence.at_once:
-            times.lap(step)
+            laps.append((time.monotonic() - lap_began) / (step - lap_step))
         if mean_loss is not None:
             if not math.isfinite(mean_loss):
-                return Training(selected, losses, step, times.median())
+                return ended(step)
             losses.append((step, mean_loss))
             pending.clear()
             score = check(step)
@@ -135,9 +114,9 @@ def train(
             })  # fmt: skip
         if keeps and file is not None:
             file.write(TrainingState(step, selected, losses, pending, score), model, optimiser)
-        if checks or keeps:
-            times.start(step)
-    return Training(selected, losses, None, times.median())
+        if checks or keeps or divergence.at_once:  # neither checks nor checkpoints count
+            lap_step, lap_began = step, time.monotonic()
+    return ended(None)
 
 
 def kept_state(model: Contrastive) -> dict:

@@ -9,9 +9,7 @@ import torch
 
 from core.engine.encoder import dropout
 from core.engine.encoder.dropout import DeviceDropout, Dropout, DropoutStream, dropped_of_65536, dropping, give, scale
-from core.engine.encoder.packing import pack
 from core.engine.streams import stream_seed
-from core.methods.mocose.model import MoCoSE
 from core.spec import methods
 
 CPU = torch.device("cpu")
@@ -99,11 +97,6 @@ def test_the_share_kept_and_the_expectation(rate):
     assert float(by_row.var()) * 2000 / (rate * (1 - rate)) == pytest.approx(1.0, abs=5 * math.sqrt(2 / 1000))
 
 
-def test_all_but_one_value_of_a_draw_can_drop_and_a_tiny_rate_drops_nothing():
-    assert dropped_of_65536(0.9999999) == 65535 and scale(0.9999999) == 65536.0
-    assert dropped_of_65536(1e-9) == 0 and scale(1e-9) == 1.0
-
-
 def correlation(a, b):
     return float(torch.corrcoef(torch.stack([(a > 0).double().flatten(), (b > 0).double().flatten()]))[0, 1])
 
@@ -115,15 +108,6 @@ def test_calls_seeds_and_neighbours_are_independent():
     assert abs(correlation(first, second)) < bound and abs(correlation(first, other)) < bound
     for lag in (1, 2, 3, 4, 5, 8, 64, 128, 384, 768):
         assert abs(correlation(first[:-lag], first[lag:])) < 5 / math.sqrt(size - lag), lag
-
-
-def test_torchs_own_generator_is_neither_read_nor_moved():
-    torch.manual_seed(1)
-    before = torch.get_rng_state()
-    first = drawn(stream(5), 1000)
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.manual_seed(2)
-    assert torch.equal(first, drawn(stream(5), 1000))
 
 
 def test_masks_drawn_ahead_come_again_and_a_stream_goes_on_from_its_position():
@@ -206,41 +190,3 @@ def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypa
     assert all(end <= start for end, (start, _) in zip(ends, distinct[1:], strict=False)), "two masks share bits"
     repeated = len(seen) - masks
     assert repeated == (0 if not current else (9 if config.fgsm.views == "online_only" else masks)), seen
-
-
-def test_the_two_views_of_a_step_differ_by_their_masks():
-    config = tiny.config("mocose", heads__predictor_layers=0, ema__start=1.0, ema__end=1.0)
-    model = MoCoSE(config, tiny.encoder(tiny.bert(), dropout=0.3, attention_dropout=0.3), CPU).train()
-    batch = pack(tiny.sentences(4))
-    keys, others = model._keys(batch, None), model._keys(batch, None)
-    assert not torch.allclose(keys, others, atol=1e-3)
-    model.eval()
-    assert torch.equal(model._keys(batch, None), model._keys(batch, None))
-
-
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_both_kinds_of_attention_drop_the_same(attention):
-    encoder = tiny.encoder(tiny.bert(), dropout=0.2, attention_dropout=0.2, attention=attention).train()
-    give(encoder, stream())
-    plain = tiny.encoder(tiny.bert(), dropout=0.2, attention_dropout=0.2).train()
-    give(plain, stream())
-    batch = pack(tiny.sentences(4))
-    assert torch.equal(encoder(batch), plain(batch))
-    assert torch.allclose(encoder.eval()(batch), plain.eval()(batch), atol=1e-6)
-
-
-def test_the_pass_for_fgsms_sign_computes_no_gradient_of_a_weight(monkeypatch):
-    changes = {"fgsm__gradient": "current", "fgsm__views": "online_only", "heads__dropout": 0.1}
-    model = MoCoSE(tiny.config("mocose", **changes), tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1), CPU).train()
-    batch, needed = pack(tiny.sentences(4)), []
-    original = model._contrast
-
-    def contrast(*arguments):
-        needed.append([p.requires_grad for p in model.encoder.parameters()])
-        return original(*arguments)
-
-    monkeypatch.setattr(model, "_contrast", contrast)
-    loss = model.loss(batch)
-    assert not any(needed[0]) and all(needed[1]) and len(needed) == 2
-    loss.backward()
-    assert all(p.grad is not None for p in model.encoder.stack.parameters())

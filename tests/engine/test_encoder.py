@@ -5,7 +5,7 @@ import pytest
 import tiny
 import torch
 
-from core.engine.encoder import bert, packing, products
+from core.engine.encoder import packing, products
 from core.engine.encoder.dropout import DropoutStream, give
 from core.engine.encoder.packing import pack
 
@@ -47,16 +47,6 @@ def test_packing_layout_by_hand():
     assert packed.cells.tolist() == [0, 1, 3, 4, 5]
     assert packed.lengths.tolist() == [2, 3]
     assert packed.mask.tolist() == [[True, True, False], [True, True, True]]
-
-
-def test_dropout_acts_in_training_mode_only():
-    model = tiny.bert()
-    encoder, packed = tiny.encoder(model, dropout=0.3), pack(tiny.sentences(3))
-    encoder.eval()
-    assert torch.equal(encoder(packed), encoder(packed))
-    encoder.train()
-    give(encoder, DropoutStream(0))
-    assert not torch.allclose(encoder(packed), encoder(packed))
 
 
 def step_of(rows, dtype, monkeypatch):
@@ -123,30 +113,3 @@ def test_bf16_in_float32_is_the_same_step_to_its_rounding(monkeypatch):
         return step_with_dropout(half=True)
 
     agree(step(True), step(False), 3e-2)
-
-
-def test_spare_rows_are_finite_in_half_precision_weights(monkeypatch):
-    """A row of zeros before a LayerNorm has no finite gradient in float16."""
-    monkeypatch.setattr(packing, "ROWS", 32)
-    model = tiny.bert().to(torch.float16)
-    encoder = tiny.encoder(model).train()
-    give(encoder, DropoutStream(0))
-    encoder(pack(tiny.sentences(5))).float().square().sum().backward()
-    assert all(bool(torch.isfinite(p.grad).all()) for p in model.parameters() if p.grad is not None)
-
-
-def test_products_have_few_lengths(monkeypatch):
-    seen, original = set(), bert.linear
-
-    def watched(x, weight, bias):
-        seen.add(len(x))
-        return original(x, weight, bias)
-
-    monkeypatch.setattr(bert, "linear", watched)
-    encoder, totals = tiny.encoder(tiny.bert()), set()
-    for seed in range(40):
-        arrays = tiny.sentences(20, seed=seed)
-        totals.add(sum(len(array) for array in arrays))
-        encoder(pack(arrays))
-    lines = seen - {20}  # the last layer multiplies [CLS] alone
-    assert len(totals) > 15 and len(lines) <= 3 and all(length % packing.ROWS == 0 for length in lines)

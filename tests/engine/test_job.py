@@ -4,15 +4,13 @@ import math
 
 import numpy as np
 import pytest
-import tiny
 import torch
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.engine import measure, rewriting, step, trainer
+from core.engine import measure, rewriting, trainer
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.scoring import Evaluation, SetScore
-from core.methods.mocose.model import MoCoSE
 from core.spec.errors import UserError
 from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO
@@ -59,32 +57,6 @@ def test_rows_and_pairs_of_a_run(whole):
     assert result.provenance["versions"]["torch"] and result.provenance["seconds"]["train"] > 0
     assert 0 < result.provenance["step_seconds"] < result.provenance["seconds"]["train"]
     assert not any("seconds" in row.metric for row in result.rows)
-
-
-def test_directions_are_measured_before_along_and_after_training(thin):
-    result = run(small(select__metric="last"), thin)
-    cosines = [row for row in result.rows if row[:3] == ("curve", "dev", "mean_cosine")]
-    assert [row.step for row in cosines] == [0, 2, 4]
-    assert values(result, "untrained", "dev", "mean_cosine") == [pytest.approx(cosines[0].value, abs=1e-6)]
-    for metric in ("mean_cosine", "effective_rank"):
-        last, selected, untrained = (values(result, checkpoint, "dev", metric) for checkpoint in ("last", "selected", "untrained"))
-        assert last == selected != untrained
-    assert values(result, "last", "dev", "mean_cosine") == [pytest.approx(cosines[-1].value, abs=1e-6)]
-    assert 1 < values(result, "last", "dev", "effective_rank")[0] <= 128
-    early = run(small(train__learning_rate=1e-2, train__warmup_fraction=0.0), thin)  # after two such steps it only gets worse
-    assert {row.step for row in early.rows if row[:3] == ("selected", "dev", "effective_rank")} == {2}
-    along = values(early, "curve", "dev", "mean_cosine")
-    assert values(early, "selected", "dev", "mean_cosine") == [pytest.approx(along[1], abs=1e-6)] and along[1] < along[2] - 1e-3
-    assert values(early, "last", "dev", "mean_cosine") == [pytest.approx(along[2], abs=1e-6)]
-
-
-def test_what_fgsm_does_to_the_views_is_told(thin):
-    current = small(fgsm__gradient="current", fgsm__views="online_only", fgsm__epsilon=0.01)
-    result = run(current, thin)
-    assert values(result, "last", "train", "view_cosine_plain") == [pytest.approx(1.0, abs=1e-7)]
-    assert values(result, "last", "train", "view_cosine")[0] < 1.0 and values(result, "last", "train", "view_input_difference")[0] > 0
-    without = run(small(fgsm__gradient="none", fgsm__epsilon=0.0), thin)
-    assert not [row for row in without.rows if row.metric.startswith("view_")]
 
 
 def test_what_the_papers_other_tables_need_is_measured(whole):
@@ -149,12 +121,6 @@ def test_the_other_methods_run(method, profile, thin):
     assert result.status == "ok" and math.isfinite(values(result, "selected", "avg", "spearman_all")[0])
 
 
-def test_each_way_of_lengthening_is_another_training(thin):  # Table 10, D72
-    units = ("subword", "word", "stopword", "mask")
-    losses = [values(run(small("esimcse", dup__unit=unit), thin), "curve", "train", "loss")[-1] for unit in units]
-    assert len(set(losses)) == len(units) and all(map(math.isfinite, losses))
-
-
 def test_text_views_are_trained_and_told(thin, monkeypatch):  # Table 5, D26
     monkeypatch.setattr(rewriting, "training_text", lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)])
     typos = small(text=TextView(kind="typos"), fgsm__gradient="none", fgsm__epsilon=0.0)
@@ -163,14 +129,6 @@ def test_text_views_are_trained_and_told(thin, monkeypatch):  # Table 5, D26
     assert losses[0] != losses[1] != losses[2] != losses[0]
     assert "rewritten_text" not in plain.provenance
     assert target.provenance["rewritten_text"] == both.provenance["rewritten_text"] and target.provenance["nlpaug"]
-
-
-def test_augmented_evaluation_is_another_score(thin):  # D21
-    shuffle = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded", "select__metric": "last"}
-    plain = run(small(**shuffle), thin)
-    released = run(small(**shuffle, eval__apply_augmentation=True), thin)
-    assert values(plain, "curve", "train", "loss") == values(released, "curve", "train", "loss")
-    assert values(plain, "last", "avg", "spearman_all") != values(released, "last", "avg", "spearman_all")
 
 
 def test_divergence_is_a_result(thin):
@@ -194,16 +152,6 @@ def test_a_gpu_is_asked_at_checks_alone_and_finds_the_same_step(thin, monkeypatc
     later = run(config, thin)
     steps = [[row.step for row in result.rows if row.metric == "diverged_at"] for result in (at_once, later)]
     assert steps[0] == steps[1] and 1 < steps[0][0] < 5 and later.status == "diverged"
-
-
-def test_a_run_says_why_it_is_slower_on_a_gpu(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    plain, kmeans = (MoCoSE(tiny.config("mocose", **more), tiny.encoder(tiny.bert()), CPU) for more in ({}, KMEANS))
-    assert step.slower(small().train, plain, torch.device("cuda")) == []
-    said = step.slower(small(train__precision="bf16").train, kmeans, torch.device("cuda"))
-    assert len(said) == 2 and "not replayed as a CUDA graph" in said[0] and "Tesla T4 has no bf16" in said[1]
-    assert step.slower(small(train__precision="bf16").train, kmeans, CPU) == []
 
 
 def test_collapse_is_a_result(thin, monkeypatch):

@@ -1,6 +1,5 @@
 """Models that runs leave: loaded by transformers and sentence-transformers they give the vectors that the run scored."""
 
-import errno
 import json
 import os
 import signal
@@ -19,7 +18,6 @@ from transformers import AutoModel, AutoTokenizer
 from core.engine.evaluation.command import main
 from core.engine.kept_model import keep_model
 from core.runner.plan import Plan, PlannedRun, lacks_model, with_models
-from core.spec.errors import UserError
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.run import Execution
 from core.spec.vary import vary
@@ -146,55 +144,12 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
     assert (target / "modules.json").read_text() == "new" and len(list(target.parent.iterdir())) == 1
 
 
-def test_the_next_at_a_run_sweeps_a_half_kept_model_though_it_keeps_none(desk):
-    """A model is large, and the next command may be one without --keep-models."""
-    run_ = planned(1).run_id
-    target = model_folder(desk.results, run_)
-    subprocess.run(
-        [sys.executable, "-c", KILLED, str(target)],
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
-        check=False,
-    )
-    (target.parent / f".{run_}.x.tmp").symlink_to(desk.folder)
-    assert len(list(target.parent.iterdir())) == 2
-    os.close(desk.store.claim(run_))
-    assert not list(target.parent.iterdir()) and (desk.folder / "encoder").is_dir()
-
-
 def test_a_damaged_run_lacks_its_model_and_stops_no_command(desk):
     run_ = planned(1)
     desk.store.save(run_.config, made_result(run_.config))
     path = desk.results / "runs" / f"{run_.run_id}.parquet"
     path.write_bytes(path.read_bytes()[:-9])
     assert lacks_model(desk.store, run_.run_id, run_.config) and path.exists()
-
-
-def test_a_model_that_cannot_take_its_place_leaves_the_old_one(tmp_path, monkeypatch):
-    target, replace = model_folder(tmp_path, "0123456789abcdef"), os.replace
-    with whole_folder(target) as folder:
-        made(folder, "old")
-
-    def full(source, place):
-        if Path(place) == target and (Path(source) / "new").exists():
-            raise OSError(errno.ENOSPC, "No space left on device")
-        replace(source, place)
-
-    monkeypatch.setattr(os, "replace", full)
-    with (
-        pytest.raises(UserError, match="0123456789abcdef could not be written because the disk is full"),
-        whole_folder(target) as folder,
-    ):
-        (folder / "new").write_text("new")
-    assert Store(tmp_path, None).has_model(target.name) and [path.name for path in target.parent.iterdir()] == [target.name]
-
-
-def test_a_model_without_weights_is_not_kept(tmp_path):
-    target = model_folder(tmp_path, "0123456789abcdef")
-    with whole_folder(target) as folder:
-        made(folder, "x")
-    assert Store(tmp_path, None).has_model(target.name)
-    (target / "model.safetensors").unlink()
-    assert not Store(tmp_path, None).has_model(target.name)
 
 
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk, capsys):

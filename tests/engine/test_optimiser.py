@@ -7,10 +7,9 @@ import tiny
 import torch
 
 from core.engine.encoder.packing import pack
-from core.engine.optimiser import TransformersAdamW, adamw, learning_rate, parameter_groups
+from core.engine.optimiser import TransformersAdamW, learning_rate, parameter_groups
 from core.engine.trainer import train
 from core.spec import methods
-from core.spec.errors import UserError
 
 CPU = torch.device("cpu")
 SETTINGS = {"lr": 0.05, "betas": (0.9, 0.99), "eps": 1e-2}
@@ -88,22 +87,6 @@ def test_both_forms_agree_without_epsilon_and_decay():
     assert all(torch.allclose(a, b, rtol=1e-12, atol=0) for a, b in zip(ours, theirs, strict=True))
 
 
-def test_the_state_survives_being_saved_and_loaded():
-    parameters = start()
-    whole = updated(TransformersAdamW([{"params": parameters}], **SETTINGS), parameters)
-    first = start()
-    optimiser = TransformersAdamW([{"params": first}], **SETTINGS)
-    for number, grads in enumerate(gradients(7)):
-        for p, g in zip(first, grads, strict=True):
-            p.grad = g.clone()
-        if number == 3:
-            state = optimiser.state_dict()
-            optimiser = TransformersAdamW([{"params": first}], **SETTINGS)
-            optimiser.load_state_dict(state)
-        optimiser.step()
-    assert all(torch.equal(a, b) for a, b in zip(whole, first, strict=True))
-
-
 def model_of(method, bert=None, **changes):
     config = tiny.config(method, train__weight_decay=0.1, train__new_layer_factor=10.0, **changes)
     return methods.model(config.method).Model(config, tiny.encoder(bert or tiny.bert()), CPU)
@@ -154,13 +137,3 @@ def test_every_step_multiplies_warm_up_and_decay_alike(form, kind, monkeypatch):
     wanted = [learning_rate(config.train, step) for step in range(1, 7)]
     assert [found[1.0] for found in rates] == wanted and max(wanted) == 1e-3
     assert [found[10.0] for found in rates] == pytest.approx([10 * rate for rate in wanted], rel=1e-15)
-
-
-def test_a_factor_of_one_makes_no_further_group_and_none_is_refused():
-    model = model_of("mocose")
-    config = tiny.config("mocose", train__weight_decay=0.1)
-    assert len(parameter_groups(config.train, model, model.new_layers())) == 2
-    assert len(parameter_groups(tiny.config("mocose", train__weight_decay=0.0).train, model, model.new_layers())) == 1
-    assert isinstance(adamw(config.train, model, []), torch.optim.AdamW)
-    with pytest.raises(UserError, match="train.new_layer_factor is 0.0, but it must be above 0"):
-        tiny.config("mocose", train__new_layer_factor=0.0)

@@ -1,12 +1,8 @@
 """A run records the processor that it ran on: what can move a number in 16 bits, and how two processors of one name are told apart."""
 
-import platform
-
 import pytest
 
 from core.engine.processor import bf16, multiplies_bf16, multiplies_bf16_fast, processor
-from core.engine.provenance import gather
-from core.spec.run import Execution
 
 CPUINFO = """processor\t: 0
 vendor_id\t: AuthenticAMD
@@ -36,16 +32,6 @@ def test_two_processors_of_one_name_are_told_apart(tmp_path, model, half, told):
     assert [name for name in told.split(", ") if name.endswith("_bf16")] == bf16(source)
 
 
-def test_where_linux_says_nothing_python_does(tmp_path):
-    assert processor(tmp_path / "missing") == f"{platform.processor() or platform.machine()}, bf16 not known"
-
-
-def test_an_arm_processor_has_features(tmp_path):
-    source = tmp_path / "cpuinfo"
-    source.write_text("processor : 0\nFeatures : fp asimd bf16\n")
-    assert bf16(source) == ["bf16"]
-
-
 @pytest.mark.parametrize(
     "vendor, flags, instructions, fast",
     [
@@ -67,10 +53,3 @@ def test_where_nothing_is_known_of_the_processor_torch_multiplies(tmp_path):
     source = tmp_path / "cpuinfo"
     source.write_text("processor : 0\nFeatures : fp asimd bf16\n")
     assert multiplies_bf16(source) and multiplies_bf16_fast(source)
-
-
-def test_a_run_records_it(tmp_path):
-    import torch
-
-    recorded = gather(Execution(results_dir=tmp_path, cache_dir=tmp_path), torch.device("cpu"), {"train": 1.0}, "digest")
-    assert recorded["processor"] == processor()

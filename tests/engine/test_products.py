@@ -29,21 +29,6 @@ def test_linear_is_the_plain_linear_to_rounding(rows):
         assert torch.equal(products.linear(x, weight, bias), ours)
 
 
-def test_what_needs_no_gradient_gets_none():
-    x, weight, bias = drawn((100, 8), (8, 8), (8,))
-    x, bias = x.detach(), bias.detach()
-    products.linear(x, weight, bias).sum().backward()
-    assert x.grad is None and bias.grad is None
-    assert torch.allclose(weight.grad, x.sum(0).expand(8, 8), atol=1e-4)
-
-
-def test_half_precision_and_doubles_go_the_usual_way():
-    x, weight, bias = (t.detach() for t in drawn((100, 8), (8, 8), (8,)))
-    assert torch.equal(products.linear(x.double(), weight.double(), bias.double()), F.linear(x.double(), weight.double(), bias.double()))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert products.linear(x, weight, bias).dtype == torch.bfloat16
-
-
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("rows", [3, 200])
 def test_bf16_in_float32_is_bf16_to_its_last_bit(rows, within, monkeypatch):

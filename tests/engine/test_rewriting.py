@@ -6,17 +6,15 @@ import time
 import pytest
 import tiny
 import torch
-from real import minilm_dir
 from transformers import AutoTokenizer
 
-from core.data.encoders import DEMO_ENCODER, has_masked_words
+from core.data.encoders import DEMO_ENCODER
 from core.data.sources import demo_sources
 from core.engine import rewriting
 from core.engine.encoder.packing import pack
 from core.engine.tokens import tokenise
 from core.methods.losses import info_nce
 from core.methods.mocose.model import MoCoSE
-from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO, at_scale
@@ -36,13 +34,6 @@ def tokenizer():
 def small(**text):
     run = vary(at_scale(base("mocose", "repaired"), DEMO, demo_sources().sources), {"data.max_length": 12})
     return vary(run, {"text": TextView(**text)})
-
-
-def test_which_checkpoints_have_a_masked_word_head(tmp_path):
-    assert has_masked_words(DEMO_ENCODER) and not has_masked_words(tmp_path)
-    (tmp_path / "model.safetensors").write_bytes(b"\xff" * 40)
-    assert not has_masked_words(tmp_path)
-    assert not has_masked_words(minilm_dir())
 
 
 @pytest.fixture
@@ -85,13 +76,6 @@ def test_word_pieces_are_joined_with_their_marks(tokenizer):  # D26
     assert joined == [" ".join(tokenizer.tokenize(texts[0])[:10]), "a b c d e f g h i j"]
     assert "##" in joined[0] and tokenizer.tokenize("##s") == ["[UNK]", "[UNK]", "s"]
     assert rewriting.source_texts(small(kind="typos"), texts, tokenizer) is texts
-
-
-def test_a_model_that_is_not_there_is_named(place):
-    execution, _ = place
-    for kind, model in (("continuation", "xlnet-base-cased"), ("back_translation", "wmt19-en-de-en")):
-        with pytest.raises(UserError, match=f"does not hold config.json of [a-z]+/{model[:11]}"):
-            rewriting.rewritten(small(kind=kind, model=model), execution, TEXTS, "target", CPU)
 
 
 def test_the_target_branch_alone_reads_the_rewritten_text():

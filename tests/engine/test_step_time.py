@@ -9,23 +9,7 @@ import torch
 
 from core.engine import trainer
 from core.engine.encoder.packing import pack
-from core.engine.trainer import StepTime
 from core.methods.mocose.model import MoCoSE
-
-
-def test_laps_are_divided_by_their_steps_and_pauses_left_out():
-    now = [10.0]
-    times = StepTime(lambda: now[0], step=4)
-    assert times.median() is None
-    now[0] = 14.0
-    times.lap(8)  # 4 steps, 1 s each
-    now[0] = 20.0
-    times.lap(10)  # 2 steps, 3 s each
-    now[0] = 70.0
-    times.start(10)  # a check
-    now[0] = 80.0
-    times.lap(11)  # 10 s
-    assert times.median() == 3.0
 
 
 class Clock:

@@ -7,7 +7,6 @@ import pytest
 import tiny
 import torch
 
-from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.packing import pack
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train, training_batches
@@ -137,23 +136,14 @@ def test_mocose_switch(changes):
     assert moved(unswitched(config), outcome(other))
 
 
-def test_freeze_projection_switch():  # D7
-    config = tiny.config("mocose", target__stop_gradient=False)
-    assert moved(outcome(config), outcome(vary(config, {"target.freeze_projection": False})))
-
-
-def test_values_of_a_switch_differ_from_each_other():  # D18, D22, D24
-    shuffles = [("per_batch", "padded"), ("per_batch", "real_tokens"), ("per_sentence", "padded"), ("per_sentence", "real_tokens")]
-    groups = [
-        [{"aug.position_shuffle": scope, "aug.position_shuffle_range": width} for scope, width in shuffles],
-        [{"aug.token_cutoff": 0.3, "aug.token_cutoff_pool": pool} for pool in ("padded_all", "real_tokens", "real_tokens_no_special")],
-        [{"fgsm.gradient": g, "fgsm.views": v} for g in ("stale_online", "current") for v in ("both_same", "online_only")],
-        [{"fgsm.gradient": "current", "fgsm.epsilon": epsilon} for epsilon in (1e-4, 1e-3, 1e-2)],
-    ]
-    for group in groups:
-        found = [outcome(vary(tiny.config("mocose", fgsm__epsilon=0.01), changes)) for changes in group]
-        assert all(torch.isfinite(one).all() for one in found)
-        assert all(moved(a, b) for i, a in enumerate(found) for b in found[:i])
+@pytest.mark.parametrize("method, start, changes", [
+    ("mocose", {"target__stop_gradient": False}, {"target.freeze_projection": False}),  # D7
+    ("mocose", tiny.NO_FGSM, {"data.drop_last": False}),  # D37: 23 rows in batches of 4 leave 3 over
+    ("esimcse", {"queue__size": 2}, {"queue.cut_first_batch": False}),  # D70
+])  # fmt: skip
+def test_switches_that_need_another_start(method, start, changes):
+    config = tiny.config(method, **start)
+    assert moved(outcome(config), outcome(vary(config, changes)))
 
 
 @pytest.mark.parametrize("fgsm", [{}, {"fgsm.gradient": "current", "fgsm.views": "online_only"}, {"fgsm.views": "online_only"}])
@@ -162,11 +152,6 @@ def test_a_rewritten_target_view_is_trained_against(fgsm):  # D26: the same text
     plain, same = outcome(config), outcome(config, rewritten=table_of(TEXTS, config))
     assert torch.equal(plain, same)
     assert moved(plain, outcome(config, rewritten=table_of([" ".join(text.split()[::-1][:4]) for text in TEXTS], config)))
-
-
-def test_drop_last_switch():  # D37: 23 rows in batches of 4 leave 3 over, from the sixth step on
-    config = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
-    assert moved(outcome(config), outcome(vary(config, {"data.drop_last": False})))
 
 
 def test_padding_switch_acts_through_cutoff_and_shuffle_alone():  # D33 with D22, D24
@@ -255,16 +240,6 @@ def test_esimcse_switch(changes):
     assert moved(unswitched(config), outcome(other))
 
 
-def test_word_units_differ_in_what_is_written():  # D72: the same places, other words
-    units = [outcome(tiny.config("esimcse", dup__rate=0.9, dup__unit=unit)) for unit in ("word", "stopword", "mask")]
-    assert moved(units[0], units[1]) and moved(units[1], units[2]) and moved(units[0], units[2])
-
-
-def test_first_batch_of_the_momentum_queue():  # D70
-    config = tiny.config("esimcse", queue__size=2)
-    assert moved(outcome(config), outcome(vary(config, {"queue.cut_first_batch": False})))
-
-
 def test_esimcse_without_queue_and_repetition_is_simcse():
     simcse = tiny.config("simcse", encoder__hidden_dropout=0.1)
     rate = tiny.config("esimcse", encoder__hidden_dropout=0.1, queue=None, momentum=None, dup__range="released", dup__cap=1)
@@ -275,20 +250,3 @@ def test_esimcse_without_queue_and_repetition_is_simcse():
 def test_same_configuration_gives_the_same_bytes(method):
     config = tiny.config(method, encoder__hidden_dropout=0.1)
     assert torch.equal(outcome(config), outcome(config))
-
-
-def test_zero_depth_predictor_is_the_identity():  # D12
-    model = MoCoSE(tiny.config("mocose", heads__predictor_layers=0), tiny.encoder(tiny.bert()), CPU)
-    x = torch.randn(3, tiny.HIDDEN)
-    assert torch.equal(model.predictor(x), x)
-    model = MoCoSE(tiny.config("mocose", heads__projection_layers=0), tiny.encoder(tiny.bert()), CPU)
-    assert torch.equal(model.projection(x), x)
-
-
-@pytest.mark.parametrize("depth,linears", [(1, 1), (2, 2), (3, 3)])
-def test_head_depths(depth, linears):  # D12
-    model = MoCoSE(tiny.config("mocose", heads__projection_layers=depth, heads__predictor_layers=depth), tiny.encoder(tiny.bert()), CPU)
-    for head in (model.projection, model.predictor):
-        assert sum(isinstance(m, torch.nn.Linear) for m in head) == linears
-    assert isinstance(model.predictor[-1], torch.nn.Tanh)
-    assert isinstance(model.projection[-1], Dropout)

@@ -12,7 +12,6 @@ from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
 from core.engine.evaluation import baselines
-from core.engine.evaluation.metrics import cosines, spearman
 from core.engine.evaluation.scoring import Scorer, length_batches
 from core.engine.tokens import TokenTable
 
@@ -138,20 +137,6 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
     assert last == pytest.approx(np.stack([layers[-1][i, : len(array)].mean(0) for i, array in enumerate(arrays)]), abs=1e-5)
 
 
-def test_first_last_scores_are_those_of_its_two_halves(scorer, tmp_path):
-    encoder = tiny.encoder(tiny.bert())
-    found = baseline_rows(scorer, encoder, tmp_path)
-    for name, half in zip(("untrained_first_last", "untrained_first_last_0"), (slice(0, 16), slice(16, 32)), strict=True):
-        vectors = scorer.vectors(baselines.FirstLast(encoder), TEXTS)[:, half]
-        assert value(found, name, "T") == pytest.approx(spearman(cosines(vectors[:3], vectors[1:4]), scorer.sets["T"].gold))
-
-
-def test_vectors_are_taken_in_evaluation_mode_and_the_mode_is_put_back(scorer):
-    model = baselines.Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
-    assert np.array_equal(scorer.vectors(model, TEXTS), scorer.vectors(model, TEXTS))
-    assert model.training
-
-
 def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
     monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
     model, seen = baselines.FirstLast(tiny.encoder(tiny.bert())), set()
@@ -199,12 +184,3 @@ def test_batches_keep_to_the_budget_with_and_without_padding():
         sizes = [(b.stop - b.start) * lengths[b.stop - 1] if padding else lengths[b].sum() for b in batches]
         assert max(sizes[:-1]) <= 16_384 and batches[-1] == slice(1022, 1023)
     assert length_batches(lengths[:0], 256, padding=True) == []
-
-
-def test_scores_do_not_depend_on_batching(scorer, monkeypatch):
-    model = SimpleNamespace(training=False, eval=lambda: None, train=lambda mode: None)
-    encoder = tiny.encoder(tiny.bert()).eval()
-    model.sentence_vectors = encoder
-    whole = scorer.vectors(model, TEXTS)
-    monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
-    assert scorer.vectors(model, TEXTS) == pytest.approx(whole, abs=1e-5)

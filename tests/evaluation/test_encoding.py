@@ -57,12 +57,6 @@ def test_poolings(folder, monkeypatch, pooling, first_layer):
     np.testing.assert_allclose(found, np.stack(wanted), atol=1e-5)
 
 
-def test_first_layers_differ(folder):
-    checkpoint = load_checkpoint(folder, pooling="first_last_avg")
-    zero, one = (sentence_vectors(checkpoint, ["w1 w2"], "first_last_avg", layer) for layer in (0, 1))
-    assert not np.allclose(zero, one)
-
-
 def test_roberta_and_its_last_position(tmp_path):
     checkpoint = load_checkpoint(tiny_checkpoint.roberta(tmp_path), pooling="mean")
     assert checkpoint.max_length == 20
@@ -72,24 +66,12 @@ def test_roberta_and_its_last_position(tmp_path):
     np.testing.assert_array_equal(found[-1], found[-2])
 
 
-def test_long_sentences_are_cut_at_the_models_maximum(folder):
-    checkpoint = load_checkpoint(folder, pooling="cls")
-    found = sentence_vectors(checkpoint, ["w3 " * 18, "w3 " * 18 + "w4 w5", "w3 " * 17], "cls")
-    assert checkpoint.max_length == 20
-    np.testing.assert_array_equal(found[0], found[1])
-    assert not np.allclose(found[0], found[2])
-
-
 def test_dropout_is_off_whatever_the_mode(folder):
     checkpoint = load_checkpoint(folder, pooling="cls")
     quiet = sentence_vectors(checkpoint, ["w1 w2 w3"], "cls")
     checkpoint.model.train()
     np.testing.assert_array_equal(sentence_vectors(checkpoint, ["w1 w2 w3"], "cls"), quiet)
     assert checkpoint.model.training
-
-
-def test_nothing_to_encode(folder):
-    assert sentence_vectors(load_checkpoint(folder, pooling="cls"), [], "cls").shape == (0, tiny_checkpoint.HIDDEN)
 
 
 def broken(case, folder):

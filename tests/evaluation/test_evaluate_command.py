@@ -2,7 +2,6 @@
 
 import csv
 import math
-from pathlib import Path
 
 import pytest
 import senteval_folder
@@ -110,18 +109,6 @@ def test_csv_that_cannot_be_written_is_said_before_anything_is_scored(model, tmp
     assert main([str(model), "--scale", "demo", "--csv", str(tmp_path / place)]) == 2
     said = capsys.readouterr()
     assert "cannot be written" in said.err and said.err.count("\n") == 1 and not said.out and not (tmp_path / "none").exists()
-
-
-def test_a_csv_that_is_there_is_replaced_whole_or_not_at_all(model, tmp_path, capsys, monkeypatch):
-    path = tmp_path / "x.csv"
-    path.write_text("old")
-
-    def full(self, content):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    assert main([str(model), "--scale", "demo", "--csv", str(path)]) == 2
-    assert "x.csv" in capsys.readouterr().err and path.read_text() == "old"
 
 
 @pytest.mark.parametrize("argv, sentence", [([], "required: MODEL"), (["m", "--pooling", "max"], "invalid choice")])

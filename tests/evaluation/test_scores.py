@@ -24,12 +24,6 @@ def test_spearman_is_scipys(levels):
     assert metrics.spearman(cosine, gold) == pytest.approx(100 * spearmanr(cosine, gold).statistic, abs=1e-10)
 
 
-def test_spearman_of_monotone_maps():
-    gold = draw.random(50)
-    assert metrics.spearman(np.exp(gold), gold) == pytest.approx(100)
-    assert metrics.spearman(-(gold**3), gold) == pytest.approx(-100)
-
-
 @pytest.mark.parametrize("cosine", [[0.5, 0.5, 0.5], [0.1, math.nan, 0.3], [0.1, math.inf, 0.3]])
 def test_spearman_of_nothing_is_nan(cosine):
     assert math.isnan(metrics.spearman(np.array(cosine), np.array([1.0, 2.0, 3.0])))
@@ -48,11 +42,6 @@ def test_aggregates():
     assert found["all"] == pytest.approx(100 * spearmanr(cosine, gold).statistic)
     assert found["mean"] == pytest.approx((x + y) / 2)
     assert found["wmean"] == pytest.approx(0.3 * x + 0.7 * y)
-
-
-def test_one_subset_has_one_score():
-    found = metrics.aggregates(pairs({"x": 50}, draw.random(50)), draw.random(50))
-    assert found["all"] == found["mean"] == pytest.approx(found["wmean"])
 
 
 def test_a_subset_without_score_leaves_no_mean():
@@ -133,15 +122,6 @@ def test_uniformity_at_the_ends():
     assert math.isnan(metrics.uniformity(np.ones((63, 3)), "batched64"))
 
 
-def test_unknown_modes_are_refused():
-    for call in (
-        lambda: metrics.uniformity(np.eye(2), "other"),
-        lambda: metrics.alignment(np.eye(2), np.eye(2), np.ones(2), "global", "gold>3"),
-    ):
-        with pytest.raises(ValueError):
-            call()
-
-
 def test_selection_scores():
     seven = [71.484, 81.396, 74.471, 83.449, 78.994, 78.676, 72.444]
     assert metrics.mean_of_7(seven) == pytest.approx(sum(seven) / 7)
@@ -150,9 +130,3 @@ def test_selection_scores():
     assert round(metrics.mean_of_8_rounded(seven) / 0.00125) * 0.00125 == pytest.approx(metrics.mean_of_8_rounded(seven))
     for function in (metrics.mean_of_7, metrics.mean_of_8_rounded):
         assert math.isnan(function([*seven[:6], math.nan])) and math.isnan(function([]))
-
-
-def test_rounding_can_flip_a_tie():
-    better, worse = [70.0049] * 7, [70.0] * 7
-    assert metrics.mean_of_7(better) > metrics.mean_of_7(worse)
-    assert metrics.mean_of_8_rounded(better) == metrics.mean_of_8_rounded(worse)
