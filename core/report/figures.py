@@ -97,14 +97,20 @@ def _lower(title: str) -> str:
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
+def _titled(axis: Axis, label: str) -> str:
+    """A label behind its axis' title if it says little alone: "queue size 512", "initial fill half"."""
+    alone = as_number(label) is None and not label.isalpha() or not label.islower() and label.isalpha()
+    return label if alone else f"{_lower(axis.title)} {label}"
+
+
 def _said(study: Study, labels: Sequence[str | None]) -> str:
-    """A cell in a sentence: "queue size 512, half"."""
-    named = [
-        (axis, label) for axis, label in zip(study.axes, labels, strict=False) if label not in (None, "avg")
-    ]
-    return ", ".join(
-        str(label) if as_number(str(label)) is None else f"{_lower(a.title)} {label}" for a, label in named
-    )
+    """A cell in a sentence."""
+    named = zip(study.axes, labels, strict=False)
+    return ", ".join(_titled(axis, label) for axis, label in named if label not in (None, "avg"))
+
+
+def _of_series(study: Study, spec: FigureSpec, name: str) -> str:
+    return _titled(study.axis(spec.series), name) if spec.series and "/" not in name else name
 
 
 def _amount(value: float, row: Row) -> str:
@@ -167,13 +173,16 @@ def _levels(study: Study, spec: FigureSpec, axis: Axis, rows: list[Row], title: 
     units = {name: line[0][1][0]["unit"] for name, line in lines.items()}
     apart = len(set(units.values())) > 1
     groups = [[name] for name in lines] if apart else [list(lines)]
-    title = title or (study.caption if apart else f"{_peaks(axis, lines)}. {_difference(study, rows)}")
+    averaged = any(len(found) > 1 for line in lines.values() for _, found in line)
+    said = [_peaks(study, spec, axis, lines), "" if averaged else _difference(study, rows)]
+    title = title or (study.caption if apart else ". ".join(filter(None, said)))
     figure, axes = sheet(title, setting(study, rows), len(groups), 2.2 if apart else 2.7)
     for panel, names in zip(axes, groups, strict=True):
         shift = _shift([point for name in names for point in lines[name]])
         theirs = panel.twinx() if shift else panel
         for name, colour, marker in zip(names, cycle(COLOURS), cycle(MARKERS), strict=False):
-            _line(panel, theirs, lines[name], colour, marker, f"{name}: " if name and not apart else "")
+            of = f"{_of_series(study, spec, name)}: " if name and not apart else ""
+            _line(panel, theirs, lines[name], colour, marker, of)
         number_axis(panel, axis.labels, axis.title)
         panel.set_ylabel(units[names[0]])
         panel.set_title(names[0] if apart else "", loc="left")
@@ -195,7 +204,8 @@ def _ours(rows: Sequence[Row]) -> tuple[float, ...]:
 
 
 def _printed(rows: Sequence[Row]) -> float:
-    return float(np.mean([row["printed"] for row in rows]))
+    known = [row["printed"] for row in rows if np.isfinite(row["printed"])]
+    return float(np.mean(known)) if known else np.nan
 
 
 def _shift(points: Line) -> float:
@@ -226,24 +236,33 @@ def _line(panel: Axes, theirs: Axes, line: Line, colour: str, marker: str, name:
             [place] * len(single), single, marker, color=colour, mfc="none", markersize=2.5, alpha=0.7
         )
     mean, low, high = np.array(ours).T
-    panel.plot(x, mean, color=colour, marker=marker, label=f"{name}ours (mean, 95 % interval, seeds)")
+    panel.plot(
+        x,
+        mean,
+        color=colour,
+        marker=marker,
+        label=f"{name}ours" if name else "ours: mean, 95 % interval, every seed",
+    )
     panel.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     if np.isfinite(printed).any():
         theirs.plot(x, printed, "--", marker=marker, color=colour, mfc="white", lw=0.9, label=f"{name}paper")
 
 
-def _peaks(axis: Axis, lines: dict[str, Line]) -> str:
+def _peaks(study: Study, spec: FigureSpec, axis: Axis, lines: dict[str, Line]) -> str:
     """Where our drawn mean is highest, and where the paper's is."""
-    points = [(f"{label}{f' ({name})' if name else ''}", rows)
-              for name, line in lines.items() for label, rows in line if as_number(label) is not None]  # fmt: skip
-    ours = {name: float(np.mean(values)) for name, rows in points if (values := _ours(rows))}
-    paper = {name: value for name, rows in points if np.isfinite(value := _printed(rows))}
+    ours, paper = list[tuple[float, str]](), list[tuple[float, str]]()
+    for name, line in lines.items():
+        for label, rows in ((label, rows) for label, rows in line if as_number(label) is not None):
+            place = f"{label}, {_of_series(study, spec, name)}" if name else label
+            ours.append((float(np.mean(_ours(rows) or -np.inf)), place))
+            paper.append((_printed(rows), place))
+    row = next(iter(lines.values()))[0][1][0]
+    printed = [point for point in paper if np.isfinite(point[0])]
     said = [
-        f"{max(found, key=found.__getitem__)}: {_amount(max(found.values()), points[0][1][0])}"
-        for found in (ours, paper)
-        if found
+        f"{place} ({_amount(value, row)})"
+        for value, place in (max(ours), *([max(printed)] if printed else []))
     ]
-    return f"Highest at {_lower(axis.title)} {said[0]}" + (f"; as printed at {said[1]}" if paper else "")
+    return f"Highest at {_lower(axis.title)} {'; as printed at '.join(said)}"
 
 
 # Paired differences, or levels, by row
@@ -270,10 +289,7 @@ def _by_row(study: Study, spec: FigureSpec, rows: list[Row], title: str) -> Figu
         for row in mine:
             _row(panel, places.index(names[row["key"]]), row, by_key.get(row["reference"]), paired)
         panel.grid(axis="x")
-        panel.set_title(
-            f"{study.axis(series).title} {name}" if series and as_number(name) is not None else name,
-            loc="left",
-        )
+        panel.set_title(_of_series(study, spec, name), loc="left")
     axes[0].set_yticks(range(len(places)), [textwrap.fill(name, 46) for name in places], size=7)
     axes[0].set_ylim(len(places) - 0.4, -0.6)
     unit, base = rows[0]["unit"], _said(study, base_pattern(study) or ()) or "the reference"

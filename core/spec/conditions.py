@@ -82,9 +82,6 @@ def _differing(a: tuple[str, RunConfig], b: tuple[str, RunConfig]) -> str:
     return ", ".join(path for path in paths(a[1]) if not has(b[1], path) or read(a[1], path) != read(b[1], path)) or "sections"
 
 
-NUMBERED = ("line", "bars", "ranked", "strip", "grouped")  # kinds of figures that compare numbers of cells
-
-
 def with_axes(study: Study, fields: Sequence[str], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
     """The study with an axis for each `FIELD=a,b,c`, under a name of its own; several fields make a grid.
 
@@ -188,11 +185,10 @@ def _figure(study: Study, varied: tuple[str, ...]) -> FigureSpec | None:
     if figure is None:
         return None
     base = figure.base and (*figure.base, *(None,) * len(varied))
-    if figure.kind not in NUMBERED or (study.reference is None and figure.base is None):
+    if figure.kind != "cells" or (study.reference is None and figure.base is None):
         return replace(figure, series=None, curves={}, base=base)
     alone = figure.series is None and figure.x != "task" and len(varied) == 1
-    kind, x = (figure.kind, figure.x) if alone else ("bars", None)
-    return replace(figure, kind=kind, x=x, series=varied[0], base=base)
+    return replace(figure, x=figure.x if alone else None, series=varied[0], base=base)
 
 
 def check_precision(run: RunConfig, device: str) -> None:

@@ -75,17 +75,15 @@ class Cell(Typed):
 class FigureSpec(Typed):
     """How the study is drawn; axes are named by Axis.name.
 
-    line: score against a numeric x, a line for each of `series`; grouped: x in groups of `series`; where neither names an axis, its
-    cells are averaged run by run. bars: one horizontal bar a cell, in table order; ranked: the same as differences to the reference,
-    by size; strip: every single run of a cell, beside the paper's; curve: the development score along training, a line for each of
-    `series`; spectrum: singular values by index, likewise. `base` are the labels of the row that the others are drawn against, None
-    standing for a cell's own label along that axis; without it, that is the study's reference. `curves` are
-    the paper's own by label of the series: points of the share of the run (or of the width) and the number there.
+    cells: absolute values along `x` (or the only other axis) where its labels are numbers, a line for each of `series`, and
+    paired differences by row, a panel for each of `series`. An axis that is neither is averaged, seed by seed. curve: the
+    development score along training, a line for each of `series`; spectrum: singular values by index, likewise. `base` are the
+    labels of the cell that the others are compared with, None standing for a cell's own label; without it, that is the study's
+    reference. `curves` are the paper's own by label of the series: points of the share of the run (or of the width).
     """
 
-    kind: Literal["line", "grouped", "bars", "ranked", "strip", "curve", "spectrum"]
+    kind: Literal["cells", "curve", "spectrum"] = "cells"
     x: str | None = None
     series: str | None = None
-    caption: str = ""
     base: tuple[str | None, ...] | None = None
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)

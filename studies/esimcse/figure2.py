@@ -17,7 +17,7 @@ STUDY = Study(
     columns="batch_size",
     cells=tuple(Cell(labels=(size,), changes={"train.batch_size": int(size)}) for size in SIZES),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(kind="line", x="batch_size", caption="Development score against the batch size"),
+    figure=FigureSpec(x="batch_size"),
     reference=("64",),
     claims=(
         Claim(

@@ -38,7 +38,7 @@ STUDY = Study(
         ),
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(kind="bars", x="lengthening", caption="Development score by way of lengthening"),
+    figure=FigureSpec(x="lengthening"),
     reference=SUBWORD,
     claims=(
         Claim(

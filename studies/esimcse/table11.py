@@ -28,9 +28,7 @@ STUDY = Study(
         for ratio, score in PRINTED.items()
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(
-        kind="line", x="queue_over_batch", caption="Development score against the size of the queue"
-    ),
+    figure=FigureSpec(x="queue_over_batch"),
     reference=("2.5",),
     claims=(
         Claim(

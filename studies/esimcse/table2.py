@@ -26,7 +26,7 @@ STUDY = Study(
         for edit, (quantity, cosine) in PRINTED.items()
     ),
     metric=Metric(task="edits", title="Cosine", quantity="cosine_itself"),
-    figure=FigureSpec(kind="bars", x="edit", caption="Cosine between a sentence and its edited copy"),
+    figure=FigureSpec(x="edit"),
     reference=None,
     claims=(
         Claim(

@@ -49,13 +49,7 @@ STUDY = Study(
         for backbone, score in zip(BACKBONES, scores, strict=True)
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(
-        kind="grouped",
-        x="backbone",
-        series="method",
-        caption="Development score by backbone and method",
-        base=("ESimCSE", None),
-    ),
+    figure=FigureSpec(x="backbone", series="method", base=("ESimCSE", None)),
     reference=("ESimCSE", "BERT-base"),  # the best of the backbone that every scale has
     claims=(
         Claim(

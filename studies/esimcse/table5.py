@@ -62,13 +62,7 @@ STUDY = Study(
         for task, score in zip(TASKS, scores, strict=True)
     ),
     metric=Metric(task="avg", title="Test sets"),
-    figure=FigureSpec(
-        kind="grouped",
-        x="task",
-        series="model",
-        caption="Score by test set and model",
-        base=("unsup-SimCSE-BERT-base", None),
-    ),
+    figure=FigureSpec(x="task", series="model", base=("unsup-SimCSE-BERT-base", None)),
     reference=None,
     must_learn=tuple((f"{method}-{backbone}", None) for method, backbone in PRINTED),
     tasks="tests",

@@ -34,7 +34,7 @@ STUDY = Study(
         Cell(labels=BOTH, published=84.85),
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(kind="bars", x="components", caption="Development score by component"),
+    figure=FigureSpec(x="components"),
     reference=BOTH,
     claims=(
         Claim(

@@ -41,13 +41,7 @@ STUDY = Study(
         for task, score in zip(TASKS, scores, strict=True)
     ),
     metric=Metric(task="avg", title="Test sets"),
-    figure=FigureSpec(
-        kind="grouped",
-        x="task",
-        series="components",
-        caption="Score by test set and component",
-        base=(BASELINE, None),
-    ),
+    figure=FigureSpec(x="task", series="components", base=(BASELINE, None)),
     reference=None,
     must_learn=((BASELINE, None), ("ESimCSE", None)),
     tasks="tests",

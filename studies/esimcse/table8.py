@@ -28,7 +28,7 @@ STUDY = Study(
         Cell(labels=SIMCSE, method="simcse", published=82.45),
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(kind="bars", x="dropout", caption="Development score by dropout"),
+    figure=FigureSpec(x="dropout"),
     reference=("0.1",),
     claims=(
         Claim(

@@ -72,9 +72,7 @@ STUDY = Study(
         for place, (mtd, (decay, batches)) in enumerate(MTD.items())
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="line", x="mtd", series="batch_size", caption="Figure 3: score against the MTD by batch size"
-    ),
+    figure=FigureSpec(x="mtd", series="batch_size"),
     reference=("64", "14.67"),
     claims=(
         Claim(

@@ -47,13 +47,7 @@ STUDY = Study(
         for mtd, (decay, batches) in MTD.items()
     ),
     metric=Metric(task="STS-B", title="Alignment and uniformity", quantity="alignment_global"),
-    figure=FigureSpec(
-        kind="line",
-        x="mtd",
-        series="measure",
-        caption="Alignment and uniformity against the MTD",
-        base=(None, "14.67"),
-    ),
+    figure=FigureSpec(x="mtd", series="measure", base=(None, "14.67")),
     reference=None,
     must_learn=((None, "14.67"),),
     claims=(

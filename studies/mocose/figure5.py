@@ -69,12 +69,7 @@ STUDY = Study(
         for (measure, (title, quantity)), score in zip(MEASURES.items(), scores, strict=True)
     ),
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
-    figure=FigureSpec(
-        kind="curve",
-        series="setting",
-        caption="Figures 5 and 6: development score along training",
-        curves=CURVES,
-    ),
+    figure=FigureSpec(kind="curve", series="setting", curves=CURVES),
     reference=None,
     must_learn=((HEALTHY, None),),
     claims=(

@@ -66,9 +66,7 @@ STUDY = Study(
         for (measure, (title, quantity)), printed in zip(MEASURES.items(), PRINTED[model], strict=True)
     ),
     metric=Metric(task="dev", title="Index 50 / largest", quantity="spectrum_50"),
-    figure=FigureSpec(
-        kind="spectrum", series="model", caption="Figure 7: singular values by index", curves=CURVES
-    ),
+    figure=FigureSpec(kind="spectrum", series="model", curves=CURVES),
     reference=None,
     must_learn=(("MoCoSE", None), ("SimCSE", None)),
     claims=(

@@ -26,7 +26,7 @@ STUDY = Study(
         Cell(labels=(name,), changes=changes, published=score) for name, (changes, score) in PRINTED.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="strip", x="negatives", caption="Score by what stands for the queue"),
+    figure=FigureSpec(x="negatives"),
     reference=("10 clusters",),
     footnotes=(
         (

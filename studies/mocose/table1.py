@@ -92,7 +92,7 @@ STUDY = Study(
         for place, task in enumerate(TASKS)
     ),
     metric=Metric(task="avg", title="Avg."),
-    figure=FigureSpec(kind="bars", caption="Average of the STS tasks by model", base=(SIMCSE, None)),
+    figure=FigureSpec(base=(SIMCSE, None)),
     reference=None,
     must_learn=((MOCOSE, None), (SIMCSE, None), (LARGE, None), (SIMCSE_LARGE, None)),
     tasks="tests",

@@ -75,9 +75,7 @@ STUDY = Study(
         for place, task in enumerate(TASKS)
     ),
     metric=Metric(task="avg_transfer", title="Avg.", quantity="accuracy_test"),
-    figure=FigureSpec(
-        kind="bars", caption="Average of the transfer tasks by model", base=("SimCSE-BERT-base", "test", None)
-    ),
+    figure=FigureSpec(base=("SimCSE-BERT-base", "test", None)),
     reference=None,
     must_learn=tuple((model, None, None) for model in RUN if model not in UNTRAINED),
     tasks="probes",

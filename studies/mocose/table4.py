@@ -43,12 +43,7 @@ STUDY = Study(
         for predictor, score in zip((ADDED, *PREDICTOR), (None, *scores), strict=True)
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="grouped",
-        x="projection",
-        series="predictor",
-        caption="Score by depth of projection and predictor",
-    ),
+    figure=FigureSpec(x="projection", series="predictor"),
     reference=("1", "2"),
     claims=(
         Claim(

@@ -27,9 +27,7 @@ STUDY = Study(
         for width, (mean, runs) in PRINTED.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="line", x="dimension", caption="Figure 10: score against the width of the contrastive space"
-    ),
+    figure=FigureSpec(x="dimension"),
     reference=("768",),
     claims=(
         Claim(

@@ -27,7 +27,7 @@ STUDY = Study(
         for batch, (mean, runs) in PRINTED.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="line", x="batch_size", caption="Score against the batch size"),
+    figure=FigureSpec(x="batch_size"),
     reference=("64",),
     claims=(
         Claim(

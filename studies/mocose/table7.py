@@ -79,12 +79,7 @@ STUDY = Study(
         for place, size in enumerate(SIZES)
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="grouped",
-        x="queue_size",
-        series="initial_fill",
-        caption="Figure 12 (and, for 512, Figure 11): score by queue size and initial fill",
-    ),
+    figure=FigureSpec(x="queue_size", series="initial_fill"),
     reference=("quarter", "512"),
     claims=(
         Claim(

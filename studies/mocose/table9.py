@@ -33,7 +33,7 @@ STUDY = Study(
         for epsilon in (*PRINTED, *CONTROLS)
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="strip", x="epsilon", caption="Score by strength of the perturbation"),
+    figure=FigureSpec(x="epsilon"),
     reference=("5e-9",),
     claims=(
         Claim(

@@ -35,7 +35,7 @@ STUDY = Study(
         for negatives, batch in NEGATIVES.items()
     ),
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
-    figure=FigureSpec(kind="curve", caption="Development score along training by setting and negatives"),
+    figure=FigureSpec(kind="curve"),
     reference=None,
     must_learn=((HEALTHY, None),),
     footnotes=(

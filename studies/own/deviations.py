@@ -69,9 +69,7 @@ STUDY = Study(
         *(Cell(labels=(name,), metric=metric) for name, metric in READINGS.items()),
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="ranked", x="deviation", caption="What each deviation alone does to the paper's configuration"
-    ),
+    figure=FigureSpec(x="deviation"),
     reference=("paper",),
     footnotes=(
         (

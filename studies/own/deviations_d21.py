@@ -66,7 +66,7 @@ STUDY = Study(
         ),
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(kind="bars", caption="Score by augmentation and evaluation"),
+    figure=FigureSpec(),
     reference=("none", "plain"),
     footnotes=(
         (

@@ -25,12 +25,7 @@ STUDY = Study(
         for components, changes in PARTS.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="line",
-        x="momentum",
-        series="components",
-        caption="Score against the momentum of the slow encoder",
-    ),
+    figure=FigureSpec(x="momentum", series="components"),
     reference=("0.995", "ESimCSE"),
     footnotes=(
         (

@@ -27,11 +27,7 @@ STUDY = Study(
         *(Cell(labels=(setting,), changes=changes) for setting, changes in SETTINGS.items()),
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="ranked",
-        x="setting",
-        caption=("What queue, negatives of the batch and predictor do to SimCSE's score"),
-    ),
+    figure=FigureSpec(x="setting"),
     reference=(BASELINE,),
     footnotes=(
         (

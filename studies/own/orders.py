@@ -34,13 +34,7 @@ STUDY = Study(
         for components, changes in PARTS.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="grouped",
-        x="order",
-        series="components",
-        caption="Score by seed of the data and component",
-        base=(None, "unsup-SimCSE"),
-    ),
+    figure=FigureSpec(x="order", series="components", base=(None, "unsup-SimCSE")),
     reference=None,
     footnotes=(
         (

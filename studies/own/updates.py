@@ -18,9 +18,7 @@ STUDY = Study(
     columns="batch_size",
     cells=tuple(Cell(labels=(size,), changes={"train.batch_size": int(size)}) for size in SIZES),
     metric=Metric(task="avg", title="Average of the STS test sets"),
-    figure=FigureSpec(
-        kind="line", x="batch_size", caption="Score against the batch size, with equal updates"
-    ),
+    figure=FigureSpec(x="batch_size"),
     reference=("64",),
     equal_updates=True,
     footnotes=(

@@ -20,9 +20,7 @@ STUDY = Study(
     metric=Metric(
         task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last"
     ),
-    figure=FigureSpec(
-        kind="strip", x="epsilon", caption="Distance of the two views by strength of the perturbation"
-    ),
+    figure=FigureSpec(x="epsilon"),
     reference=None,
     footnotes=(
         (

@@ -32,7 +32,7 @@ STUDY = Study(
         for rate, score in PRINTED.items()
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(kind="line", x="dropout", caption="Development score against the dropout rate"),
+    figure=FigureSpec(x="dropout"),
     reference=("0.1",),
     claims=(
         Claim(

@@ -24,7 +24,7 @@ STUDY = Study(
         Cell(labels=(name,), changes=changes, published=score) for name, (changes, score) in POOLING.items()
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(kind="bars", x="pooling", caption="Development score by pooling"),
+    figure=FigureSpec(x="pooling"),
     reference=TRAIN_ALONE,
     claims=(
         Claim(

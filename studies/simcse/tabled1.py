@@ -17,7 +17,7 @@ STUDY = Study(
     columns="temperature",
     cells=tuple(Cell(labels=(value,), changes={"loss.temperature": float(value)}) for value in TEMPERATURES),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(kind="line", x="temperature", caption="Development score against the temperature"),
+    figure=FigureSpec(x="temperature"),
     reference=("0.05",),
     claims=(
         Claim(

@@ -1,7 +1,6 @@
 """Every kind of figure is drawn once from its CSV files and its artists are counted; titles say what is drawn."""
 
 import io
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -65,7 +64,7 @@ def test_a_paper_far_above_ours_has_an_axis_of_its_own_with_the_same_spacing():
 
 
 def test_a_line_over_several_cells_is_their_mean_seed_by_seed():
-    study = replace(find("mocose-figure2"), figure=FigureSpec(kind="line", x="mtd"))
+    study = find("mocose-figure2")
     one = result(study, filled(study))
     made = drawn(one)
     assert list(made) == [study.name]
@@ -133,7 +132,7 @@ def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
     study = claim_study()
     assert not drawn(judged(study, a=around(50, 3), b=[], c=[], d=[]))
     assert drawn(judged(study, a=around(50, 3), b=around(51, 3), c=[], d=[]))
-    alone = small(figure=FigureSpec(kind="bars"), reference=None)
+    alone = small(figure=FigureSpec(), reference=None)
     assert len(drawn(result(alone, stored(alone, a=[50.0, 51.0], b=[52.0, 53.0])))) == 1
 
 

@@ -44,7 +44,7 @@ STUDY = Study(
         Cell(labels=("512",), changes={"queue.size": 512}),
     ),
     metric=Metric(task="avg", title="Average"),
-    figure=FigureSpec(kind="bars"),
+    figure=FigureSpec(),
     reference=("512",),
     claims=(
         Claim(key="M2.1", text="More is better.", predicate=greater(("512",), ("256",))),
@@ -55,7 +55,7 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
     ('rows="size",', "rows=class,", 16, "It is no Python (invalid syntax)"),
     ('name="sketched-table2"', 'name="../../sketched"', 9, "A study cannot be called '../../sketched'"),
     ('name="sketched-table2"', 'name="claims"', 9, "A study cannot be called 'claims'"),
-    ('kind="bars"', 'kind="pie"', 23, "FigureSpec's kind is 'pie', but it must be 'line' or 'grouped' or"),
+    ("FigureSpec(", 'FigureSpec(kind="pie", ', 23, "FigureSpec's kind is 'pie', but it must be 'cells' or 'curve' or"),
     ('task="avg"', 'task="STS17"', 9, "There is no task STS17; choose one of avg, dev"),
     ('title="Average"', 'title="Average", checkpoint="best"', 9, "There is no checkpoint best"),
     ('title="Average"', 'title="Average", quantity="pearson"', 9, "There is no quantity pearson"),

@@ -20,7 +20,7 @@ def study(*claims, margin=1.0, published=None, runs=None):
             Cell(labels=(name,), changes={"queue.size": size}, published=published.get(name), published_runs=runs.get(name, ()))
             for name, size in SIZES.items()
         ),
-        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",),
+        metric=Metric(task="avg", title="Average"), figure=FigureSpec(x="size"), reference=("a",),
         claims=tuple(Claim(key=f"X.{place}", text="A claim.", predicate=one, margin=margin) for place, one in enumerate(claims)),
     )  # fmt: skip
 

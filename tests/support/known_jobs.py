@@ -60,7 +60,7 @@ def study(name: str, claims: tuple[Claim, ...]) -> Study:
         name=name, paper="mocose", title=name, caption="Known", method="mocose",
         axes=(Axis(name="size", title="Size", labels=tuple(NAMES)),), rows=None, columns="size",
         cells=tuple(Cell(labels=(label,), changes={"queue.size": size}) for label, size in NAMES.items()),
-        metric=Metric(task="avg", title="Average"), figure=FigureSpec(kind="grouped", x="size"), reference=("a",), claims=claims,
+        metric=Metric(task="avg", title="Average"), figure=FigureSpec(x="size"), reference=("a",), claims=claims,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def small(**changes):
         "name": "mocose-small", "paper": "mocose", "title": "Table 0", "caption": "Small", "method": "mocose",
         "axes": (Axis(name="size", title="Size", labels=("a", "b")),), "rows": None, "columns": "size",
         "cells": (Cell(labels=("a",), changes={"queue.size": 256}, published=50.0), Cell(labels=("b",), changes={"queue.size": 512})),
-        "metric": Metric(task="avg", title="Average"), "figure": FigureSpec(kind="grouped", x="size"), "reference": ("a",),
+        "metric": Metric(task="avg", title="Average"), "figure": FigureSpec(x="size"), "reference": ("a",),
     }  # fmt: skip
     return Study(**{**fields, **changes})
 
