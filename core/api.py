@@ -3,7 +3,8 @@
     from core.api import load
     results = load()              # this checkout's results, published runs among them
     results.compare("esimcse-table7", "ESimCSE", "unsup-SimCSE", scale="mini")
-    results.runs(scale="demo"); results.scores(); results.curves(); results.pairs(); results.table("table5", scale="demo")
+    results.runs(scale="demo"); results.scores(); results.curves(); results.pairs()
+    results.table("table5", scale="demo")
 
 Nothing is trained, drawn or written, and torch is not loaded.
 """
@@ -40,13 +41,16 @@ AVERAGES = ("checkpoint", "task", "metric", "run_id", "value")
 
 
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
-    """The results of a folder (this checkout's `results`), beside them the project's published runs unless told not to.
+    """The results of a folder (this checkout's `results`), beside them the project's published runs unless
+    told not to.
 
     Raises UserError if the folder is not there.
     """
     folder = HOME / "results" if results_dir is None else Path(os.path.expanduser(results_dir))
     if results_dir == "" or not folder.is_dir():
-        raise UserError(f"{str(results_dir or folder)!r} is no results folder; give the one that --results-dir named.")
+        raise UserError(
+            f"{str(results_dir or folder)!r} is no results folder; give the one that --results-dir named."
+        )
     return Results(Store(folder, HOME / "results" / "published" if published else None))
 
 
@@ -57,8 +61,8 @@ class Results:
     store: Store
 
     def runs(self, scale: str | None = None) -> pd.DataFrame:
-        """One row a run: study, cell, scale, profile, seed, status, source, average test score x 100, seconds, host,
-        encoder, and every field of its configuration by path (`loss.temperature`, …).
+        """One row a run: study, cell, scale, profile, seed, status, source, average test score x 100,
+        seconds, host, encoder, and every field of its configuration by path (`loss.temperature`, …).
 
         Study, cell, profile and seed are those of `runs.csv`: empty for runs that have not been drawn.
         """
@@ -84,18 +88,28 @@ class Results:
         return frame.merge(drawn, on="run", how="left")[[*drawn.columns, *others]]
 
     def _drawn(self) -> pd.DataFrame:
-        """Study, cell, profile and seed of each run by the `runs.csv` of both folders; profiles that share it are joined."""
+        """Study, cell, profile and seed of each run by the `runs.csv` of both folders; profiles that share it
+        are joined."""
         roots = [self.store.root, *([self.store.published] if self.store.published else [])]
-        files = [path for root in roots for name in SCALES for path in sorted(Path(root, name).glob("*/runs.csv"))]
+        files = [
+            path for root in roots for name in SCALES for path in sorted(Path(root, name).glob("*/runs.csv"))
+        ]
         columns = ["run", "study", "cell", "profile", "seed"]
         parts = [
-            pd.read_csv(path, usecols=["run_id", *columns[1:]], dtype={"cell": str, "seed": "Int64"}).rename(columns={"run_id": "run"})
+            pd.read_csv(path, usecols=["run_id", *columns[1:]], dtype={"cell": str, "seed": "Int64"}).rename(
+                columns={"run_id": "run"}
+            )
             for path in files
         ]
         if not parts:
             return pd.DataFrame(columns=columns, dtype=object)
         joined = pd.concat(parts).drop_duplicates()
-        each = {"study": "first", "cell": "first", "profile": lambda names: " ".join(dict.fromkeys(names)), "seed": "first"}
+        each = {
+            "study": "first",
+            "cell": "first",
+            "profile": lambda names: " ".join(dict.fromkeys(names)),
+            "seed": "first",
+        }
         return joined.groupby("run", as_index=False).agg(each)[columns]
 
     def scores(self) -> pd.DataFrame:
@@ -103,11 +117,13 @@ class Results:
         return _joined(self._each(), lambda run: run.rows)
 
     def curves(self) -> pd.DataFrame:
-        """One row a check: run, step, dev (Spearman x 100 on the development set), loss (mean training loss since the last check)."""
+        """One row a check: run, step, dev (Spearman x 100 on the development set), loss (mean training loss
+        since the last check)."""
         return _joined(self._each(), _curve)
 
     def pairs(self) -> pd.DataFrame:
-        """One row a test pair of one's own runs: run, task, subset, gold, cosine, words_a, words_b. Published runs keep none."""
+        """One row a test pair of one's own runs: run, task, subset, gold, cosine, words_a, words_b. Published
+        runs keep none."""
         found = ((run, self._pairs(run)) for run in self._each() if run.source == "own")
         parts = [frame.assign(run=run.run_id) for run, frame in found if frame is not None]
         return (
@@ -126,7 +142,9 @@ class Results:
         vary: Settings = (),
     ) -> pd.DataFrame:
         """A study's table, one row a cell, with the columns of its CSV file. What it takes, `study` says."""
-        return importlib.import_module("core.report.frames").cell_frame(self.study(study, scale, profile, seeds, settings, vary))
+        return importlib.import_module("core.report.frames").cell_frame(
+            self.study(study, scale, profile, seeds, settings, vary)
+        )
 
     def claims(
         self,
@@ -138,19 +156,35 @@ class Results:
         vary: Settings = (),
     ) -> pd.DataFrame:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds."""
-        return importlib.import_module("core.report.frames").claim_frame([self.study(study, scale, profile, seeds, settings, vary)])
+        return importlib.import_module("core.report.frames").claim_frame(
+            [self.study(study, scale, profile, seeds, settings, vary)]
+        )
 
-    def seeds(self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None) -> pd.DataFrame:
-        """One row a cell and seed of a study: its labels, run, status, and the value that counts in means and verdicts."""
-        return importlib.import_module("core.report.frames").value_frame(self.study(study, scale, profile, seeds))
+    def seeds(
+        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None
+    ) -> pd.DataFrame:
+        """One row a cell and seed of a study: its labels, run, status, and the value that counts in means and
+        verdicts."""
+        return importlib.import_module("core.report.frames").value_frame(
+            self.study(study, scale, profile, seeds)
+        )
 
     def compare(
-        self, study: str, a: str, b: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None
+        self,
+        study: str,
+        a: str,
+        b: str,
+        scale: str = "demo",
+        profile: str = PROFILES[0],
+        seeds: int | None = None,
     ) -> pd.DataFrame:
-        """Row `a` of a study minus row `b`, paired by seed: over all common seeds with a 95 % interval, and the interval that
-        verdicts are tested with. A row is a label, or all labels of a cell as in `half/512`; one frame's row for each pair of
-        cells that differ in that label alone. Raises UserError for a label that the study has not."""
-        return importlib.import_module("core.report.frames").pair_frame(self.study(study, scale, profile, seeds), a, b)
+        """Row `a` of a study minus row `b`, paired by seed: over all common seeds with a 95 % interval, and
+        the interval that verdicts are tested with. A row is a label, or all labels of a cell as in
+        `half/512`; one frame's row for each pair of cells that differ in that label alone. Raises UserError
+        for a label that the study has not."""
+        return importlib.import_module("core.report.frames").pair_frame(
+            self.study(study, scale, profile, seeds), a, b
+        )
 
     def study(
         self,
@@ -161,32 +195,44 @@ class Results:
         settings: Settings = (),
         vary: Settings = (),
     ) -> StudyResult:
-        """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as `loss.temperature=0.1`,
-        and `vary` those of `--vary`, such as `loss.temperature=0.05,0.1`; one or several.
+        """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as
+        `loss.temperature=0.1`, and `vary` those of `--vary`, such as `loss.temperature=0.05,0.1`; one or
+        several.
 
         Raises UserError for names that are not there, and for settings that the command would refuse.
         """
         if scale not in SCALES or profile not in PROFILES:
             raise UserError(
-                f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}."
+                f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, "
+                f"profiles {', '.join(PROFILES)}."
             )
         if seeds is not None and (type(seeds) is not int or seeds < 1):
-            raise UserError(f"{seeds!r} is no number of seeds; give a whole number of at least 1, or None for the scale's own.")
+            raise UserError(
+                f"{seeds!r} is no number of seeds; give a whole number of at least 1, or None for "
+                "the scale's own."
+            )
         at = SCALES[scale]
         found = finding.recorded_sources(at, self.store)
         if found is None:
-            raise UserError(f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read.")
+            raise UserError(
+                f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read."
+            )
         find = importlib.import_module("studies").find
-        cells, signs = importlib.import_module("core.report.cells"), importlib.import_module("core.report.signflip")
+        cells, signs = (
+            importlib.import_module("core.report.cells"),
+            importlib.import_module("core.report.signflip"),
+        )
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
         noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))
         given, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))
         wanted = edition.varied(find(study), given, fields) if given or fields else find(study)
-        return importlib.import_module("core.report.verdicts").study_result(wanted, edition, self.store, {}, noise)
+        return importlib.import_module("core.report.verdicts").study_result(
+            wanted, edition, self.store, {}, noise
+        )
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
-        """Every run that can be believed, or one's `own`; damaged ones, those of another version of the code, and those that went
-        meanwhile, are passed over."""
+        """Every run that can be believed, or one's `own`; damaged ones, those of another version of the code,
+        and those that went meanwhile, are passed over."""
         for identity in self.store.runs():
             if own and not self.store.has(identity):
                 continue
@@ -204,7 +250,9 @@ class Results:
 def _by_run(table: pa.Table) -> dict[str, dict[str, float]]:
     """The average test scores of selected checkpoints, by run and aggregation."""
     found: dict[str, dict[str, float]] = {}
-    for checkpoint, task, metric, run, value in zip(*(table[name].to_pylist() for name in AVERAGES), strict=True):
+    for checkpoint, task, metric, run, value in zip(
+        *(table[name].to_pylist() for name in AVERAGES), strict=True
+    ):
         if (checkpoint, task) == ("selected", "avg"):
             found.setdefault(run, {})[metric] = value
     return found
@@ -220,9 +268,12 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[str, float]) -> d
         for name, value in values.items() if name not in ("kind", "section")
     }  # fmt: skip
     return {
-        "run": footer["run_id"], "scale": fields["scale"], "method": fields["method"], "status": footer["status"], "source": source,
-        "score": scores.get(f"spearman_{flat['sts.aggregate']}"), "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
-        "host": provenance.get("host"), "encoder": provenance.get("encoder"), "numerics": document["numerics"], **flat,
+        "run": footer["run_id"], "scale": fields["scale"], "method": fields["method"], "status": footer["status"],
+        "source": source,
+        "score": scores.get(f"spearman_{flat['sts.aggregate']}"),
+        "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
+        "host": provenance.get("host"), "encoder": provenance.get("encoder"), "numerics": document["numerics"],
+        **flat,
     }  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from core.store import files
 
 MOST_CACHE = 64 << 20  # bytes of what is remembered about texts
 _CHUNK = 1 << 20
-_PROBES = "logistic regression by Newton's method in float64, by conjugate gradients above two classes"  # another fit would be another number, and so another run
+# another fit would be another number, and so another run
+_PROBES = "logistic regression by Newton's method in float64, by conjugate gradients above two classes"
 
 
 def file_digest(path: Path) -> str:
@@ -27,7 +28,9 @@ def file_digest(path: Path) -> str:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); check --data-dir and --encoder.") from error
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}); check --data-dir and --encoder."
+        ) from error
     return digest.hexdigest()
 
 
@@ -36,7 +39,8 @@ def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
 
     With `transfer` the transfer tasks are among them, and the way in which their probes are fitted.
 
-    Places, and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for a missing file.
+    Places, and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for
+    a missing file.
     """
     root = senteval_root(evaluation_path)
     digest = named_digest((name, root / name) for name in used_files(transfer))
@@ -55,8 +59,8 @@ def named_digest(files: Iterable[tuple[str, Path]]) -> str:
 
 
 class DigestCache:
-    """Digest and rows of large texts, kept by path, size and times of change, which are compared for being the same and never
-    for order; a cache that cannot be read is begun anew."""
+    """Digest and rows of large texts, kept by path, size and times of change, which are compared for being
+    the same and never for order; a cache that cannot be read is begun anew."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -74,7 +78,9 @@ class DigestCache:
                 digest, rows = measure(text_bytes(file), str(file))
                 texts[key] = [digest, rows["lines"], rows["csv_quoted"]]
         except OSError as error:
-            raise UserError(f"The training text {file} cannot be read ({error.strerror}); check --data-dir.") from error
+            raise UserError(
+                f"The training text {file} cannot be read ({error.strerror}); check --data-dir."
+            ) from error
         with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
             files.write_whole(self._path, json.dumps(texts, indent=1, sort_keys=True).encode())
         return tuple(texts[key])

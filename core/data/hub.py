@@ -1,9 +1,10 @@
 """Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once.
 
-The client keeps files in CACHE/hub by revision. It names each file by the digest that the hub declares: the SHA-256 of a
-large file, the git object id of a small file. Every use compares a file with that digest, or with the digest that stands here: a public source
-states it for that revision. Where revision or digest is None, the hub's at first use is kept.
-With HF_ENDPOINT set, the client asks that mirror instead of huggingface.co.
+The client keeps files in CACHE/hub by revision. It names each file by the digest that the hub declares: the
+SHA-256 of a large file, the git object id of a small file. Every use compares a file with that digest, or
+with the digest that stands here: a public source states it for that revision. Where revision or digest is
+None, the hub's at first use is kept. With HF_ENDPOINT set, the client asks that mirror instead of
+huggingface.co.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ CORPUS_FILE, EVALUATION_FILE = "wiki1m_for_simcse.txt", "senteval.tar"
 # One million sentences; readers that count what follows the last newline find one more (D78).
 CORPUS_ROWS = (1_000_000, 1_000_001)
 
-DATA = Repository("princeton-nlp/datasets-for-simcse", "dataset", None, {CORPUS_FILE: None, EVALUATION_FILE: None})
+DATA = Repository(
+    "princeton-nlp/datasets-for-simcse", "dataset", None, {CORPUS_FILE: None, EVALUATION_FILE: None}
+)
 
 ENCODERS: dict[str, Repository] = {
     "bert-base-uncased": Repository(
@@ -82,13 +85,21 @@ ENCODERS: dict[str, Repository] = {
     "roberta-large": Repository(
         "FacebookAI/roberta-large", "model", "722cf37b1afa9454edce342e7895e588b6ff1d59",
         dict.fromkeys(
-            ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt")
+            "config.json model.safetensors tokenizer.json tokenizer_config.json vocab.json merges.txt".split()
         ),
     ),
 }  # fmt: skip
 
-_TRANSLATION_FILES = ("config.json", "pytorch_model.bin", "merges.txt", "vocab-src.json", "vocab-tgt.json", "tokenizer_config.json")
-# Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the first and back through the second.
+_TRANSLATION_FILES = (
+    "config.json",
+    "pytorch_model.bin",
+    "merges.txt",
+    "vocab-src.json",
+    "vocab-tgt.json",
+    "tokenizer_config.json",
+)
+# Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the first and
+# back through the second.
 TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
     "roberta-base": (ENCODERS["roberta-base"],),
     "xlnet-base-cased": (
@@ -104,7 +115,8 @@ TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
 }  # fmt: skip
 
 DEFAULT_ENCODER = "bert-base-uncased"
-HUB_NAMES = {"bert-base": "bert-base-uncased", "bert-large": "bert-large-uncased"}  # the others are called as in the papers
+# the others are called as in the papers
+HUB_NAMES = {"bert-base": "bert-base-uncased", "bert-large": "bert-large-uncased"}
 
 
 def missing_parts(places: Places) -> list[str]:
@@ -118,10 +130,17 @@ def missing_parts(places: Places) -> list[str]:
 
 
 def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
-    """`places` with what is missing from the hub, and with these other encoders of the papers. Raises UserError."""
+    """`places` with what is missing from the hub, and with these other encoders of the papers. Raises
+    UserError."""
     present = {stands_for for stands_for, _, _ in places.others}
-    names = {stands_for: HUB_NAMES.get(stands_for, stands_for) for stands_for in others if stands_for not in present}
-    fetched = tuple((stands_for, fetch_folder(ENCODERS[name], cache_dir), name) for stands_for, name in names.items())
+    names = {
+        stands_for: HUB_NAMES.get(stands_for, stands_for)
+        for stands_for in others
+        if stands_for not in present
+    }
+    fetched = tuple(
+        (stands_for, fetch_folder(ENCODERS[name], cache_dir), name) for stands_for, name in names.items()
+    )
     places = replace(places, others=(*places.others, *fetched))
     missing = missing_parts(places)
     if "text" in missing:
@@ -137,7 +156,8 @@ def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> 
 
 
 def encoder_folder(encoder: Path, cache_dir: Path, *, offline: bool = False) -> Path:
-    """`encoder`, or the folder of the pinned encoder of that name if `encoder` is no folder. Raises UserError."""
+    """`encoder`, or the folder of the pinned encoder of that name if `encoder` is no folder. Raises
+    UserError."""
     if encoder.exists() or encoder.name not in ENCODERS:
         return encoder
     return fetch_folder(ENCODERS[encoder.name], cache_dir, offline=offline)
@@ -170,8 +190,9 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
 
     def client(*, local: bool = False, anew: bool = False) -> Path:
         return Path(hf_hub_download(
-            repository.name, name, repo_type=repository.kind, revision=repository.revision, cache_dir=Path(cache_dir) / "hub",
-            endpoint=os.environ.get("HF_ENDPOINT") or None, token=False, local_files_only=local, force_download=anew,
+            repository.name, name, repo_type=repository.kind, revision=repository.revision,
+            cache_dir=Path(cache_dir) / "hub", endpoint=os.environ.get("HF_ENDPOINT") or None, token=False,
+            local_files_only=local, force_download=anew,
         ))  # fmt: skip
 
     pinned, kept = repository.files[name], None
@@ -181,7 +202,8 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
             return kept
     if offline:
         raise UserError(
-            f"{cache_dir} does not hold {name} of {repository.name}, and only a command that trains fetches it; "
+            f"{cache_dir} does not hold {name} of {repository.name}, and only a command that trains "
+            "fetches it; "
             "train with a network first, or give a folder of your own."
         )
     logging.set_verbosity_error()  # it warns at each of its attempts
@@ -189,7 +211,9 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
     try:
         path = client(anew=kept is not None)
     except Exception as error:
-        reason = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0].partition(" for url")[0][:200]
+        reason = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0].partition(
+            " for url"
+        )[0][:200]
         raise UserError(
             f"{name} of {repository.name} cannot be fetched ({reason}); check the network and HF_ENDPOINT, "
             f"or give --data-dir and --encoder ({WITHOUT})."
@@ -197,7 +221,9 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
     if problem := _mismatch(path, repository, pinned):
         path.resolve().unlink()
         path.unlink(missing_ok=True)
-        raise UserError(f"{name} of {repository.name} {problem}; try again, and if it stays so do not use it ({WITHOUT}).")
+        raise UserError(
+            f"{name} of {repository.name} {problem}; try again, and if it stays so do not use it ({WITHOUT})."
+        )
     return path
 
 
@@ -206,11 +232,15 @@ def check_rows(text: Path) -> None:
     with open(text, "rb") as file:
         rows = sum(1 for _ in file)
     if rows not in CORPUS_ROWS:
-        raise UserError(f"{text} has {rows} lines, but {CORPUS_ROWS[0]} are published; delete it and fetch it again ({WITHOUT}).")
+        raise UserError(
+            f"{text} has {rows} lines, but {CORPUS_ROWS[0]} are published; delete it and fetch it "
+            f"again ({WITHOUT})."
+        )
 
 
 def unpack(archive: Path) -> Path:
-    """The folder of SentEval data, unpacked once beside its archive. No name or link in it may lead outside."""
+    """The folder of SentEval data, unpacked once beside its archive. No name or link in it may lead
+    outside."""
     target = archive.with_suffix("")
     with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
         if not target.is_dir():
@@ -220,7 +250,9 @@ def unpack(archive: Path) -> Path:
                         tar.extractall(part, filter="data")
                 except (tarfile.TarError, EOFError) as error:
                     reason = str(error).splitlines()[0].rstrip(":")
-                    raise UserError(f"{archive} cannot be unpacked ({reason}); delete it and fetch it again ({WITHOUT}).") from error
+                    raise UserError(
+                        f"{archive} cannot be unpacked ({reason}); delete it and fetch it again ({WITHOUT})."
+                    ) from error
                 senteval_root(part)
     return senteval_root(target)
 

@@ -2,7 +2,7 @@
 
     FILE                     a sentence a line; or two sentences and a score a line, separated by tabs
     FILE.jsonl               a table of this machine, also .json and .parquet, and for pairs .csv
-    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit; OWNER/NAME/CONFIGURATION names a configuration
+    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit; also OWNER/NAME/CONFIGURATION
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in FILES
 
 `?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a configuration, `&`
@@ -133,7 +133,8 @@ def _table(place: str, kind: Kind) -> Table:
     options = dict(parse_qsl((parts and parts["options"]) or ""))
     if parts is None or options.keys() - {"columns", "config"}:
         raise UserError(
-            f"--{kind} {place[:120]!r} is no data set at a commit; write hf:NAME@REVISION#SPLIT with the commit's "
+            f"--{kind} {place[:120]!r} is no data set at a commit; write hf:NAME@REVISION#SPLIT "
+            "with the commit's "
             "40 digits, hf:./FOLDER#SPLIT, and behind it ?columns=sentence1,sentence2,score if need be."
         )
     columns = tuple(filter(None, options.get("columns", "").split(",")))
@@ -149,7 +150,9 @@ def _table(place: str, kind: Kind) -> Table:
         return Table(name="/".join((owner, *rest[:1])), revision=parts["revision"], **more)
     path = Path(parts["local"]).expanduser().absolute()
     if not path.exists():
-        raise UserError(f"{path} is not there; give a folder or file of this machine, or hf:NAME@REVISION#SPLIT.")
+        raise UserError(
+            f"{path} is not there; give a folder or file of this machine, or hf:NAME@REVISION#SPLIT."
+        )
     if path.is_file() and _ending(path) not in FILES:
         raise UserError(f"{path} ends in none of {', '.join(FILES)}; give one that does.")
     return Table(name=str(path), **more)
@@ -160,7 +163,9 @@ def _lines(table: Table, kind: Kind) -> Iterator[str]:
     import datasets
 
     if not hasattr(datasets, "load_dataset"):
-        raise UserError("The library datasets is not installed, and a folder has its name; install requirements.txt.")
+        raise UserError(
+            "The library datasets is not installed, and a folder has its name; install requirements.txt."
+        )
     datasets.disable_progress_bars()
     path = Path(table.name)
     # the library's own cache knows a changed file by its time alone
@@ -171,14 +176,18 @@ def _lines(table: Table, kind: Kind) -> Iterator[str]:
                 words: dict[str, Any] = {"keep_default_na": False} if reader == "csv" else {}
                 words |= {"delimiter": "\t", "quoting": 3} if _ending(path) == ".tsv" else {}
                 files = {re.split(r"\W", table.split)[0]: table.name}
-                rows = datasets.load_dataset(reader, data_files=files, split=table.split, cache_dir=scratch, **words)
+                rows = datasets.load_dataset(
+                    reader, data_files=files, split=table.split, cache_dir=scratch, **words
+                )
             elif (path / "state.json").is_file():  # written by save_to_disk
                 rows = datasets.load_from_disk(table.name)
                 if str(rows.split or "train") != table.split:
                     raise ValueError(f"it is the split {rows.split or 'train'}")
             else:
                 more = {"name": table.config} if table.config else {}
-                rows = datasets.load_dataset(table.name, split=table.split, revision=table.revision, cache_dir=scratch, **more)
+                rows = datasets.load_dataset(
+                    table.name, split=table.split, revision=table.revision, cache_dir=scratch, **more
+                )
         except Exception as error:  # the library has many kinds of its own
             while error.__cause__ is not None and isinstance(error.__cause__, Exception):
                 error = error.__cause__
@@ -257,7 +266,9 @@ def read_pairs(path: Path) -> list[Pair]:
             if not line.strip():
                 continue
             if len(fields) != 3:
-                raise ValueError(f"two sentences and a score, separated by tabs, but found {len(fields)} columns")
+                raise ValueError(
+                    f"two sentences and a score, separated by tabs, but found {len(fields)} columns"
+                )
             if number == 1 and _SCORE_TITLE.fullmatch(fields[2]):
                 continue
             a, b = (" ".join(field.split()) for field in fields[:2])
@@ -282,7 +293,9 @@ def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
     sets = {}
     for name, path in files:
         a, b, gold = zip(*read_pairs(path), strict=True)
-        sets[name] = StsSet(name=name, subset=(name,) * len(a), a=a, b=b, gold=np.array(gold, dtype=np.float64))
+        sets[name] = StsSet(
+            name=name, subset=(name,) * len(a), a=a, b=b, gold=np.array(gold, dtype=np.float64)
+        )
     return sets
 
 

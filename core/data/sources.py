@@ -1,18 +1,27 @@
-"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No torch here."""
+"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No torch
+here."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from core.data.digests import DigestCache, evaluation_digest
-from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, check_encoder, configuration, encoder_digest, has_masked_words
+from core.data.encoders import (
+    DEMO_ENCODER,
+    MINI_ENCODER,
+    check_encoder,
+    configuration,
+    encoder_digest,
+    has_masked_words,
+)
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import check_sets, senteval_root, transfer_files
 from core.spec.errors import UserError
-from core.spec.run import PAPER_HIDDEN
+from core.spec.run import PAPER_HIDDEN, RunConfig
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import Store
 
@@ -23,20 +32,34 @@ DEMO_CORPUS_DIGEST = "a18f540387b8a51b17cb8a38d4c5e5b3648abe5471377e980e1e83c799
 DEMO_CORPUS_ROWS = 16_000
 # SHA-256 of the graded pairs, as core.data.sts.sets_digest takes it
 DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
-# SHA-256 of the graded pairs and the labelled sentences and of how probes are fitted, as core.data.transfer.probes_digest takes it
+# SHA-256 of the graded pairs and the labelled sentences and of how probes are fitted, as
+# core.data.transfer.probes_digest takes it
 DEMO_TRANSFER_DIGEST = "aed40945ec901d8f059020c3c1f273d77c16409fbf3c516fe4d64389b42aab9d"
 
 NOTHING = "not fetched"  # a digest that nothing has
 HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}  # of the papers' other encoders
 NOT_FETCHED = Sources(
-    corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING, encoder_hidden=PAPER_HIDDEN, encoder_name="",
+    corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING,
+    encoder_hidden=PAPER_HIDDEN, encoder_name="",
     encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="", transfer_digest=NOTHING,
 )  # fmt: skip
 
 
+DEMO_SOURCES = replace(
+    NOT_FETCHED,
+    corpus_digest=DEMO_CORPUS_DIGEST,
+    corpus_rows=DEMO_CORPUS_ROWS,
+    corpus_name="generated sentences",
+    evaluation_digest=DEMO_EVALUATION_DIGEST,
+    evaluation_name="generated pairs",
+    transfer_digest=DEMO_TRANSFER_DIGEST,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the parts of a scale lie. All are None at the generated scales, whose parts the project ships. Names are labels."""
+    """Where the parts of a scale lie. All are None at the generated scales, whose parts the project ships.
+    Names are labels."""
 
     corpus: Path | None = None
     evaluation: Path | None = None
@@ -62,7 +85,10 @@ class Found:
             "encoder_hidden": self.sources.encoder_hidden,
             "corpus_rows": self.sources.corpus_rows,
             "corpus_rows_csv_quoted": self.sources.corpus_rows_csv_quoted,
-            "encoders": [[encoder.stands_for, encoder.digest, encoder.hidden, encoder.name] for encoder in self.sources.encoders()],
+            "encoders": [
+                [encoder.stands_for, encoder.digest, encoder.hidden, encoder.name]
+                for encoder in self.sources.encoders()
+            ],
             "evaluation_digest": self.sources.evaluation_digest,
             "transfer_digest": self.sources.transfer_digest,
             "encoder_masked_words": self.sources.encoder_masked_words,
@@ -75,22 +101,16 @@ class Found:
         """Your own text and pairs by name and content, for the names of tables; "" without any."""
         parts = []
         if self.places.own_text:
-            parts.append(f"text={_word(self.places.corpus_name)}~{self.sources.corpus_digest[:8]}")
+            parts.append(_labelled("text", self.places.corpus_name, self.sources.corpus_digest))
         if self.places.pairs:
-            parts.append(f"pairs={'+'.join(_word(name) for name, _ in self.places.pairs)}~{self.sources.evaluation_digest[:8]}")
+            names = "+".join(_word(name) for name, _ in self.places.pairs)
+            parts.append(f"pairs={names}~{self.sources.evaluation_digest[:8]}")
         return ",".join(parts)
 
 
 def demo_sources() -> Found:
     """Scales of the made-up language: the project ships text, pairs and encoder."""
-    sources = Sources(
-        corpus_digest=DEMO_CORPUS_DIGEST, corpus_rows=DEMO_CORPUS_ROWS, corpus_name="generated sentences",
-        encoder_digest=encoder_digest(DEMO_ENCODER), encoder_hidden=configuration(DEMO_ENCODER)["hidden_size"], encoder_name="demo encoder",
-        encoder_masked_words=has_masked_words(DEMO_ENCODER),
-        evaluation_digest=DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
-        transfer_digest=DEMO_TRANSFER_DIGEST,
-    )  # fmt: skip
-    return Found(sources=sources, places=Places())
+    return Found(sources=replace(DEMO_SOURCES, **_of_encoder(DEMO_ENCODER, "demo encoder")), places=Places())
 
 
 def local_places(
@@ -100,78 +120,82 @@ def local_places(
     text: Path | None = None,
     pairs: Sequence[tuple[str, Path]] = (),
 ) -> Places:
-    """The places that the user named. Other parts stay None. Raises UserError for a named part that is missing."""
-    corpus = evaluation = None
+    """The places that the user named. Other parts stay None. Raises UserError for a missing part."""
+    corpus, evaluation = text, None
     if data_dir is not None:
         if not data_dir.is_dir():
-            raise UserError(f"--data-dir {data_dir} is no folder; give one with SentEval's data and a text file.")
-        evaluation = senteval_root(data_dir)
-        corpus = corpus_file(data_dir) if text is None else None
-    for folder in ([encoder] if encoder is not None else []) + [folder for _, folder in others]:
+            raise UserError(
+                f"--data-dir {data_dir} is no folder; give one with SentEval's data and a text file."
+            )
+        evaluation, corpus = senteval_root(data_dir), text or corpus_file(data_dir)
+    for folder in [*filter(None, (encoder,)), *(folder for _, folder in others)]:
         if not folder.is_dir():
             raise UserError(f"--encoder {folder} is no folder; give one saved by transformers.")
-        if not (folder / "config.json").is_file():
-            raise UserError(f"--encoder {folder} holds no config.json; give a folder saved by transformers.")
-    for option, file in [("--pairs", file) for _, file in pairs] + ([("--text", text)] if text is not None else []):
-        if not file.is_file():
-            raise UserError(
-                f"{option} {file} is no file; give one with {'a sentence' if option == '--text' else 'two sentences and a score'} a line."
-            )
-    corpus = text or corpus
+        configuration(folder)
+    line = {"--text": "a sentence", "--pairs": "two sentences and a score"}
+    for option, file in [("--pairs", file) for _, file in pairs] + [("--text", text)] * (text is not None):
+        if file is not None and not file.is_file():
+            raise UserError(f"{option} {file} is no file; give one with {line[option]} a line.")
     return Places(
-        pairs=tuple(pairs), own_text=text is not None, corpus=corpus, evaluation=evaluation, encoder=encoder, corpus_name=corpus.name if corpus else "",
+        pairs=tuple(pairs),
+        own_text=text is not None,
+        corpus=corpus,
+        corpus_name=corpus.name if corpus else "",
+        evaluation=evaluation,
+        encoder=encoder,
         encoder_name=_folder_name(encoder) if encoder else "",
         others=tuple((stands_for, folder, _folder_name(folder)) for stands_for, folder in others),
-    )  # fmt: skip
+    )
 
 
 def corpus_file(data_dir: Path) -> Path:
     """The training text in a data folder: one of the known names, or the only text file but for a README."""
-    for name in CORPUS_NAMES:
-        if (data_dir / name).is_file():
-            return data_dir / name
-    texts = sorted(p for p in data_dir.glob("*.txt") if p.is_file() and not p.stem.lower().startswith(("readme", "license")))
+    texts = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
+    if not texts:
+        files = [path for path in sorted(data_dir.glob("*.txt")) if path.is_file()]
+        texts = [path for path in files if not path.stem.lower().startswith(("readme", "license"))]
     if len(texts) == 1:
         return texts[0]
     problem = f"has {len(texts)} text files" if texts else "has no training text"
-    raise UserError(
-        f"{data_dir} {problem}; put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo, which needs none."
-    )
+    hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there"
+    raise UserError(f"{data_dir} {problem}; {hint}, or use --scale demo, which needs none.")
 
 
-def local_sources(places: Places, cache_dir: Path) -> Found:
-    """Scales mini and paper: check and hash the files at these places. Raises UserError for files that no run can use."""
-    assert places.encoder is not None and places.corpus is not None, "parts that the user did not name have been fetched"
-    assert places.evaluation is not None or pairs_alone(places), "sets that the user did not name have been fetched"
-    return Found(sources=_with_places(NOT_FETCHED, places, cache_dir), places=places)
-
-
-def _with_places(sources: Sources, places: Places, cache_dir: Path) -> Sources:
-    """The sources with what lies at these places in their place; every file of it is checked."""
-    for folder in (*([places.encoder] if places.encoder is not None else []), *(folder for _, folder, _ in places.others)):
+def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHED) -> Found:
+    """What lies at these places, checked, else `sources`. Raises UserError for unusable files."""
+    for folder in [*filter(None, (places.encoder,)), *(folder for _, folder, _ in places.others)]:
         check_encoder(folder)
+    changes: dict[str, Any] = {}
     if places.evaluation is not None:
         check_sets(places.evaluation)
-        digest, transfer = evaluation_digest(places.evaluation), _transfer_digest(places.evaluation)
-        sources = replace(sources, evaluation_digest=digest, transfer_digest=transfer, evaluation_name=places.evaluation_name)
+        changes["evaluation_digest"] = evaluation_digest(places.evaluation)
+        changes["transfer_digest"] = _transfer_digest(places.evaluation)
+        changes["evaluation_name"] = places.evaluation_name
     if places.pairs:
-        rest = None if pairs_alone(places) else sources.evaluation_digest
-        digest = own_digest(own_sets(places.pairs), rest)
-        sources = replace(sources, evaluation_digest=digest, transfer_digest=None, evaluation_name="own pairs")
+        rest = None if pairs_alone(places) else changes.get("evaluation_digest", sources.evaluation_digest)
+        changes["evaluation_digest"] = own_digest(own_sets(places.pairs), rest)
+        changes |= {"transfer_digest": None, "evaluation_name": "own pairs"}
     if places.corpus is not None:
         digest, rows, quoted = DigestCache(cache_dir / "digests.json").text(places.corpus)
-        sources = replace(sources, corpus_digest=digest, corpus_rows=rows, corpus_rows_csv_quoted=quoted, corpus_name=places.corpus_name)
+        changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
+        changes["corpus_name"] = places.corpus_name
     if places.encoder is not None:
-        sources = replace(
-            sources, encoder_digest=encoder_digest(places.encoder), encoder_hidden=configuration(places.encoder)["hidden_size"],
-            encoder_name=places.encoder_name, encoder_masked_words=has_masked_words(places.encoder),
-        )  # fmt: skip
-    others = tuple(
-        EncoderSource(stands_for=stands_for, digest=encoder_digest(folder), hidden=configuration(folder)["hidden_size"], name=name)
-        for stands_for, folder, name in places.others
-    )
-    present = {encoder.stands_for for encoder in others}
-    return replace(sources, others=(*others, *(encoder for encoder in sources.others if encoder.stands_for not in present)))
+        changes |= _of_encoder(places.encoder, places.encoder_name)
+    others = {encoder.stands_for: encoder for encoder in sources.others}
+    for stands_for, folder, name in places.others:
+        about = {"digest": encoder_digest(folder), "hidden": configuration(folder)["hidden_size"]}
+        others[stands_for] = EncoderSource(stands_for=stands_for, name=name, **about)
+    return Found(sources=replace(sources, **changes, others=tuple(others.values())), places=places)
+
+
+def _of_encoder(folder: Path, name: str) -> dict[str, Any]:
+    """The fields of Sources about the scale's own encoder."""
+    return {
+        "encoder_digest": encoder_digest(folder),
+        "encoder_hidden": configuration(folder)["hidden_size"],
+        "encoder_name": name,
+        "encoder_masked_words": has_masked_words(folder),
+    }
 
 
 def pairs_alone(places: Places) -> bool:
@@ -179,28 +203,33 @@ def pairs_alone(places: Places) -> bool:
     return bool(places.pairs) and not scores_scale_sets([name for name, _ in places.pairs])
 
 
-def recorded_sources(scale: Scale, store: Store) -> Found | None:
-    """The sources of the first stored run of a scale, or None. Tables of these sources have the studies' plain names."""
-    return recorded(store, (scale.name,)).get(scale.name)
-
-
-def planned_sources(scale: Scale, store: Store, places: Places, others: Sequence[str], cache_dir: Path) -> Found:
-    """What a plan or a drawing uses, without fetching: what lies at these places, else the sources of stored runs, else
-    digests that no run has, so that every run is missing."""
+def planned_sources(
+    scale: Scale, store: Store, places: Places, others: Sequence[str], cache_dir: Path
+) -> Found:
+    """What a plan or a drawing uses, without fetching: what lies at these places, else the sources of stored
+    runs, else digests that no run has, so that every run is missing."""
     recorded = recorded_sources(scale, store)
     sources = recorded.sources if recorded is not None else NOT_FETCHED
     present = {encoder.stands_for for encoder in sources.others}
-    sources = replace(sources, others=(*sources.others, *_not_fetched(name for name in others if name not in present)))
-    return Found(sources=_with_places(sources, places, cache_dir), places=places)
+    absent = _not_fetched(name for name in others if name not in present)
+    return local_sources(places, cache_dir, replace(sources, others=(*sources.others, *absent)))
 
 
 def unfetched_sources(scale: Scale) -> Sources:
-    """Sources of a scale before anything is fetched: digests that no run has, the papers' other encoders included."""
+    """Sources of a scale before anything is fetched: digests that no run has."""
     return replace(NOT_FETCHED, others=_not_fetched(HIDDEN if scale.hub_models else ()))
 
 
 def _not_fetched(names: Iterable[str]) -> tuple[EncoderSource, ...]:
-    return tuple(EncoderSource(stands_for=name, digest=f"{NOTHING}: {name}", hidden=HIDDEN[name], name=name) for name in names)
+    return tuple(
+        EncoderSource(stands_for=name, digest=f"{NOTHING}: {name}", hidden=HIDDEN[name], name=name)
+        for name in names
+    )
+
+
+def recorded_sources(scale: Scale, store: Store) -> Found | None:
+    """The sources of the first stored run of a scale, or None. Tables of these sources have plain names."""
+    return recorded(store, (scale.name,)).get(scale.name)
 
 
 def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Found]:
@@ -209,49 +238,56 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
     Runs on your own text or pairs do not count. The made-up language has its sources without any run."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
     written = {run: stamp[1] for run in store.runs() if (stamp := store.stamp(run)) is not None}
-    for run in (*sorted(written, key=lambda own: written[own]), *(run for run in store.runs() if run not in written)):
-        if (packed := store.scale_of_pack(run)) is not None and (packed not in scales or packed in by_scale):
+    published = [run for run in store.runs() if run not in written]
+    for run in (*sorted(written, key=lambda own: written[own]), *published):
+        packed = store.scale_of_pack(run)
+        if len(by_scale) == len(scales) or (
+            packed is not None and (packed not in scales or packed in by_scale)
+        ):
             continue  # hundreds of runs that need not be read
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(run)
-            scale = stored.config.scale
-            if (
-                scale in scales
-                and scale not in by_scale
-                and "encoder_hidden" in stored.provenance
-                and not stored.provenance.get("own_data")
-            ):
-                by_scale[scale] = Found(sources=_sources_of(stored), places=Places())
-        if len(by_scale) == len(scales):
-            break
+            about, scale = stored.provenance, stored.config.scale
+            if scale in scales and "encoder_hidden" in about and not about.get("own_data"):
+                by_scale.setdefault(scale, Found(sources=_sources_of(stored.config, about), places=Places()))
     return by_scale
 
 
 def other_data(sources: Sources, first: Sources) -> str:
-    """The encoder, text and sets that differ from those of the first run, by name and content; "" if none does."""
+    """The encoder, text and sets that differ from those of the first run, by name and content; or ""."""
     parts = (
         ("encoder", sources.encoder_name, sources.encoder_digest, first.encoder_digest),
         ("text", sources.corpus_name, sources.corpus_digest, first.corpus_digest),
         ("sets", sources.evaluation_name, sources.evaluation_digest, first.evaluation_digest),
     )
-    return ",".join(f"{part}={_word(name)}~{digest[:8]}" for part, name, digest, first_digest in parts if digest != first_digest)
+    return ",".join(_labelled(part, name, digest) for part, name, digest, other in parts if digest != other)
 
 
-def _sources_of(stored) -> Sources:
-    config, recorded = stored.config, stored.provenance
-    encoders = [EncoderSource(stands_for=s, digest=d, hidden=int(h), name=n) for s, d, h, n in recorded.get("encoders") or ()]
-    own = next((encoder for encoder in encoders if encoder.stands_for == "bert-base"), None) or EncoderSource(
-        stands_for="bert-base", digest=config.encoder.digest, hidden=int(recorded["encoder_hidden"]), name=str(recorded.get("encoder", ""))
-    )
+def _sources_of(config: RunConfig, recorded: Mapping[str, Any]) -> Sources:
+    """The sources that a run's provenance records."""
+    encoders = {
+        stands_for: EncoderSource(stands_for=stands_for, digest=digest, hidden=int(hidden), name=name)
+        for stands_for, digest, hidden, name in recorded.get("encoders") or ()
+    }
+    own = encoders.pop("bert-base", None)
     return Sources(
-        corpus_digest=config.data.digest, corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
-        corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"), corpus_name=str(recorded.get("corpus", "")),
-        encoder_digest=own.digest, encoder_hidden=own.hidden, encoder_name=own.name,
+        corpus_digest=config.data.digest,
+        corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
+        corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"),
+        corpus_name=str(recorded.get("corpus", "")),
+        encoder_digest=config.encoder.digest if own is None else own.digest,
+        encoder_hidden=int(recorded["encoder_hidden"]) if own is None else own.hidden,
+        encoder_name=str(recorded.get("encoder", "")) if own is None else own.name,
         encoder_masked_words=bool(recorded.get("encoder_masked_words", False)),
         evaluation_digest=str(recorded.get("evaluation_digest", config.eval.digest)),
-        evaluation_name=str(recorded.get("evaluation", "")), transfer_digest=recorded.get("transfer_digest"),
-        others=tuple(encoder for encoder in encoders if encoder.stands_for != "bert-base"),
-    )  # fmt: skip
+        evaluation_name=str(recorded.get("evaluation", "")),
+        transfer_digest=recorded.get("transfer_digest"),
+        others=tuple(encoders.values()),
+    )
+
+
+def _labelled(part: str, name: str, digest: str) -> str:
+    return f"{part}={_word(name)}~{digest[:8]}"
 
 
 def _word(name: str) -> str:

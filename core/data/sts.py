@@ -1,7 +1,9 @@
-"""Graded sentence pairs: the seven STS tests and STS-B's splits in SentEval's layout, and the demo's own sets.
+"""Graded sentence pairs: the seven STS tests and STS-B's splits in SentEval's layout, and the demo's own
+sets.
 
-Text is read as SentEval reads it: UTF-8, one pair a line, quotes literal, white space runs made single blanks. Gold
-scores lie in [0, 5]. Other counts than published are refused, since a score on other pairs is another number.
+Text is read as SentEval reads it: UTF-8, one pair a line, quotes literal, white space runs made single
+blanks. Gold scores lie in [0, 5]. Other counts than published are refused, since a score on other pairs is
+another number.
 """
 
 from __future__ import annotations
@@ -20,11 +22,30 @@ from core.spec.section import decimal
 Pair = tuple[str, str, float]
 # Pairs per subset, as published. STS13 lacks SMT, whose sentences are not redistributable.
 STS_YEARS: dict[str, dict[str, int]] = {
-    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
+    "STS12": {
+        "MSRpar": 750,
+        "MSRvid": 750,
+        "SMTeuroparl": 459,
+        "surprise.OnWN": 750,
+        "surprise.SMTnews": 399,
+    },
     "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
-    "STS14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
+    "STS14": {
+        "deft-forum": 450,
+        "deft-news": 300,
+        "headlines": 750,
+        "images": 750,
+        "OnWN": 750,
+        "tweet-news": 750,
+    },
     "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
-    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+    "STS16": {
+        "answer-answer": 254,
+        "headlines": 249,
+        "plagiarism": 230,
+        "postediting": 244,
+        "question-question": 209,
+    },
 }
 # Split: file below the root, pairs.
 STSB_SPLITS: dict[str, tuple[str, int]] = {
@@ -49,22 +70,35 @@ SST_SPLITS: dict[str, tuple[str, int]] = {
     "dev": ("SST/binary/sentiment-dev", 872),
     "test": ("SST/binary/sentiment-test", 1821),
 }
-TREC_SPLITS: dict[str, tuple[str, int]] = {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)}
+TREC_SPLITS: dict[str, tuple[str, int]] = {
+    "train": ("TREC/train_5500.label", 5452),
+    "test": ("TREC/TREC_10.label", 500),
+}
 MRPC_SPLITS: dict[str, tuple[str, int]] = {
     "train": ("MRPC/msr_paraphrase_train.txt", 4076),
     "test": ("MRPC/msr_paraphrase_test.txt", 1725),
 }
-_PLACES = ("", "senteval", "SentEval", "data/downstream", "senteval/data/downstream", "SentEval/data/downstream", "downstream")
+_PLACES = (
+    "",
+    "senteval",
+    "SentEval",
+    "data/downstream",
+    "senteval/data/downstream",
+    "SentEval/data/downstream",
+    "downstream",
+)
 
 
 def senteval_root(path: Path) -> Path:
-    """The folder that holds STS/ and SICK/: `path` itself or a usual place below it. Raises UserError if there is none."""
+    """The folder that holds STS/ and SICK/: `path` itself or a usual place below it. Raises UserError if
+    there is none."""
     path = Path(path)
     for place in _PLACES:
         if (path / place / "STS").is_dir() and (path / place / "SICK").is_dir():
             return path / place
     raise UserError(
-        f"{path} holds no SentEval data: give the folder with STS/ and SICK/ in it (or one that holds senteval/ or "
+        f"{path} holds no SentEval data: give the folder with STS/ and SICK/ in it (or one that "
+        "holds senteval/ or "
         "data/downstream/), or use --scale demo, which needs none."
     )
 
@@ -76,8 +110,11 @@ def year_files(name: str, subset: str) -> tuple[str, str]:
 
 
 def used_files(transfer: bool = False) -> tuple[str, ...]:
-    """The files that can move a run's number, sorted: seven tests, all of STS-B (selection; alignment, D43), transfer tasks."""
-    names = [file for name, subsets in STS_YEARS.items() for subset in subsets for file in year_files(name, subset)]
+    """The files that can move a run's number, sorted: seven tests, all of STS-B (selection; alignment, D43),
+    transfer tasks."""
+    names = [
+        file for name, subsets in STS_YEARS.items() for subset in subsets for file in year_files(name, subset)
+    ]
     names += [file for file, _ in STSB_SPLITS.values()]
     names.append(SICK_SPLITS["test"][0])
     return tuple(sorted([*names, *(transfer_files() if transfer else ())]))
@@ -94,15 +131,18 @@ def check_transfer(root: Path) -> None:
     for file in transfer_files():
         if not (root / file).is_file():
             raise UserError(
-                f"{root} has no transfer tasks ({file} is missing); fetch SentEval's whole data, or leave the transfer tasks off."
+                f"{root} has no transfer tasks ({file} is missing); fetch SentEval's whole data, or "
+                "leave the transfer tasks off."
             )
 
 
 @dataclass(frozen=True)
 class StsSet:
-    """Pairs of sentences with gold similarity in [0, 5]; `subset` labels each pair's part of the set, in file order.
+    """Pairs of sentences with gold similarity in [0, 5]; `subset` labels each pair's part of the set, in file
+    order.
 
-    All four have one entry a pair; gold is float64, (pairs,). STS-B, SICK-R and the demo's sets have one subset each.
+    All four have one entry a pair; gold is float64, (pairs,). STS-B, SICK-R and the demo's sets have one
+    subset each.
     """
 
     name: str
@@ -122,8 +162,9 @@ class StsSet:
 def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
     """STS12 … STS16, STS-B and SICK-R (test splits), and `STS-B dev`, by name.
 
-    `evaluation_path` holds STS/ and SICK/, or a senteval/ or data/downstream/ that does. Raises UserError, naming file and
-    line, for anything missing, malformed, wrongly encoded, out of range or of another count than published.
+    `evaluation_path` holds STS/ and SICK/, or a senteval/ or data/downstream/ that does. Raises UserError,
+    naming file and line, for anything missing, malformed, wrongly encoded, out of range or of another count
+    than published.
     """
     root = senteval_root(evaluation_path)
     sets = {name: _year(root, name) for name in STS_YEARS}
@@ -146,7 +187,8 @@ def load_sick(evaluation_path: Path, split: str) -> StsSet:
 
 
 def load_demo() -> dict[str, StsSet]:
-    """The demo's test sets and development set, by name. A line has two sentences and a score, between tabs."""
+    """The demo's test sets and development set, by name. A line has two sentences and a score, between
+    tabs."""
     sets = {}
     for name in (*DEMO.tests, DEMO.dev):
         rows = (line.split("\t") for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"))
@@ -155,7 +197,8 @@ def load_demo() -> dict[str, StsSet]:
 
 
 def sets_digest(sets: dict[str, StsSet]) -> str:
-    """SHA-256 of the sets' content: name, sentences and gold of every pair, one a line, sets in order of name."""
+    """SHA-256 of the sets' content: name, sentences and gold of every pair, one a line, sets in order of
+    name."""
     lines = [
         f"{name}\t{a}\t{b}\t{float(gold)!r}\n"
         for name in sorted(sets)
@@ -179,7 +222,8 @@ def _set(name: str, labels: list[str], pairs: list[Pair]) -> StsSet:
 
 
 def check_sets(evaluation_path: Path) -> None:
-    """Read every set that a run uses. Raises UserError, naming file and line, for whatever is not as it was published."""
+    """Read every set that a run uses. Raises UserError, naming file and line, for whatever is not as it was
+    published."""
     root = senteval_root(evaluation_path)
     for name in STS_YEARS:
         year_pairs(root, name)
@@ -189,21 +233,26 @@ def check_sets(evaluation_path: Path) -> None:
 
 
 def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
-    """STS12 … STS16 as (subset, pair): an input file of two tab-separated sentences and a gold file, line by line; unscored lines
-    are left out. Raises UserError."""
+    """STS12 … STS16 as (subset, pair): an input file of two tab-separated sentences and a gold file, by
+    line; unscored lines are left out. Raises UserError."""
     labelled = []
     for subset, count in STS_YEARS[name].items():
         input_path, gold_path = (root / file for file in year_files(name, subset))
         lines, scores = numbered_lines(input_path), numbered_lines(gold_path)
         if len(lines) != len(scores):
-            raise UserError(f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores ({gold_path}); {AGAIN}.")
+            raise UserError(
+                f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores "
+                f"({gold_path}); {AGAIN}."
+            )
         pairs = []
         for (number, line), (_, score) in zip(lines, scores, strict=True):
             if not score.strip():
                 continue
             fields = line.split("\t")
             if len(fields) != 2:
-                raise malformed(input_path, number, f"two sentences separated by a tab, found {len(fields)} columns")
+                raise malformed(
+                    input_path, number, f"two sentences separated by a tab, found {len(fields)} columns"
+                )
             a, b = (sentence(input_path, number, field) for field in fields)
             pairs.append((a, b, _gold(gold_path, number, score)))
         check_count(f"{name} {subset}", f"scored pairs in {input_path.parent}", count, len(pairs))
@@ -212,21 +261,32 @@ def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
 
 
 def stsb_pairs(root: Path, split: str) -> list[Pair]:
-    """STS-B's train, dev or test split: seven tab-separated columns, of which 5 to 7 are score, sentence, sentence."""
+    """STS-B's train, dev or test split: seven tab-separated columns, of which 5 to 7 are score, sentence,
+    sentence."""
     file, count = STSB_SPLITS[split]
     path, pairs = root / file, []
     lines = numbered_lines(path)
-    for number, line in lines[:-1] if lines and not lines[-1][1].strip() else lines:  # some copies end in a blank line
+    # some copies end in a blank line
+    for number, line in lines[:-1] if lines and not lines[-1][1].strip() else lines:
         fields = line.split("\t")
         if len(fields) < 7:
             raise malformed(path, number, f"seven tab-separated columns, found {len(fields)}")
-        pairs.append((sentence(path, number, fields[5]), sentence(path, number, fields[6]), _gold(path, number, fields[4])))
-    check_count("STS-B" if split == "test" else f"STS-B {split}", f"scored pairs in {path.parent}", count, len(pairs))
+        pairs.append(
+            (
+                sentence(path, number, fields[5]),
+                sentence(path, number, fields[6]),
+                _gold(path, number, fields[4]),
+            )
+        )
+    check_count(
+        "STS-B" if split == "test" else f"STS-B {split}", f"scored pairs in {path.parent}", count, len(pairs)
+    )
     return pairs
 
 
 def sick_pairs(root: Path, split: str) -> list[Pair]:
-    """SICK-R's train, dev (trial) or test split: a header line, then id, sentence, sentence, relatedness (1 to 5), entailment."""
+    """SICK-R's train, dev (trial) or test split: a header line, then id, sentence, sentence, relatedness (1
+    to 5), entailment."""
     file, count = SICK_SPLITS[split]
     path, pairs = root / file, []
     for number, line in numbered_lines(path):
@@ -235,8 +295,19 @@ def sick_pairs(root: Path, split: str) -> list[Pair]:
         fields = line.split("\t")
         if len(fields) != 5:
             raise malformed(path, number, f"five tab-separated columns, found {len(fields)}")
-        pairs.append((sentence(path, number, fields[1]), sentence(path, number, fields[2]), _gold(path, number, fields[3])))
-    check_count("SICK-R" if split == "test" else f"SICK-R {split}", f"scored pairs in {path.parent}", count, len(pairs))
+        pairs.append(
+            (
+                sentence(path, number, fields[1]),
+                sentence(path, number, fields[2]),
+                _gold(path, number, fields[3]),
+            )
+        )
+    check_count(
+        "SICK-R" if split == "test" else f"SICK-R {split}",
+        f"scored pairs in {path.parent}",
+        count,
+        len(pairs),
+    )
     return pairs
 
 

@@ -1,4 +1,5 @@
-"""What the trainer and the job ask of a method's model, with what holds unless a method says otherwise; moving averages."""
+"""What the trainer and the job ask of a method's model, with what holds unless a method says otherwise;
+moving averages."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ WIDTHS = 8  # a padded batch has a multiple of so many slots a sentence: few sha
 
 
 class TrainingText(NamedTuple):
-    """What batches are made of: token ids of every sentence, the sentences themselves where a method reads words, the tokenizer, and
-    the ids of a second, rewritten text where a run has one."""
+    """What batches are made of: token ids of every sentence, the sentences themselves where a method reads
+    words, the tokenizer, and the ids of a second, rewritten text where a run has one."""
 
     table: TokenTable
     sentences: list[str] | None = None
@@ -30,10 +31,12 @@ class TrainingText(NamedTuple):
 
 
 class Contrastive(nn.Module):
-    """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update` and `after_step`, in this order.
+    """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update` and
+    `after_step`, in this order.
 
-    `capturable` says that `loss` and `after_update` do the same operations whenever `form` is the same: they read no number
-    back, and use no number of Python's that changes between steps. A GPU then replays them as one CUDA graph.
+    `capturable` says that `loss` and `after_update` do the same operations whenever `form` is the same: they
+    read no number back, and use no number of Python's that changes between steps. A GPU then replays them as
+    one CUDA graph.
     """
 
     encoder: Encoder  # what a kept model's folder holds
@@ -41,7 +44,8 @@ class Contrastive(nn.Module):
     scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
 
     def form(self) -> Hashable:
-        """What the model's state decides about the shapes of the next step, beside the batch: whether a queue still grows, say."""
+        """What the model's state decides about the shapes of the next step, beside the batch: whether a queue
+        still grows, say."""
         return ()
 
     @classmethod
@@ -68,7 +72,8 @@ class Contrastive(nn.Module):
         """What follows a step, outside its graph."""
 
     def weights_moved(self, weights: list[nn.Parameter]) -> None:
-        """Called by a method that has changed these weights itself; a step that computes with copies of weights replaces it."""
+        """Called by a method that has changed these weights itself; a step that computes with copies of
+        weights replaces it."""
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, dim), in whatever mode the model is in."""
@@ -92,7 +97,8 @@ class Contrastive(nn.Module):
 
 
 class Views:
-    """The arguments of `Model.loss` for each batch: here each batch once, and what another branch reads where the text has a second form."""
+    """The arguments of `Model.loss` for each batch: here each batch once, and what another branch reads where
+    the text has a second form."""
 
     def __init__(self, config: RunConfig, text: TrainingText, device: torch.device, drawing: random.Random):
         self.config, self.text, self.device, self.drawing = config, text, device, drawing
@@ -103,7 +109,8 @@ class Views:
         raise NotImplementedError
 
     def batch(self, sentences: Sequence[np.ndarray]) -> Packed | Tensor:
-        """A batch of token-id arrays: without padding on a CPU, for another device a matrix (B, 1 + L) that the step takes there."""
+        """A batch of token-id arrays: without padding on a CPU, for another device a matrix (B, 1 + L) that
+        the step takes there."""
         if self.device.type == "cpu":
             return pack(sentences, self.device)
         longest = max(map(len, sentences))
@@ -111,7 +118,8 @@ class Views:
         return rows(sentences, max(longest, min(wide, self.config.longest)))
 
     def skip(self, indices: Sequence[int]) -> None:
-        """Make the draws of `make` for a step that was done before; nothing if draws do not depend on earlier ones."""
+        """Make the draws of `make` for a step that was done before; nothing if draws do not depend on earlier
+        ones."""
 
 
 def averaged_pairs(targets: list[nn.Module], sources: list[nn.Module]) -> tuple[list, list]:

@@ -22,7 +22,8 @@ def new_linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Line
 
 
 def pooler(encoder: Encoder, generator: torch.Generator) -> nn.Linear:
-    """MoCoSE's pooler: a bare Linear on [CLS], (B, hidden) to (B, hidden), started from the checkpoint's pooler if it has one."""
+    """MoCoSE's pooler: a bare Linear on [CLS], (B, hidden) to (B, hidden), started from the checkpoint's
+    pooler if it has one."""
     layer = new_linear(encoder.hidden, encoder.hidden, generator)
     source = encoder.pretrained_pooler[0]
     if source is not None:
@@ -33,12 +34,16 @@ def pooler(encoder: Encoder, generator: torch.Generator) -> nn.Linear:
 def projection(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
     """MoCoSE's projection, (B, hidden) to (B, out_size) (D11, D12).
 
-    Depth 0 is the identity; depth n is (n - 1) blocks of Linear(hidden, hidden), LayerNorm, Dropout and a last Linear(hidden,
-    out_size) with the tail that `projection_tail` names.
+    Depth 0 is the identity; depth n is (n - 1) blocks of Linear(hidden, hidden), LayerNorm, Dropout and a
+    last Linear(hidden, out_size) with the tail that `projection_tail` names.
     """
     hidden, layers = encoder.hidden, []
     for _ in range(heads.projection_layers - 1):
-        layers += [new_linear(hidden, hidden, generator), nn.LayerNorm(hidden, encoder.norm_eps), Dropout(heads.dropout)]
+        layers += [
+            new_linear(hidden, hidden, generator),
+            nn.LayerNorm(hidden, encoder.norm_eps),
+            Dropout(heads.dropout),
+        ]
     if heads.projection_layers:
         layers.append(new_linear(hidden, heads.out_size, generator))
         if heads.projection_tail != "linear":
@@ -51,12 +56,17 @@ def projection(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn
 def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
     """MoCoSE's predictor, (B, out_size) to (B, out_size) (D11, D12, D13).
 
-    Depth 0 is the identity; depth n is (n - 1) blocks of Linear, LayerNorm, Dropout, then Linear and the tail.
+    Depth 0 is the identity; depth n is (n - 1) blocks of Linear, LayerNorm, Dropout, then Linear and the
+    tail.
     """
     width, layers = heads.out_size, []
     inner = heads.predictor_hidden or heads.out_size
     for _ in range(heads.predictor_layers - 1):
-        layers += [new_linear(width, inner, generator), nn.LayerNorm(inner, encoder.norm_eps), Dropout(heads.dropout)]
+        layers += [
+            new_linear(width, inner, generator),
+            nn.LayerNorm(inner, encoder.norm_eps),
+            Dropout(heads.dropout),
+        ]
         width = inner
     if heads.predictor_layers:
         layers.append(new_linear(width, heads.out_size, generator))
@@ -66,7 +76,8 @@ def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.
 
 
 class TrainingHead(nn.Module):
-    """SimCSE's and ESimCSE's head: Linear and tanh, (B, hidden) to (B, hidden), new at the start of each run."""
+    """SimCSE's and ESimCSE's head: Linear and tanh, (B, hidden) to (B, hidden), new at the start of each
+    run."""
 
     def __init__(self, encoder: Encoder, generator: torch.Generator):
         super().__init__()

@@ -1,4 +1,5 @@
-"""The queues of negatives: MoCoSE's (newest first, with random vectors at the start) and ESimCSE's (oldest first, empty)."""
+"""The queues of negatives: MoCoSE's (newest first, with random vectors at the start) and ESimCSE's (oldest
+first, empty)."""
 
 from __future__ import annotations
 
@@ -15,16 +16,18 @@ class KeyQueue(nn.Module):
     """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (D14, D15, D17).
 
     `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in, first out.
-    `released_2022`: `size` random vectors from the start; while counter + init_size < size only the first counter +
-    init_size columns enter the loss, where the counter starts at init_size and grows by a batch a step; the width overshoots
-    until the counter exceeds `size`, when it is cut for the first time. With init_size 0 the first keys replace all of it.
+    `released_2022`: `size` random vectors from the start; while counter + init_size < size only the first
+    counter + init_size columns enter the loss, where the counter starts at init_size and grows by a batch a
+    step; the width overshoots until the counter exceeds `size`, when it is cut for the first time. With
+    init_size 0 the first keys replace all of it.
     """
 
     def __init__(self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device):
         super().__init__()
         self.config = config
         allocated = config.size if config.init == "released_2022" else config.init_size
-        random = torch.randn(allocated, dim, generator=generator)  # (allocated, dim), on the unit sphere after scaling
+        # (allocated, dim), on the unit sphere after scaling
+        random = torch.randn(allocated, dim, generator=generator)
         self.entries = (random / random.norm(dim=1, keepdim=True)).to(device)
         self.counter = config.init_size
 
@@ -64,7 +67,8 @@ class KeyQueue(nn.Module):
 
 
 class VectorQueue(nn.Module):
-    """ESimCSE's queue of momentum-encoder vectors: empty at the start, newest last, the newest `size` are kept (D70)."""
+    """ESimCSE's queue of momentum-encoder vectors: empty at the start, newest last, the newest `size` are
+    kept (D70)."""
 
     def __init__(self, config: MomentumQueue):
         super().__init__()

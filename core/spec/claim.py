@@ -1,7 +1,9 @@
-"""Claims: sentences of a paper as predicates over a study's cells, so that the paper's numbers and our runs are asked the same.
+"""Claims: sentences of a paper as predicates over a study's cells, so that the paper's numbers and our runs
+are asked the same.
 
-Every predicate comes down to contrasts: a weighted sum of cells that the claim says is above a threshold. What the numbers say of
-one contrast is true, false or open; predicates join these by Kleene's logic (`all_of` is false if one is false, true if all are true).
+Every predicate comes down to contrasts: a weighted sum of cells that the claim says is above a threshold.
+What the numbers say of one contrast is true, false or open; predicates join these by Kleene's logic (`all_of`
+is false if one is false, true if all are true).
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from core.spec.errors import UserError
 from core.spec.section import Typed
 from core.spec.table import Metric
 
-Labels = tuple[str | None, ...]  # a cell by its labels along the axes; None stands for every label: the mean over those cells
+# a cell by its labels along the axes; None stands for every label: the mean over those cells
+Labels = tuple[str | None, ...]
 ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
 POINT = 1.0  # the margin of a claim that states none, in scores x 100
 Printed = Literal["holds", "fails", "not printed"]
@@ -34,11 +37,13 @@ class Term(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Contrast(Typed):
-    """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x 100, say).
+    """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x
+    100, say).
 
-    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what of it is compared: the
-    value itself; its scatter over seeds, which is the absolute deviation from the cell's median (Brown and Forsythe); or, of a number
-    that is 0 or 1 for each run, its share of a single cell's runs.
+    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what of
+    it is compared: the value itself; its scatter over seeds, which is the absolute deviation from the cell's
+    median (Brown and Forsythe); or, of a number that is 0 or 1 for each run, its share of a single cell's
+    runs.
     """
 
     terms: tuple[Term, ...]
@@ -47,8 +52,13 @@ class Contrast(Typed):
     of: Literal["value", "scatter", "share"] = "value"
 
     def check(self):
-        if self.of == "share" and (len(self.terms) != 1 or abs(self.terms[0].weight) != 1.0 or None in self.terms[0].cell):
-            raise UserError("A share of runs is asked of one cell, by its own labels; use collapsed() or sound() for each cell.")
+        if self.of == "share" and (
+            len(self.terms) != 1 or abs(self.terms[0].weight) != 1.0 or None in self.terms[0].cell
+        ):
+            raise UserError(
+                "A share of runs is asked of one cell, by its own labels; use collapsed() or "
+                "sound() for each cell."
+            )
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -64,7 +74,10 @@ class Joined(Typed):
 
     def check(self):
         if not 1 <= self.needed <= len(self.parts):
-            raise UserError(f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell with at least one other.")
+            raise UserError(
+                f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell "
+                "with at least one other."
+            )
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""
@@ -76,13 +89,15 @@ Predicate = Contrast | Joined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim(Typed):
-    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by their sign alone.
+    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by their
+    sign alone.
 
-    `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words; `quote` the paper's own, and
-    `place` where they stand. `decided_by` is the comparison that decides it, in words that a reader can check against the table.
-    `margin` is the difference, in the unit of the predicate, below which a claim may be "equivalent". None: the
-    predicate has a margin of its own. `gate` says what a verdict requires of the methods that the claim compares: that each has learnt,
-    or nothing, as for a claim on collapse or on time. `read_to` is the reading error of printed numbers that stand in a figure: what
+    `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words;
+    `quote` the paper's own, and `place` where they stand. `decided_by` is the comparison that decides it, in
+    words that a reader can check against the table. `margin` is the difference, in the unit of the predicate,
+    below which a claim may be "equivalent". None: the predicate has a margin of its own. `gate` says what a
+    verdict requires of the methods that the claim compares: that each has learnt, or nothing, as for a claim
+    on collapse or on time. `read_to` is the reading error of printed numbers that stand in a figure: what
     lies within it is "not printed". `note` is a reservation that goes with any verdict.
     """
 
@@ -115,26 +130,35 @@ def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
 
 
 def scatters_more(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
-    """a scatters more over seeds than b, by more than `by` in the mean absolute deviation from the median (Brown and Forsythe)."""
+    """a scatters more over seeds than b, by more than `by` in the mean absolute deviation from the median
+    (Brown and Forsythe)."""
     return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by, of="scatter")
 
 
 def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
-    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`; scatter as in `scatters_more`."""
+    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`; scatter as in
+    `scatters_more`."""
     return replace(mean_above(cells, others, by), of="scatter")
 
 
 def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Contrast:
-    """The least-squares slope of the cells over x is greater than `above`, in the cells' unit per unit of x. x must not be constant."""
+    """The least-squares slope of the cells over x is greater than `above`, in the cells' unit per unit of x.
+    x must not be constant."""
     mean = sum(x) / len(x)
     square = sum((value - mean) ** 2 for value in x)
-    return Contrast(tuple(Term((value - mean) / square, tuple(cell)) for cell, value in zip(cells, x, strict=True)), above)
+    return Contrast(
+        tuple(Term((value - mean) / square, tuple(cell)) for cell, value in zip(cells, x, strict=True)), above
+    )
 
 
 def mean_above(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
     """The mean of `cells` is greater than the mean of `others` + by."""
     return Contrast(
-        (*(Term(1.0 / len(cells), tuple(cell)) for cell in cells), *(Term(-1.0 / len(others), tuple(cell)) for cell in others)), by
+        (
+            *(Term(1.0 / len(cells), tuple(cell)) for cell in cells),
+            *(Term(-1.0 / len(others), tuple(cell)) for cell in others),
+        ),
+        by,
     )
 
 
@@ -166,7 +190,8 @@ def within(cells: Iterable[Labels], margin: float) -> Predicate:
 
 
 def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
-    """Some two of the cells differ by more than `by`, in either direction. Not so means that none do: give the claim a margin."""
+    """Some two of the cells differ by more than `by`, in either direction. Not so means that none do: give
+    the claim a margin."""
     pairs = list(combinations([tuple(cell) for cell in cells], 2))
     return any_of(*(greater(x, y, by) for a, b in pairs for x, y in ((a, b), (b, a))))
 
@@ -193,10 +218,12 @@ def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contr
 
 
 def collapsed(a: Labels) -> Contrast:
-    """More than half of a's runs have collapsed vectors at the last checkpoint: a mean cosine above 0.95 or an effective rank below 2.
+    """More than half of a's runs have collapsed vectors at the last checkpoint: a mean cosine above 0.95 or
+    an effective rank below 2.
 
-    Measured on distinct sentences of the development set (`mean_cosine`, `effective_rank` of a run's rows). All three bounds are ours:
-    an untrained BERT's [CLS] has a mean cosine of 0.8 and more, so that a lower bound would find it collapsed before training.
+    Measured on distinct sentences of the development set (`mean_cosine`, `effective_rank` of a run's rows).
+    All three bounds are ours: an untrained BERT's [CLS] has a mean cosine of 0.8 and more, so that a lower
+    bound would find it collapsed before training.
     """
     return Contrast((Term(1.0, tuple(a)),), HALF, COLLAPSED, of="share")
 
@@ -223,11 +250,14 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
     return False if len(parts) - parts.count(False) < predicate.needed else None
 
 
-def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None], read_to: float = 0.0) -> bool | None:
-    """Whether a predicate holds on plain numbers, by their sign alone; None if a number that it needs is missing, or if each number
-    is read off a figure to ± `read_to` and that could turn the sign.
+def holds_as_printed(
+    predicate: Predicate, printed: Mapping[Labels, float | None], read_to: float = 0.0
+) -> bool | None:
+    """Whether a predicate holds on plain numbers, by their sign alone; None if a number that it needs is
+    missing, or if each number is read off a figure to ± `read_to` and that could turn the sign.
 
-    `printed` has every cell of the study, None where the paper prints nothing; a wildcard is the mean over its cells, all of them.
+    `printed` has every cell of the study, None where the paper prints nothing; a wildcard is the mean over
+    its cells, all of them.
     """
 
     def of(contrast: Contrast) -> bool | None:
@@ -240,14 +270,20 @@ def holds_as_printed(predicate: Predicate, printed: Mapping[Labels, float | None
                 return None
             total += term.weight * value
         error = read_to * sum(abs(term.weight) for term in contrast.terms)
-        return None if error and abs(total - contrast.above) <= error + ROUNDING else total - contrast.above > ROUNDING
+        return (
+            None
+            if error and abs(total - contrast.above) <= error + ROUNDING
+            else total - contrast.above > ROUNDING
+        )
 
     return truth(predicate, of)
 
 
 def matches(wanted: Labels, labels: Labels) -> bool:
     """Whether a cell has these labels, None matching any."""
-    return len(wanted) == len(labels) and all(want is None or want == have for want, have in zip(wanted, labels, strict=True))
+    return len(wanted) == len(labels) and all(
+        want is None or want == have for want, have in zip(wanted, labels, strict=True)
+    )
 
 
 def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:

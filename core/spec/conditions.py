@@ -1,4 +1,5 @@
-"""Conditions under which a study's runs are trained and read: a profile, a scale, its sources and a number of seeds; and `--vary`."""
+"""Conditions under which a study's runs are trained and read: a profile, a scale, its sources and a number of
+seeds; and `--vary`."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from core.spec.vary import has, paths, read, setting_path, vary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """A profile at a scale, on these texts, tests and encoders, under seeds 0 … seeds-1 of each cell (more, where a study needs more)."""
+    """A profile at a scale, on these texts, tests and encoders, under seeds 0 … seeds-1 of each cell (more,
+    where a study needs more)."""
 
     profile: str
     scale: Scale
@@ -42,24 +44,33 @@ class Edition:
         return max(self.seeds, study.least_seeds)
 
     def asked(self, study: Study) -> Iterator[tuple[Cell, list[RunConfig]]]:
-        """The cells of a study, as it stands at the scale, that can be run here, each with its runs in the order of their seeds."""
+        """The cells of a study, as it stands at the scale, that can be run here, each with its runs in the
+        order of their seeds."""
         study = study.at(self.scale)
         for cell in study.cells:
             if self.unavailable(study, cell) is None:
                 yield cell, self.configs(study, cell, self.seeds_of(study))
 
     def varied(self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()) -> Study:
-        """The study under `--set`'s settings and with `--vary`'s fields as axes. Raises UserError for what the study cannot have."""
-        runs = {cell.labels: self.config(study, cell, 0) for cell in study.cells if self.unavailable(study, cell) is None}
+        """The study under `--set`'s settings and with `--vary`'s fields as axes. Raises UserError for what
+        the study cannot have."""
+        runs = {
+            cell.labels: self.config(study, cell, 0)
+            for cell in study.cells
+            if self.unavailable(study, cell) is None
+        }
         if not runs:
-            raise UserError(f"No cell of {study.name} can be run at scale {self.scale.name}, so there is nothing to vary.")
+            raise UserError(
+                f"No cell of {study.name} can be run at scale {self.scale.name}, so there is nothing to vary."
+            )
         if settings:
             study = study.with_settings(settings, runs)
             runs = {cell.labels: self.config(study, cell, 0) for cell in study.cells if cell.labels in runs}
         return with_axes(study, fields, runs) if fields else study
 
     def check(self, study: Study) -> None:
-        """Whether cells that a study tells apart are apart at this scale, which rounds widths and counts. Raises UserError."""
+        """Whether cells that a study tells apart are apart at this scale, which rounds widths and counts.
+        Raises UserError."""
         kept: dict[str, tuple[Cell, tuple[str, RunConfig]]] = {}
         study = study.at(self.scale)
         for cell in study.cells:
@@ -71,7 +82,8 @@ class Edition:
                 names = " and ".join("/".join(each.labels) for each in (other, cell))
                 raise UserError(
                     f"{names} of {study.name} are one run at scale {self.scale.name}, though they differ in "
-                    f"{_differing(already, asked)}; give them values further apart, or choose another --scale."
+                    f"{_differing(already, asked)}; give them values further apart, or choose "
+                    "another --scale."
                 )
 
 
@@ -79,7 +91,10 @@ def _differing(a: tuple[str, RunConfig], b: tuple[str, RunConfig]) -> str:
     """In which two cells differ: the encoder, or paths of their configurations."""
     if a[0] != b[0]:
         return f"the encoder ({a[0]} and {b[0]})"
-    return ", ".join(path for path in paths(a[1]) if not has(b[1], path) or read(a[1], path) != read(b[1], path)) or "sections"
+    return (
+        ", ".join(path for path in paths(a[1]) if not has(b[1], path) or read(a[1], path) != read(b[1], path))
+        or "sections"
+    )
 
 
 def with_axes(study: Study, fields: Sequence[str], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
@@ -172,7 +187,9 @@ def _claims(study: Study, labels: tuple[str, ...]) -> Iterator[Claim]:
 
     def labelled(predicate: Predicate) -> Predicate:
         if isinstance(predicate, Contrast):
-            return replace(predicate, terms=tuple(replace(term, cell=(*term.cell, *labels)) for term in predicate.terms))
+            return replace(
+                predicate, terms=tuple(replace(term, cell=(*term.cell, *labels)) for term in predicate.terms)
+            )
         return replace(predicate, parts=tuple(map(labelled, predicate.parts)))
 
     for claim in study.claims:
@@ -194,14 +211,19 @@ def _figure(study: Study, varied: tuple[str, ...]) -> FigureSpec | None:
 def check_precision(run: RunConfig, device: str) -> None:
     """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train."""
     if run.train.precision == "fp16":
-        raise UserError("train.precision=fp16 can no longer be trained; use --set train.precision=bf16, or fp32.")
+        raise UserError(
+            "train.precision=fp16 can no longer be trained; use --set train.precision=bf16, or fp32."
+        )
     if run.train.precision == "tf32" and device != "cuda":
         raise UserError("train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
 
 
 def check_length(run: RunConfig, places: int, device: str) -> None:
-    """Raise UserError for training sentences that an encoder with so many positions cannot read. A GPU pads them to the longest that
-    repetition can make; a CPU reads only what is there."""
+    """Raise UserError for training sentences that an encoder with so many positions cannot read. A GPU pads
+    them to the longest that repetition can make; a CPU reads only what is there."""
     if (run.longest if device == "cuda" else run.data.max_length) > places:
         more = f" and repetition makes it up to {run.longest}," if run.longest > run.data.max_length else ""
-        raise UserError(f"data.max_length is {run.data.max_length}{more} but the encoder has only {places} positions; lower it.")
+        raise UserError(
+            f"data.max_length is {run.data.max_length}{more} but the encoder has only {places} "
+            "positions; lower it."
+        )

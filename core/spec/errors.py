@@ -1,4 +1,5 @@
-"""Mistakes that a user can mend, and text for people: lines that no name can break, counts, and the nearest name."""
+"""Mistakes that a user can mend, and text for people: lines that no name can break, counts, and the nearest
+name."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ from typing import TextIO
 
 
 class UserError(Exception):
-    """One sentence that says what is wrong and what to do; the command line prints it and exits with status 2."""
+    """One sentence that says what is wrong and what to do; the command line prints it and exits with status
+    2."""
 
 
 def printable(text: str) -> str:
-    """The text with every character that is no letter, mark or blank written as an escape, such as `\\x1b` or `\\n`.
+    """The text with every character that is no letter, mark or blank written as an escape, such as `\\x1b` or
+    `\\n`.
 
-    So a name cannot move a terminal's cursor, begin a new line of a table, turn the direction of writing, or fail to be encoded (a
-    file's name can hold bytes that are no text).
+    So a name cannot move a terminal's cursor, begin a new line of a table, turn the direction of writing, or
+    fail to be encoded (a file's name can hold bytes that are no text).
     """
     if text.isprintable():
         return text
@@ -39,7 +42,8 @@ def are(number: int, noun: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
-    """How a sentence about an unknown name ends: `did you mean x?` with the known name nearest to it, or `otherwise` if none is near."""
+    """How a sentence about an unknown name ends: `did you mean x?` with the known name nearest to it, or
+    `otherwise` if none is near."""
     near = difflib.get_close_matches(str(name), known, n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else otherwise
 

@@ -1,6 +1,8 @@
-"""What can be set: every field of a run's configuration with its type, its default under each profile and what it means.
+"""What can be set: every field of a run's configuration with its type, its default under each profile and
+what it means.
 
-Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from `core.spec.methods`.
+Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from
+`core.spec.methods`.
 """
 
 from __future__ import annotations
@@ -30,11 +32,14 @@ def explanations() -> dict[str, str]:
 def explained(*texts: str) -> tuple[str, ...]:
     """A note for each D-number in these texts, each once, in the file's order: "D21: The code …"."""
     mentioned = {number for text in texts for number in NUMBER.findall(text)}
-    return tuple(f"{number}: {sentence}" for number, sentence in explanations().items() if number in mentioned)
+    return tuple(
+        f"{number}: {sentence}" for number, sentence in explanations().items() if number in mentioned
+    )
 
 
 HEAD = (
-    "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Set a field with --set, for example\n"
+    "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Set "
+    "a field with --set, for example\n"
     "run_study.py table3 --set loss.temperature=0.1. D-numbers name differences between a paper and its code."
 )
 
@@ -51,10 +56,15 @@ class Field:
     settled: str | None  # the option that settles it, if --set may not
 
     def lines(self) -> list[str]:
-        """The field as --fields prints it: name, type and D-numbers, then its meaning, then its default or what settles it."""
+        """The field as --fields prints it: name, type and D-numbers, then its meaning, then its default or
+        what settles it."""
         last = f"Settled by {self.settled}." if self.settled else f"Default: {in_words(self.defaults)}."
         meaning = [f"    {self.meaning[:1].upper()}{self.meaning[1:]}."] if self.meaning else []
-        return [f"{self.path:30}  {self.choices}  {', '.join(self.deviations)}".rstrip(), *meaning, f"    {last}"]
+        return [
+            f"{self.path:30}  {self.choices}  {', '.join(self.deviations)}".rstrip(),
+            *meaning,
+            f"    {last}",
+        ]
 
 
 def fields(section: str | None = None) -> list[Field]:
@@ -70,16 +80,31 @@ def fields(section: str | None = None) -> list[Field]:
 
 
 def _sections() -> list[tuple[str, type[Section]]]:
-    """The sections of runs by name, those of every method first; two methods' sections may share a name (queue)."""
+    """The sections of runs by name, those of every method first; two methods' sections may share a name
+    (queue)."""
     runs: list[type[Section]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
-    kinds = [(name, option) for run in runs for name, hint in field_types(run).items() for option in alternatives(hint)]
-    return list(dict.fromkeys((name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, Section)))
+    kinds = [
+        (name, option)
+        for run in runs
+        for name, hint in field_types(run).items()
+        for option in alternatives(hint)
+    ]
+    return list(
+        dict.fromkeys(
+            (name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, Section)
+        )
+    )
 
 
 def _field(section: str, kind: type[Section], name: str) -> Field:
     """The field of this public name in a section of this kind; a section without a name is the run itself."""
     path, own = (f"{section}.{name}" if section else name), public_names(kind)[name]
-    choices = describe(field_types(kind)[own]).replace("'", "").replace(" below 2**53", "").replace("a finite number", "a number")
+    choices = (
+        describe(field_types(kind)[own])
+        .replace("'", "")
+        .replace(" below 2**53", "")
+        .replace("a finite number", "a number")
+    )
     meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
     defaults: dict[str, dict[str, object]] = {}
     for method in methods.names() if section else ():
@@ -87,7 +112,8 @@ def _field(section: str, kind: type[Section], name: str) -> Field:
         if all(isinstance(owner, kind) for owner in owners.values()):
             defaults[method] = {profile: getattr(owner, own) for profile, owner in owners.items()}
     return Field(
-        path=path, choices=choices.replace(" or ranges", ", or ranges"), deviations=tuple(re.findall(r"D[0-9]+", f"D{numbers}")),
+        path=path, choices=choices.replace(" or ranges", ", or ranges"),
+        deviations=tuple(re.findall(r"D[0-9]+", f"D{numbers}")),
         meaning=meaning, defaults=defaults, settled=settled_by(path),
     )  # fmt: skip
 
@@ -96,7 +122,10 @@ def in_words(defaults: dict[str, dict[str, object]]) -> str:
     """Values by method and profile; equal ones are listed once."""
     if not defaults:
         return "none; no run has the section unless its cell brings it in"
-    by_method = {method: _grouped({profile: _text(value) for profile, value in each.items()}) for method, each in defaults.items()}
+    by_method = {
+        method: _grouped({profile: _text(value) for profile, value in each.items()})
+        for method, each in defaults.items()
+    }
     words = {
         method: ", ".join(f"{text} under {' and '.join(profiles)}" for text, profiles in each.items())
         if len(each) > 1

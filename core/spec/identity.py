@@ -1,7 +1,7 @@
 """Run identity: 64 bits of SHA-256 over the canonical JSON of the whole configuration and one number.
 
-The canonical form holds every field, never only those that differ from a default. A field that is added later may
-declare `metadata={"neutral": value}`: it is left out at that frozen value, so that old ids live on.
+The canonical form holds every field, never only those that differ from a default. A field that is added later
+may declare `metadata={"neutral": value}`: it is left out at that frozen value, so that old ids live on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from core.spec.errors import UserError
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, field_types, public_name
 
-# Every run says null for those of these sections that its method has not: ids were first made so, and live on.
+# Every run says null for those of these sections that its method has not: ids were first made so, and live
+# on.
 NAMED_BY_ALL = ("heads", "queue", "target", "ema", "fgsm", "aug", "dup", "momentum")
 NUMERICS = 2  # raised when a change of code is meant to change results
 
@@ -39,8 +40,8 @@ def canonical_json(run: RunConfig) -> str:
 
 
 def to_plain(value):
-    """A section as plain dicts, lists and scalars, tagged with its class under `kind`, or under `section` where a field is called
-    kind. Raises TypeError for anything that JSON cannot hold exactly."""
+    """A section as plain dicts, lists and scalars, tagged with its class under `kind`, or under `section`
+    where a field is called kind. Raises TypeError for anything that JSON cannot hold exactly."""
     if isinstance(value, Section):
         plain = dict.fromkeys(NAMED_BY_ALL) if isinstance(value, RunConfig) else {}
         plain[_tag(type(value))] = _kind(type(value))
@@ -58,7 +59,8 @@ def to_plain(value):
 
 
 def from_plain(plain: dict) -> RunConfig:
-    """The configuration that `to_plain` wrote. Raises UserError for unknown kinds, unknown or missing fields."""
+    """The configuration that `to_plain` wrote. Raises UserError for unknown kinds, unknown or missing
+    fields."""
     if plain.get("kind") != _kind(RunConfig) and "method" not in plain:
         raise UserError("This document does not hold a run configuration.")
     run = _section_from(plain, methods.method(str(plain.get("method"))).run)
@@ -84,13 +86,18 @@ def _tag(section: type) -> str:
 
 
 def _kind(section: type[Section]) -> str:
-    """What stands for a class in the canonical form: its name, and one for the runs of every method, whose field says which it is."""
+    """What stands for a class in the canonical form: its name, and one for the runs of every method, whose
+    field says which it is."""
     return "RunConfig" if issubclass(section, RunConfig) else section.__name__
 
 
 def _section_from(plain: dict, expected) -> Section:
     """The section that a document holds, of one of the classes that its place expects."""
-    classes = [option for option in alternatives(expected) if isinstance(option, type) and issubclass(option, Section)]
+    classes = [
+        option
+        for option in alternatives(expected)
+        if isinstance(option, type) and issubclass(option, Section)
+    ]
     cls = next((option for option in classes if plain.get(_tag(option)) == _kind(option)), None)
     if cls is None:
         raise UserError(f"Unknown kind {plain.get('section', plain.get('kind'))!r} in a run configuration.")

@@ -1,45 +1,55 @@
 """What a run leaves: a status, rows of numbers, and every test pair's cosine.
 
-Every metric, by checkpoint and task. `set` is each test set and `dev` (the development set, whatever its name).
+Every metric, by checkpoint and task. `set` is each test set and `dev` (the development set, whatever its
+name).
 
     checkpoint                task           metric
-    selected, last            set, avg       spearman_all, spearman_mean, spearman_wmean: x 100, by aggregation (D80)
-    selected                  STS-B | dev    alignment_global, alignment_batched64: pairs with gold above 4, by mode (D43)
-                                             alignment_all_global, alignment_all_batched64: all pairs
-                                             uniformity_global, uniformity_batched64
-                                             over all of STS-B; over the development set at scales demo and long
-    selected, last, untrained dev            mean_cosine: over pairs of different sentences; effective_rank: of the centred unit
-                                             vectors, exp of the entropy of the shares of variance; no rows where a vector has
-                                             no direction. Claims on collapse read those of `last`
+    selected, last            set, avg       spearman_all, spearman_mean, spearman_wmean: x 100, by
+                                             aggregation (D80)
+    selected                  STS-B | dev    alignment_global, alignment_batched64: pairs with gold above 4,
+                                             by mode (D43); alignment_all_global, alignment_all_batched64: all
+                                             pairs; uniformity_global, uniformity_batched64: over all of
+                                             STS-B, or over the development set at scale demo
+    selected, last, untrained dev            mean_cosine: over pairs of different sentences; effective_rank:
+                                             of the centred unit vectors, exp of the entropy of the shares of
+                                             variance; no rows where a vector has no direction. Claims on
+                                             collapse read those of `last`
     selected, untrained       dev            singular_value_0, 1, …: not centred (MoCoSE, Figure 7)
     selected                  dev            spread: 1 - |mean unit vector|^2, from which the status is taken
-    selected                  set            spearman_gap_le3, spearman_gap_gt3: pairs that differ by at most, by more than,
-                                             3 words (ESimCSE, Table 1); no row for fewer than 10 pairs
-    selected, untrained       set            like_length_excess: how much higher pairs that differ by at most 3 words are rated than
-                                             others of the same gold score, in SDs of the set's cosines (ESimCSE, Section 1)
-    selected                  edits          cosine_itself, cosine_insertion, cosine_deletion, cosine_repetition,
-                                             cosine_repetition_subword: means over 100 sentences (ESimCSE, Table 2)
+    selected                  set            spearman_gap_le3, spearman_gap_gt3: pairs that differ by at
+                                             most, by more than, 3 words (ESimCSE, Table 1); no row for fewer
+                                             than 10 pairs
+    selected, untrained       set            like_length_excess: how much higher pairs that differ by at most
+                                             3 words are rated than others of the same gold score, in SDs of
+                                             the set's cosines (ESimCSE, Section 1)
+    selected                  edits          cosine_itself, cosine_insertion, cosine_deletion,
+                                             cosine_repetition, cosine_repetition_subword: means over 100
+                                             sentences (ESimCSE, Table 2)
     selected, untrained, untrained_first_last, untrained_last (the last layer's mean)
                               a transfer task, avg_transfer
-                                             accuracy_test, accuracy_dev: x 100, with eval.transfer alone (MoCoSE, Table 2; D42)
+                                             accuracy_test, accuracy_dev: x 100, with eval.transfer alone
+                                             (MoCoSE, Table 2; D42)
     selected                  train          mtd_at_selected_checkpoint
-    last                      train          mtd_nominal, mtd_at_start, mtd_mean_over_run (D3); fgsm_changed_fraction (D19);
-                                             diverged_at: no value, at the step of it
-                                             view_cosine, view_cosine_plain: mean cosine of the [CLS] of both views of training
-                                             sentences with FGSM as the run has it, and without; view_input_difference: mean
-                                             |online - target| / |target| of their word embeddings; dropout off, online
-                                             encoder; no rows without FGSM
+    last                      train          mtd_nominal, mtd_at_start, mtd_mean_over_run (D3);
+                                             fgsm_changed_fraction (D19); diverged_at: no value, at its step;
+                                             view_cosine, view_cosine_plain: mean cosine of the [CLS]
+                                             of both views of training sentences with FGSM as the run has it,
+                                             and without; view_input_difference: mean |online - target| /
+                                             |target| of their word embeddings; dropout off, online encoder;
+                                             no rows without FGSM
     curve                     dev            spearman_<sts.aggregate>, mean_cosine: from step 0 on
     curve                     avg            spearman_<sts.aggregate> of the tests, where they select (D40)
     curve                     train          loss
     data                      set, other splits
                                              pairs: how many (ESimCSE, Table 3)
     untrained, untrained_first_last, untrained_first_last_0, whitening, bag_of_words
-                              set, avg       spearman_all without training: [CLS]; mean of last and first transformer layer;
-                                             mean of last layer and embedding output (D77); the former whitened on the sentences
-                                             of the set; random word vectors
+                              set, avg       spearman_all without training: [CLS]; mean of last and first
+                                             transformer layer; mean of last layer and embedding output
+                                             (D77); the former whitened on the sentences of the set; random
+                                             word vectors
 
-Times are no rows, since no run repeats them: `provenance["step_seconds"]` is the median time of a training step.
+Times are no rows, since no run repeats them: `provenance["step_seconds"]` is the median time of a training
+step.
 """
 
 from __future__ import annotations
@@ -65,19 +75,19 @@ CHECKPOINTS = (
 )  # fmt: skip  (time: of step_seconds)
 TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of a scale
 METRICS = frozenset(
-    """
-    spearman_all spearman_mean spearman_wmean spearman_gap_le3 spearman_gap_gt3 like_length_excess accuracy_test accuracy_dev
-    alignment_global alignment_batched64 alignment_all_global alignment_all_batched64 uniformity_global uniformity_batched64
-    mean_cosine effective_rank spread singular_value_0 cosine_itself cosine_insertion cosine_deletion cosine_repetition
-    cosine_repetition_subword mtd_at_selected_checkpoint mtd_nominal mtd_at_start mtd_mean_over_run fgsm_changed_fraction
-    diverged_at view_cosine view_cosine_plain view_input_difference loss pairs
+    """ spearman_all spearman_mean spearman_wmean spearman_gap_le3 spearman_gap_gt3 like_length_excess
+    accuracy_test accuracy_dev alignment_global alignment_batched64 alignment_all_global
+    alignment_all_batched64 uniformity_global uniformity_batched64 mean_cosine effective_rank spread
+    singular_value_0 cosine_itself cosine_insertion cosine_deletion cosine_repetition
+    cosine_repetition_subword mtd_at_selected_checkpoint mtd_nominal mtd_at_start mtd_mean_over_run
+    fgsm_changed_fraction diverged_at view_cosine view_cosine_plain view_input_difference loss pairs
     """.split()
 )
-# Numbers of a run that are no rows: `core.report.quantities` derives them from several rows or from the provenance.
+# Numbers of a run that are no rows: `core.report.quantities` derives them from several rows or from the
+# provenance.
 DERIVED = frozenset(
-    """
-    spearman step_seconds collapsed curve_start curve_best_after_start curve_last curve_late_range spectrum_0 singular_0
-    length_gap like_length_excess_learnt view_cosine_loss alignment_plus_uniformity
+    """ spearman step_seconds collapsed curve_start curve_best_after_start curve_last curve_late_range
+    spectrum_0 singular_0 length_gap like_length_excess_learnt view_cosine_loss alignment_plus_uniformity
     """.split()
 )
 
@@ -88,7 +98,8 @@ def known_quantity(name: str) -> bool:
 
 
 class Row(NamedTuple):
-    """One number. `checkpoint`: selected, last, curve (along training), data, or what needs no training. `task`: a set, `avg`, …
+    """One number. `checkpoint`: selected, last, curve (along training), data, or what needs no training.
+    `task`: a set, `avg`, …
 
     `metric`: by the list at the head of this module. `step`: the optimiser step that it belongs to.
     `value`: float64; NaN where there is no such number: a diverged run, a Spearman of constant cosines.
@@ -102,7 +113,8 @@ class Row(NamedTuple):
 
 
 class PairBlock(NamedTuple):
-    """The pairs of one subset of one set: gold scores, cosines, and each side's number of blank-separated words."""
+    """The pairs of one subset of one set: gold scores, cosines, and each side's number of blank-separated
+    words."""
 
     task: str
     subset: str
@@ -114,7 +126,8 @@ class PairBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A finished run, before it is stored. `provenance`: library versions, device, seconds, names of data and encoder, …"""
+    """A finished run, before it is stored. `provenance`: library versions, device, seconds, names of data and
+    encoder, …"""
 
     status: Status
     rows: tuple[Row, ...]
@@ -123,6 +136,7 @@ class Result:
 
 
 def device_kind(provenance: Mapping[str, object]) -> str:
-    """The kind of device that made a run, `cpu` or `cuda`; empty if that is not recorded. Dropout masks can differ between kinds."""
+    """The kind of device that made a run, `cpu` or `cuda`; empty if that is not recorded. Dropout masks can
+    differ between kinds."""
     kind = str(provenance.get("device", "")).partition(":")[0]
     return kind if kind in ("cpu", "cuda") else ""

@@ -1,8 +1,9 @@
 """RunConfig: everything that can move a number, and nothing else; here what the runs of every method have.
 
-What a field means stands beside its type, for `--fields` to print; one that stands for a known difference between a paper and
-its code carries the deviation's number (D1 … D84). A run has the sections of its method alone, so none carries a knob that does nothing.
-Where things lie, how many workers there are and what is logged belong to `Execution`, which is never hashed.
+What a field means stands beside its type, for `--fields` to print; one that stands for a known difference
+between a paper and its code carries the deviation's number (D1 … D84). A run has the sections of its method
+alone, so none carries a knob that does nothing. Where things lie, how many workers there are and what is
+logged belong to `Execution`, which is never hashed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ Switch = Literal["on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data(Section):
-    """Training text. `digest` is the SHA-256 of the text file (or of the generated text), `rows` its sentences."""
+    """Training text. `digest` is the SHA-256 of the text file (or of the generated text), `rows` its
+    sentences."""
 
     digest: Annotated[str, "SHA-256 of the training text's content"]
     rows: Annotated[int, "sentences of the training text"]
@@ -29,7 +31,9 @@ class Data(Section):
         Literal["lines", "csv_quoted"],
         "one sentence a line, or as a tab-separated table with quotes, as the releases read it (D36)",
     ] = "lines"
-    max_length: Annotated[int, "tokens of a training sentence, special ones included; the rest is cut (D33)"] = 32
+    max_length: Annotated[
+        int, "tokens of a training sentence, special ones included; the rest is cut (D33)"
+    ] = 32
     padding: Annotated[
         Literal["static", "dynamic"],
         "pad to max_length, or to the longest of the batch; it moves numbers only through D22 and D24 (D33)",
@@ -38,14 +42,19 @@ class Data(Section):
 
     def check(self):
         if self.max_length < 3:
-            raise UserError(f"data.max_length is {self.max_length}, but a sentence needs at least 3 tokens; raise it.")
+            raise UserError(
+                f"data.max_length is {self.max_length}, but a sentence needs at least 3 tokens; raise it."
+            )
         if self.rows < 1:
-            raise UserError("data.rows is 0: the training text has no sentences; give a text file with one a line.")
+            raise UserError(
+                "data.rows is 0: the training text has no sentences; give a text file with one a line."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder(Section):
-    """The pretrained encoder, by content. `digest` covers its weights, its configuration and its tokenizer."""
+    """The pretrained encoder, by content. `digest` covers its weights, its configuration and its
+    tokenizer."""
 
     digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
     hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)"] = 0.1
@@ -58,7 +67,9 @@ class Encoder(Section):
     def check(self):
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
-                raise UserError(f"encoder.{name} is {getattr(self, name)}, but a dropout rate lies in [0, 1).")
+                raise UserError(
+                    f"encoder.{name} is {getattr(self, name)}, but a dropout rate lies in [0, 1)."
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,35 +91,46 @@ class Loss(Section):
 class Train(Section):
     """Optimisation: AdamW, linear decay to zero, clipping (D30, D31, D34).
 
-    D84: the releases' trainer has AdamW as transformers 4 wrote it (`core.engine.optimiser`), not as torch does. New layers are
-    heads that start at random; how far they come in a run depends on rate times steps, so short runs may give them a larger rate.
+    D84: the releases' trainer has AdamW as transformers 4 wrote it (`core.engine.optimiser`), not as torch
+    does. New layers are heads that start at random; how far they come in a run depends on rate times steps,
+    so short runs may give them a larger rate.
     """
 
     steps: Annotated[int, "optimiser steps of the run"]
     batch_size: Annotated[int, "sentences in a batch (D30)"] = 64
     learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0 along a line"] = 3e-5
-    weight_decay: Annotated[float, "AdamW's weight decay; biases and LayerNorm weights have none (D31)"] = 1e-6
+    weight_decay: Annotated[float, "AdamW's weight decay; biases and LayerNorm weights have none (D31)"] = (
+        1e-6
+    )
     warmup_fraction: Annotated[float, "share of the steps over which the rate rises from 0 (D31)"] = 0.0
     clip_norm: Annotated[float, "largest norm of the gradient; a longer one is shortened to it"] = 1.0
     beta1: Annotated[float, "AdamW's decay of the mean gradient"] = 0.9
     beta2: Annotated[float, "AdamW's decay of the mean squared gradient"] = 0.999
     epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient"] = 1e-8
-    adamw: Annotated[Literal["torch", "transformers"], "AdamW as torch has it, or as transformers 4 had it (D84)"] = "torch"
-    new_layer_factor: Annotated[float, "rate of layers that start at random, as a multiple of learning_rate"] = 1.0
+    adamw: Annotated[
+        Literal["torch", "transformers"], "AdamW as torch has it, or as transformers 4 had it (D84)"
+    ] = "torch"
+    new_layer_factor: Annotated[
+        float, "rate of layers that start at random, as a multiple of learning_rate"
+    ] = 1.0
     precision: Annotated[
-        Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic of the forward pass; fp16 can be stored but not trained (D34, D71)"
+        Literal["fp32", "tf32", "fp16", "bf16"],
+        "arithmetic of the forward pass; fp16 can be stored but not trained (D34, D71)",
     ] = "fp32"
 
     def check(self):
         if self.steps < 1:
             raise UserError(f"train.steps is {self.steps}, but a run needs at least one step.")
         if self.batch_size < 2:
-            raise UserError(f"train.batch_size is {self.batch_size}, but contrast needs at least 2 sentences.")
+            raise UserError(
+                f"train.batch_size is {self.batch_size}, but contrast needs at least 2 sentences."
+            )
         if self.learning_rate < 0 or self.weight_decay < 0:
             raise UserError("train.learning_rate and train.weight_decay must not be negative.")
         if not 0.0 < self.new_layer_factor < float("inf"):
             raise UserError(
-                f"train.new_layer_factor is {self.new_layer_factor}, but it must be above 0; 1 gives new layers the encoder's rate."
+                f"train.new_layer_factor is {self.new_layer_factor}, but it must be above 0; 1 "
+                "gives new layers the encoder's rate."
             )
         if not 0.0 <= self.warmup_fraction < 1.0:
             raise UserError(f"train.warmup_fraction is {self.warmup_fraction}, but it lies in [0, 1).")
@@ -122,7 +144,8 @@ class Train(Section):
 class Evaluation(Section):
     """What is scored, when and on what. `digest` is the SHA-256 of the evaluation sets' content.
 
-    `transfer` adds the transfer tasks' accuracies (MoCoSE, Table 2) to the finished run; it costs minutes on real data.
+    `transfer` adds the transfer tasks' accuracies (MoCoSE, Table 2) to the finished run; it costs minutes on
+    real data.
     """
 
     digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
@@ -133,7 +156,8 @@ class Evaluation(Section):
     ] = None
     head: Annotated[
         Literal["on", "off", "never"] | None,
-        "whether SimCSE's and ESimCSE's head on [CLS] stays on in evaluation (D65); never: nor is it there in training",
+        "whether SimCSE's and ESimCSE's head on [CLS] stays on in evaluation (D65); never: nor is "
+        "it there in training",
     ] = None
     apply_augmentation: Annotated[bool, "augment the embeddings in evaluation, too (D21)"] = False
     transfer: Annotated[
@@ -169,7 +193,10 @@ class Selection(Section):
 
     def check(self):
         if (self.metric == "sts_test_avg") != (self.score is not None):
-            raise UserError("select.score goes with select.metric=sts_test_avg and with nothing else; set it or leave it none.")
+            raise UserError(
+                "select.score goes with select.metric=sts_test_avg and with nothing else; set it or "
+                "leave it none."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +223,8 @@ class Seed(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What a method's sections are scaled by: batches and widths over the papers', the run's steps, and the papers' steps that it stands for."""
+    """What a method's sections are scaled by: batches and widths over the papers', the run's steps, and the
+    papers' steps that it stands for."""
 
     batches: float
     width: float
@@ -206,7 +234,8 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig(Section):
-    """One run: a cell of a study under one seed. Each method's runs are a class of their own, with its sections (`core.methods`)."""
+    """One run: a cell of a study under one seed. Each method's runs are a class of their own, with its
+    sections (`core.methods`)."""
 
     scale: Annotated[str, "how large the run is"]
     method: Annotated[str, "what is trained"]
@@ -231,7 +260,8 @@ class RunConfig(Section):
     def check(self):
         if self.data.drop_last and self.data.rows < self.train.batch_size:
             raise UserError(
-                f"train.batch_size is {self.train.batch_size} but the training text has only {self.data.rows} sentences; "
+                f"train.batch_size is {self.train.batch_size} but the training text has only "
+                f"{self.data.rows} sentences; "
                 "give more text or a smaller batch."
             )
 
@@ -241,7 +271,8 @@ class RunConfig(Section):
 
     @property
     def passes(self) -> float:
-        """Work of a training step, in forward passes of the batch. A backward pass counts as two, so SimCSE has six."""
+        """Work of a training step, in forward passes of the batch. A backward pass counts as two, so SimCSE
+        has six."""
         return 6.0
 
     @property
@@ -250,7 +281,8 @@ class RunConfig(Section):
         return 0
 
     def initial_share(self, step: int) -> float:
-        """Share of its initial weights that a slowly moving branch still has after `step` steps; 0 without one."""
+        """Share of its initial weights that a slowly moving branch still has after `step` steps; 0 without
+        one."""
         return 0.0
 
     @property
@@ -265,7 +297,8 @@ class RunConfig(Section):
 
     @property
     def disturbed(self) -> bool:
-        """Whether sentences are disturbed when they are scored, which a kept model's folder does not do (D20, D21)."""
+        """Whether sentences are disturbed when they are scored, which a kept model's folder does not do (D20,
+        D21)."""
         return self.eval.apply_augmentation
 
     @property
@@ -300,8 +333,9 @@ MODELS: dict[str, tuple[str, ...]] = {
 class TextView(Section):
     """How the text of a view is rewritten (Table 5, D26 - D28); nlpaug's names in brackets.
 
-    typos [SpellingAug], contextual_insert and contextual_substitute [ContextualWordEmbsAug]: `rate` of the words, 1 to 10.
-    continuation [ContextualWordEmbsForSentenceAug] appends text; back_translation [BackTranslationAug] goes to German and back.
+    typos [SpellingAug], contextual_insert and contextual_substitute [ContextualWordEmbsAug]: `rate` of the
+    words, 1 to 10. continuation [ContextualWordEmbsForSentenceAug] appends text; back_translation
+    [BackTranslationAug] goes to German and back.
     """
 
     kind: Annotated[
@@ -325,7 +359,9 @@ class TextView(Section):
 
     def check(self):
         if not 0.0 < self.rate <= 1.0:
-            raise UserError(f"text.rate is {self.rate}, but it lies in (0, 1]; set text=none for no rewriting.")
+            raise UserError(
+                f"text.rate is {self.rate}, but it lies in (0, 1]; set text=none for no rewriting."
+            )
         if self.kind in ("continuation", "back_translation") and self.rate != 0.3:
             raise UserError(f"text.rate has no effect with text.kind={self.kind}; leave it 0.3.")
         known = MODELS[self.kind]
@@ -337,8 +373,8 @@ class TextView(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """Places and resources. Paths are text; `corpus_path`, `evaluation_path` and `encoder_path` are None at the
-    generated scales (demo and long), whose text and encoder are part of the project."""
+    """Places and resources. Paths are text; `corpus_path`, `evaluation_path` and `encoder_path` are None at
+    the generated scales (demo and long), whose text and encoder are part of the project."""
 
     results_dir: str
     cache_dir: str

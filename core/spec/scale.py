@@ -1,9 +1,10 @@
 """Scales: how big a run is. The science of a cell is written once, in paper units, and scaled by rule here.
 
-Rules: what the paper counts in batches stays that many batches (queue size, initial size, slices); widths keep their ratio
-to the encoder's hidden size; `released_cosine` stretches with the run; the learning rate keeps its ratio to the paper's
-3e-5; a batch twice as large means half as many steps, unless a study asks for equal updates; development checks keep their number per run. Where no models are
-fetched, the encoder's own masked-word head stands in for the paper's masked-word model.
+Rules: what the paper counts in batches stays that many batches (queue size, initial size, slices); widths
+keep their ratio to the encoder's hidden size; `released_cosine` stretches with the run; the learning rate
+keeps its ratio to the paper's 3e-5; a batch twice as large means half as many steps, unless a study asks for
+equal updates; development checks keep their number per run. Where no models are fetched, the encoder's own
+masked-word head stands in for the paper's masked-word model.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ PAPER_RATE = 3e-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderSource:
-    """An encoder by content: `stands_for` is its name in the papers (bert-large, …), `name` for labels only."""
+    """An encoder by content: `stands_for` is its name in the papers (bert-large, …), `name` for labels
+    only."""
 
     stands_for: str
     digest: str
@@ -30,7 +32,8 @@ class EncoderSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What was found on this machine for a scale, by content: digests, counts and names (names are for labels only)."""
+    """What was found on this machine for a scale, by content: digests, counts and names (names are for labels
+    only)."""
 
     corpus_digest: str
     corpus_rows: int
@@ -42,7 +45,8 @@ class Sources:
     evaluation_name: str
     corpus_rows_csv_quoted: int | None = None  # where the released reader finds another number of rows (D36)
     others: tuple[EncoderSource, ...] = ()  # encoders besides the scale's own, which stands for bert-base
-    transfer_digest: str | None = None  # of the evaluation sets with the transfer tasks; None where those are not there
+    # of the evaluation sets with the transfer tasks; None where those are not there
+    transfer_digest: str | None = None
     encoder_masked_words: bool = False  # whether the encoder's checkpoint holds a masked-word head
 
     def rows(self, reader: str) -> int:
@@ -53,7 +57,12 @@ class Sources:
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""
-        own = EncoderSource(stands_for="bert-base", digest=self.encoder_digest, hidden=self.encoder_hidden, name=self.encoder_name)
+        own = EncoderSource(
+            stands_for="bert-base",
+            digest=self.encoder_digest,
+            hidden=self.encoder_hidden,
+            name=self.encoder_name,
+        )
         return (own, *self.others)
 
     def encoder(self, stands_for: str) -> EncoderSource | None:
@@ -65,12 +74,12 @@ class Sources:
 class Scale:
     """How large a run is at this scale.
 
-    `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass over the
-    text); `checks` development checks a run (None: the papers' own cadence); `learning_rate` replaces the papers' 3e-5,
-    and other rates keep their ratio to it (None keeps them as printed).
-    `hub_models`: whether models that rewrite text are fetched from the hub; `generated`: text, encoder and pairs are the made-up
-    language's, which the project brings. `tests` are the test sets, `dev` the development set and `probes` the transfer tasks, in table
-    order.
+    `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass
+    over the text); `checks` development checks a run (None: the papers' own cadence); `learning_rate`
+    replaces the papers' 3e-5, and other rates keep their ratio to it (None keeps them as printed).
+    `hub_models`: whether models that rewrite text are fetched from the hub; `generated`: text, encoder and
+    pairs are the made-up language's, which the project brings. `tests` are the test sets, `dev` the
+    development set and `probes` the transfer tasks, in table order.
     """
 
     name: str
@@ -107,7 +116,8 @@ DEMO = Scale(
     watermark="demo scale: made-up language",
     generated=True,
 )
-# The papers' run on a small encoder: everything per step as printed. Only encoder (2 x 384) and text are smaller.
+# The papers' run on a small encoder: everything per step as printed. Only encoder (2 x 384) and text are
+# smaller.
 MINI = Scale(
     name="mini",
     seeds=3,
@@ -140,20 +150,27 @@ PAPER = Scale(
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
 
-def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base", equal_updates: bool = False) -> RunConfig:
+def at_scale(
+    run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base", equal_updates: bool = False
+) -> RunConfig:
     """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one.
 
-    Widths are written for bert-base, hidden size 768, and keep their ratio to whatever encoder stands in. With `equal_updates` a
-    batch of another size has as many steps as the scale's own instead of as many sentences, going round the text again if need be.
+    Widths are written for bert-base, hidden size 768, and keep their ratio to whatever encoder stands in.
+    With `equal_updates` a batch of another size has as many steps as the scale's own instead of as many
+    sentences, going round the text again if need be.
     """
     encoder = sources.encoder(stands_for)
     if encoder is None:
-        raise UserError(f"Scale {scale.name} has no encoder in the place of {stands_for}; give one with --encoder {stands_for}=FOLDER.")
+        raise UserError(
+            f"Scale {scale.name} has no encoder in the place of {stands_for}; give one with "
+            f"--encoder {stands_for}=FOLDER."
+        )
     batches = scale.batch_size / PAPER_BATCH
     width = encoder.hidden / PAPER_HIDDEN
     batch = scaled_count(run.train.batch_size, batches)
     available = sources.rows(run.data.reader)
-    rows = available if scale.steps is None else scale.steps * scale.batch_size  # beyond the text: it is read again, in a new order
+    # beyond the text: it is read again, in a new order
+    rows = available if scale.steps is None else scale.steps * scale.batch_size
     size = scale.batch_size if equal_updates else batch
     steps = rows // size if run.data.drop_last or scale.steps is not None else -(-rows // size)
     changes: dict[str, object] = {
@@ -171,18 +188,22 @@ def at_scale(run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "
         changes["train.learning_rate"] = run.train.learning_rate * scale.learning_rate / PAPER_RATE
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
-    stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH  # a period is fixed, whatever the batch (D2)
+    # a period is fixed, whatever the batch (D2)
+    stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH
     measure = Measure(batches=batches, width=width, paper_steps=stands_for_steps, hub_models=scale.hub_models)
     return vary(run, {**changes, **run.scaled(measure)})
 
 
 def evaluation_digest(run: RunConfig, sources: Sources) -> str:
-    """The digest of what this run is evaluated on. Raises UserError where it wants transfer tasks and there are none."""
+    """The digest of what this run is evaluated on. Raises UserError where it wants transfer tasks and there
+    are none."""
     if not run.eval.transfer:
         return sources.evaluation_digest
     if sources.transfer_digest is None:
         raise UserError(
-            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, MRPC) beside STS and SICK in the "
-            "evaluation folder, and some are not there; fetch SentEval's whole data, or leave eval.transfer false."
+            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, "
+            "MRPC) beside STS and SICK in the "
+            "evaluation folder, and some are not there; fetch SentEval's whole data, or leave "
+            "eval.transfer false."
         )
     return sources.transfer_digest

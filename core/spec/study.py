@@ -1,7 +1,8 @@
 """A study: one table or figure of a paper, as frozen data. Adding one is adding a file under studies/.
 
-One rule for profiles: what a study or a cell names in its changes holds under every profile, and what it does not name is the
-profile's. Changes are written in the paper's terms; where the code had another value there, `by_profile` gives it.
+One rule for profiles: what a study or a cell names in its changes holds under every profile, and what it does
+not name is the profile's. Changes are written in the paper's terms; where the code had another value there,
+`by_profile` gives it.
 """
 
 from __future__ import annotations
@@ -24,32 +25,34 @@ from core.spec.vary import has, over, parse_setting, read, setting_path, vary
 
 
 def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:
-    """Why this run (as `at_scale` made it) cannot be made at this scale with this encoder, in a few words without a full stop, or
-    None if it can.
+    """Why this run (as `at_scale` made it) cannot be made at this scale with this encoder, in a few words
+    without a full stop, or None if it can.
 
-    Text-level views by a model need that model: another one's only where the scale fetches models from the hub, the run's own
-    encoder's only where its checkpoint has a masked-word head.
+    Text-level views by a model need that model: another one's only where the scale fetches models from the
+    hub, the run's own encoder's only where its checkpoint has a masked-word head.
     """
     text = run.rewriting
     if text is None or text.model is None:
         return None
     if text.model == OWN_ENCODER:
-        if sources.encoder_masked_words:
-            return None
-        return f"needs a masked-word head, which the encoder {sources.encoder_name or 'at hand'} does not have"
-    if SCALES[scale].hub_models:
-        return None
-    return f"needs {text.model}, which scale {scale} does not have"
+        name = sources.encoder_name or "at hand"
+        lacking = f"needs a masked-word head, which the encoder {name} does not have"
+        return None if sources.encoder_masked_words else lacking
+    return None if SCALES[scale].hub_models else f"needs {text.model}, which scale {scale} does not have"
 
 
 def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
-    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`: whether the run scores transfer tasks."""
+    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`:
+    whether the run scores transfer tasks."""
     if metric.quantity.startswith("accuracy"):
         if not transfer:
             return "its runs score no transfer tasks (eval.transfer)"
-        return None if metric.task in ("avg_transfer", *scale.probes) else f"scale {scale.name} has no transfer task {metric.task}"
-    scores = metric.quantity.startswith(("spearman", "like_length"))
-    return f"scale {scale.name} has no test set {metric.task}" if scores and metric.task not in ("avg", "dev", *scale.tests) else None
+        kind, tasks = "transfer task", ("avg_transfer", *scale.probes)
+    elif metric.quantity.startswith(("spearman", "like_length")):
+        kind, tasks = "test set", ("avg", "dev", *scale.tests)
+    else:
+        return None
+    return None if metric.task in tasks else f"scale {scale.name} has no {kind} {metric.task}"
 
 
 LONGEST_SUFFIX = 120
@@ -58,12 +61,14 @@ MOST_NAMED = 5  # rows or cells in a footnote
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study(Typed):
-    """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either may be None.
+    """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either may be
+    None.
 
-    `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks (probes): `at` puts in those of
-    the scale. `least_seeds` is how many seeds the study takes whatever the scale has. With `equal_updates` batches of every size have
-    as many steps. `must_learn` are cells (None: any label) of methods that a claim which speaks of them compares: where one has not learnt, the
-    claim is withheld. In a study with a reference that has to have learnt, whatever the claim.
+    `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks
+    (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes whatever the
+    scale has. With `equal_updates` batches of every size have as many steps. `must_learn` are cells (None:
+    any label) of methods that a claim which speaks of them compares: where one has not learnt, the claim is
+    withheld. In a study with a reference that has to have learnt, whatever the claim.
     """
 
     name: str  # unique, e.g. mocose-table7
@@ -72,7 +77,8 @@ class Study(Typed):
     caption: str
     method: str
     base_changes: Mapping[str, object] = field(default_factory=dict)
-    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # base changes that hold under one profile alone
+    # base changes that hold under one profile alone
+    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     axes: tuple[Axis, ...]
     rows: str | None
     columns: str | None
@@ -89,7 +95,8 @@ class Study(Typed):
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
-    varied: tuple[str, ...] = ()  # fields of `--vary`; the last axes are their values (`core.spec.conditions`)
+    # fields of `--vary`; the last axes are their values (`core.spec.conditions`)
+    varied: tuple[str, ...] = ()
 
     __hash__ = object.__hash__  # by identity: configurations are kept by study and cell
 
@@ -108,17 +115,19 @@ class Study(Typed):
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
         """The cells of these contrasts, in table order, available or not."""
-        wanted = {cell.labels for contrast in contrasts for term in contrast.terms for cell in self.matching(term.cell)}
-        return tuple(cell for cell in self.cells if cell.labels in wanted)
+        terms = [term.cell for contrast in contrasts for term in contrast.terms]
+        return tuple(cell for cell in self.cells if any(matches(labels, cell.labels) for labels in terms))
 
     def metric_of(self, cell: Cell) -> Metric:
         """What the entry of a cell is."""
         return cell.metric or self.metric
 
     def at(self, scale: Scale) -> Study:
-        """The study with the scale's own tasks along its task axis; itself where it has none or they are the paper's.
+        """The study with the scale's own tasks along its task axis; itself where it has none or they are the
+        paper's.
 
-        What the paper printed is kept where a task has the same name, the average among them; claims on other tasks are left out.
+        What the paper printed is kept where a task has the same name, the average among them; claims on other
+        tasks are left out.
         """
         if self.tasks is None:
             return self
@@ -136,9 +145,8 @@ class Study(Typed):
             for label in labels:
                 wanted = (*others[:place], label, *others[place:])
                 task = self.metric.task if label == "avg" else label
-                made = replace(
-                    pattern, labels=wanted, published=None, published_runs=(), metric=replace(self.metric_of(pattern), task=task)
-                )
+                metric = replace(self.metric_of(pattern), task=task)
+                made = replace(pattern, labels=wanted, published=None, published_runs=(), metric=metric)
                 cells.append(known.get(wanted, made))
         axes = (*self.axes[:place], replace(axis, labels=labels), *self.axes[place + 1 :])
         kept = {cell.labels for cell in cells}
@@ -158,35 +166,42 @@ class Study(Typed):
             return why
         if run.rewriting is None:
             return None
-        return unavailable(at_scale(run, scale, sources, cell.encoder, self.equal_updates), scale.name, sources)
+        run = at_scale(run, scale, sources, cell.encoder, self.equal_updates)
+        return unavailable(run, scale.name, sources)
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 
-        The profile's changes come last, and not where the study or the cell names the field itself. A section that the cell brings
-        in (Table 5's rewritten text) is changed too, but for the fields that the cell names beside it.
+        The profile's changes come last, and not where the study or the cell names the field itself. A section
+        that the cell brings in (Table 5's rewritten text) is changed too, but for the fields that the cell
+        names beside it.
         """
         return _paper_config(self, cell, profile)
 
     def named(self, cell: Cell, profile: str) -> dict[str, object]:
-        """The fields that a cell's run has from the study and from the cell itself. A cell of another method has the latter alone."""
+        """The fields that a cell's run has from the study and from the cell itself. A cell of another method
+        has the latter alone."""
         own = over(cell.changes, cell.by_profile.get(profile, {}))
-        return own if cell.method not in (None, self.method) else over(over(self.base_changes, self.by_profile.get(profile, {})), own)
+        if cell.method not in (None, self.method):
+            return own
+        return over(over(self.base_changes, self.by_profile.get(profile, {})), own)
 
     def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
-        """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under `released`, as in the released code,
-        D35), and that of cell or study where they name it."""
+        """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under
+        `released`, as in the released code, D35), and that of cell or study where they name it."""
         return _config(self, cell, profile, scale, sources, seed)
 
-    def configs(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seeds: int) -> list[RunConfig]:
-        """The runs of a cell under seeds 0 … seeds-1."""
-        return [self.config(cell, profile=profile, scale=scale, sources=sources, seed=seed) for seed in range(seeds)]
+    def configs(self, cell: Cell, *, seeds: int, **at) -> list[RunConfig]:
+        """The runs of a cell under seeds 0 … seeds-1; `at` is profile, scale and sources."""
+        return [self.config(cell, seed=seed, **at) for seed in range(seeds)]
 
     def with_settings(self, settings: tuple[str, ...], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
-        """The user's own variant: the same cells over a changed base, under a name of its own, without the paper's numbers.
+        """The user's own variant: the same cells over a changed base, under a name of its own, without the
+        paper's numbers.
 
-        `runs` has a run of each cell, against which paths and values are checked. A setting changes the runs that have its field; the
-        others stay as they are, and a footnote names their rows. Raises UserError for a field that no run has, or that the study itself varies.
+        `runs` has a run of each cell, against which paths and values are checked. A setting changes the runs
+        that have its field; the others stay as they are, and a footnote names their rows. Raises UserError
+        for a field that no run has, or that the study itself varies.
         """
         parsed: dict[str, object] = {}
         for text in settings:
@@ -195,38 +210,49 @@ class Study(Typed):
                 raise UserError(f"--set gives {path} twice; give it once.")
             parsed[path] = value
         for run in runs.values():
-            vary(run, {path: value for path, value in parsed.items() if has(run, path)})  # raises for a contradiction between fields
+            # raises for a contradiction between fields
+            vary(run, {path: value for path, value in parsed.items() if has(run, path)})
         suffix = short(",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items())))
-        own = replace(self._own(self.cells), name=f"{self.name}@{suffix}", title=f"{self.title} with {suffix}", settings=tuple(settings))
-        return replace(own, footnotes=(*self.footnotes, *(note for path in parsed if (note := self.unchanged(path, runs)))))
+        notes = (*self.footnotes, *(note for path in parsed if (note := self.unchanged(path, runs))))
+        name, title = f"{self.name}@{suffix}", f"{self.title} with {suffix}"
+        own = self._own(self.cells)
+        return replace(own, name=name, title=title, settings=tuple(settings), footnotes=notes)
 
     def setting(self, text: str, runs: Mapping[tuple[str, ...], RunConfig]) -> tuple[str, object]:
-        """Path and value of `FIELD=VALUE`, against a run of each cell. Raises UserError for a field that no run has or the study varies."""
-        changes = [change for cell in self.cells for each in (cell.changes, *cell.by_profile.values()) for change in each.items()]
+        """Path and value of `FIELD=VALUE`, against a run of each cell. Raises UserError for a field that no
+        run has or the study varies."""
+        cells = [each for cell in self.cells for each in (cell.changes, *cell.by_profile.values())]
+        changes = [change for each in cells for change in each.items()]
         varied = {path for path, _ in changes}
-        replaced = {path for path, value in changes if value is not None}  # a section that is left out has no fields to set
+        # a section that is left out has no fields to set
+        replaced = {path for path, value in changes if value is not None}
         path, value = parse_setting(_nearest(list(runs.values()), setting_path(text)), text)
-        if path in varied or path.partition(".")[0] in replaced or any(v.startswith(path + ".") for v in varied):
+        inside = any(other.startswith(f"{path}.") for other in varied)
+        if path in varied or path.partition(".")[0] in replaced or inside:
             raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
         if (option := settled_by(path)) is not None:
             raise UserError(f"{path} cannot be set: {option} settles it; change that.")
         return path, value
 
     def unchanged(self, path: str, runs: Mapping[tuple[str, ...], RunConfig]) -> str:
-        """A footnote on what has no such field: labels of the first axis that tells these cells from the others, or cells; "" if all have it."""
+        """A footnote on what has no such field: labels of the first axis that tells these cells from the
+        others, or cells; "" if all have it."""
         lacking = [labels for labels, run in runs.items() if not has(run, path)]
         if not lacking:
             return ""
         others = runs.keys() - set(lacking)
-        telling = (n for n in range(len(self.axes)) if {labels[n] for labels in lacking}.isdisjoint(labels[n] for labels in others))
+        places = range(len(self.axes))
+        telling = (n for n in places if {l[n] for l in lacking}.isdisjoint(l[n] for l in others))
         place = next(telling, None)
-        names = list(dict.fromkeys("/".join(labels) if place is None else labels[place] for labels in lacking))
-        shown = names if len(names) <= MOST_NAMED else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
-        return f"No field {path}, and so unchanged: {', '.join(shown)}."
+        names = list(dict.fromkeys("/".join(l) if place is None else l[place] for l in lacking))
+        if len(names) > MOST_NAMED:
+            names[MOST_NAMED - 1 :] = [f"{len(names) - MOST_NAMED + 1} more"]
+        return f"No field {path}, and so unchanged: {', '.join(names)}."
 
     def at_last(self) -> Study:
-        """The same runs read at their last checkpoint instead of the selected one, under a name of its own and without the paper's
-        numbers (D40). Cells that read something else are left out; raises UserError if that leaves none."""
+        """The same runs read at their last checkpoint instead of the selected one, under a name of its own
+        and without the paper's numbers (D40). Cells that read something else are left out; raises UserError
+        if that leaves none."""
         cells = tuple(
             replace(cell, metric=replace(self.metric_of(cell), checkpoint="last"))
             for cell in self.cells
@@ -234,29 +260,36 @@ class Study(Typed):
         )
         own = self._own(cells)
         if not own.cells:
-            raise UserError(f"{self.name} shows other numbers than scores of the selected checkpoint; leave --checkpoint out.")
-        return replace(
-            own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", metric=replace(self.metric, checkpoint="last")
-        )
+            what = "other numbers than scores of the selected checkpoint"
+            raise UserError(f"{self.name} shows {what}; leave --checkpoint out.")
+        name, title = f"{self.name}@last", f"{self.title} at the last checkpoint"
+        return replace(own, name=name, title=title, metric=replace(self.metric, checkpoint="last"))
 
     def on(self, data: str, own: bool) -> Study:
-        """The same cells with another encoder or on other data, which `data` names, under a name of its own. On a text or pairs of the
-        user's `own` it has no numbers and no claims of the paper's."""
-        return replace(self._own(self.cells) if own else self, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
+        """The same cells with another encoder or on other data, which `data` names, under a name of its own.
+        On a text or pairs of the user's `own` it has no numbers and no claims of the paper's."""
+        study = self._own(self.cells) if own else self
+        return replace(study, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
     def _own(self, cells: tuple[Cell, ...]) -> Study:
-        """The study of these of its cells without what is the paper's: printed numbers, rows copied from elsewhere, claims."""
+        """The study of these of its cells without what is the paper's: printed numbers, rows copied from
+        elsewhere, claims."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
-        used = [{cell.labels[place] for cell in cells} for place in range(len(self.axes))]
-        axes = tuple(replace(axis, labels=tuple(l for l in axis.labels if l in kept)) for axis, kept in zip(self.axes, used, strict=True))
-        reference = self.reference if self.reference and any(matches(self.reference, cell.labels) for cell in cells) else None
-        figure = self.figure
-        if figure is not None and figure.base is not None and not any(matches(figure.base, cell.labels) for cell in cells):
-            figure = replace(figure, base=None)
-        return replace(self, axes=axes, cells=cells, claims=(), must_learn=(), reference=reference, figure=figure)
+        axes = []
+        for place, axis in enumerate(self.axes):
+            used = {cell.labels[place] for cell in cells}
+            axes.append(replace(axis, labels=tuple(label for label in axis.labels if label in used)))
+
+        def kept(labels: Labels | None) -> Labels | None:
+            return labels if labels and any(matches(labels, cell.labels) for cell in cells) else None
+
+        figure = self.figure and replace(self.figure, base=kept(self.figure.base))
+        own = replace(self, axes=tuple(axes), cells=cells, claims=(), must_learn=(), figure=figure)
+        return replace(own, reference=kept(self.reference))
 
 
-# A report asks for the same configurations and cells many times; without these caches a plan of all studies takes 0.4 s longer.
+# A report asks for the same configurations and cells many times; without these caches a plan of all studies
+# takes 0.4 s longer.
 @cache
 def _matching(study: Study, labels: Labels) -> tuple[Cell, ...]:
     return tuple(cell for cell in study.cells if matches(labels, cell.labels))
@@ -268,8 +301,10 @@ def _paper_config(study: Study, cell: Cell, profile: str) -> RunConfig:
     start = methods.method(cell.method or study.method).paper
     run = vary(start, named)
     whole = {path for path in named if getattr(start, path, None) is not None}
-    changes = {p: v for p, v in profile_changes(run, profile).items() if p not in named and p.partition(".")[0] not in whole}
-    return vary(run, {**changes, **{p: v for p, v in named.items() if p.partition(".")[0] in changes}})  # fields of a section it brings
+    own = {*named, *(path for path in profile_changes(run, profile) if path.partition(".")[0] in whole)}
+    changes = {path: value for path, value in profile_changes(run, profile).items() if path not in own}
+    brought = {path: value for path, value in named.items() if path.partition(".")[0] in changes}
+    return vary(run, {**changes, **brought})
 
 
 @cache
@@ -283,16 +318,20 @@ def _config(study: Study, cell: Cell, profile: str, scale: Scale, sources: Sourc
     run = _scaled(study, cell, profile, scale, sources)
     held = "seed.data" in study.named(cell, profile) or "seed.data" in profile_changes(run, profile)
     run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
-    values = (f"{path}={label}" for path, label in zip(study.varied, cell.labels[len(cell.labels) - len(study.varied) :], strict=True))
-    settings = dict(parse_setting(run, text) for text in (*study.settings, *values) if has(run, setting_path(text)))
+    labels = cell.labels[len(cell.labels) - len(study.varied) :]
+    values = [f"{path}={label}" for path, label in zip(study.varied, labels, strict=True)]
+    given = [text for text in (*study.settings, *values) if has(run, setting_path(text))]
+    settings = dict(parse_setting(run, text) for text in given)
     if not settings:
         return run
     run = vary(run, settings)
-    return vary(run, {"eval.digest": evaluation_digest(run, sources)})  # eval.transfer may be among the settings
+    # eval.transfer may be among the settings
+    return vary(run, {"eval.digest": evaluation_digest(run, sources)})
 
 
 def _nearest(runs: Sequence[RunConfig], path: str) -> RunConfig:
-    """The first run that has a field, else the first that has its section: it says best what is wrong with a path."""
+    """The first run that has a field, else the first that has its section: it says best what is wrong with a
+    path."""
     section = path.partition(".")[0]
     beside = [run for run in runs if has(run, section) and read(run, section) is not None]
     return next((run for run in runs if has(run, path)), [*beside, *runs][0])
@@ -300,7 +339,8 @@ def _nearest(runs: Sequence[RunConfig], path: str) -> RunConfig:
 
 def short(suffix: str) -> str:
     """A suffix of a study's name, which becomes a file's name."""
-    return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{hashlib.sha256(suffix.encode()).hexdigest()[:8]}"
+    digest = hashlib.sha256(suffix.encode()).hexdigest()[:8]
+    return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{digest}"
 
 
 def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:

@@ -11,7 +11,8 @@ from core.spec.section import Typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper(Typed):
-    """What is known of a paper. `key` is what its studies say (`paper="mocose"`), `name` what tables say; papers come by `order`."""
+    """What is known of a paper. `key` is what its studies say (`paper="mocose"`), `name` what tables say;
+    papers come by `order`."""
 
     key: str
     name: str
@@ -22,12 +23,14 @@ class Paper(Typed):
     code: str = ""  # to its code
 
 
-ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")  # the papers'; a scale's own stands for bert-base
+# the papers'; a scale's own stands for bert-base
+ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis(Typed):
-    """What a table varies: `name` for CSV headers, `title` as the paper heads it, `labels` in the paper's order."""
+    """What a table varies: `name` for CSV headers, `title` as the paper heads it, `labels` in the paper's
+    order."""
 
     name: str
     title: str
@@ -38,8 +41,9 @@ class Axis(Typed):
 class Metric(Typed):
     """The number that an entry of a table is, out of a run's rows (`core.spec.result` lists them).
 
-    `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`: `spearman` (in the run's own
-    aggregation), any other metric of a row, or one derived from several (`core.report.quantities`). `title` heads it.
+    `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`: `spearman` (in
+    the run's own aggregation), any other metric of a row, or one derived from several
+    (`core.report.quantities`). `title` heads it.
     """
 
     task: str
@@ -50,12 +54,14 @@ class Metric(Typed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell(Typed):
-    """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what the paper printed.
+    """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what
+    the paper printed.
 
-    `changes` are in the paper's terms and hold under every profile; `by_profile` adds to them under one profile, and wins.
-    `published_runs` are the paper's single runs where they are known (read off its figures). `method` None is the study's;
-    under another one the study's base changes do not apply. `metric` None is the study's. `encoder` names one of the
-    papers' encoders (`ENCODERS`). A `copied` entry is what the paper took from elsewhere: shown, never run.
+    `changes` are in the paper's terms and hold under every profile; `by_profile` adds to them under one
+    profile, and wins. `published_runs` are the paper's single runs where they are known (read off its
+    figures). `method` None is the study's; under another one the study's base changes do not apply. `metric`
+    None is the study's. `encoder` names one of the papers' encoders (`ENCODERS`). A `copied` entry is what
+    the paper took from elsewhere: shown, never run.
     """
 
     labels: tuple[str, ...]
@@ -75,11 +81,12 @@ class Cell(Typed):
 class FigureSpec(Typed):
     """How the study is drawn; axes are named by Axis.name.
 
-    cells: absolute values along `x` (or the only other axis) where its labels are numbers, a line for each of `series`, and
-    paired differences by row, a panel for each of `series`. An axis that is neither is averaged, seed by seed. curve: the
-    development score along training, a line for each of `series`; spectrum: singular values by index, likewise. `base` are the
-    labels of the cell that the others are compared with, None standing for a cell's own label; without it, that is the study's
-    reference. `curves` are the paper's own by label of the series: points of the share of the run (or of the width).
+    cells: absolute values along `x` (or the only other axis) where its labels are numbers, a line for each of
+    `series`, and paired differences by row, a panel for each of `series`. An axis that is neither is
+    averaged, seed by seed. curve: the development score along training, a line for each of `series`;
+    spectrum: singular values by index, likewise. `base` are the labels of the cell that the others are
+    compared with, None standing for a cell's own label; without it, that is the study's reference. `curves`
+    are the paper's own by label of the series: points of the share of the run (or of the width).
     """
 
     kind: Literal["cells", "curve", "spectrum"] = "cells"

@@ -1,4 +1,5 @@
-"""Changing a configuration by dotted path: `vary(run, {"queue.size": 256})`, and reading `FIELD=VALUE` from a user."""
+"""Changing a configuration by dotted path: `vary(run, {"queue.size": 256})`, and reading `FIELD=VALUE` from a
+user."""
 
 from __future__ import annotations
 
@@ -12,14 +13,23 @@ from typing import Any
 
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, decimal, field_types, fits, public_name, public_names, whole
+from core.spec.section import (
+    Section,
+    alternatives,
+    decimal,
+    field_types,
+    fits,
+    public_name,
+    public_names,
+    whole,
+)
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     """A copy of `run` with the fields at these paths set. A whole section may be given, or None to drop it.
 
-    Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made before the cross-field
-    rules are checked, so that fields which go together can be changed together.
+    Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made before the
+    cross-field rules are checked, so that fields which go together can be changed together.
     """
     grouped: dict[str, dict[str, Any]] = {}  # whatever a user gives: the sections check it
     whole: dict[str, Any] = {}
@@ -33,14 +43,20 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
         section = whole.get(name, getattr(run, name))
         if not isinstance(section, Section):
             raise UserError(f"{name}.{next(iter(inner))} cannot be set: this run has no section {name}.")
-        whole[name] = dataclasses.replace(section, **{_field(section, tail, f"{name}.{tail}"): value for tail, value in inner.items()})
+        whole[name] = dataclasses.replace(
+            section, **{_field(section, tail, f"{name}.{tail}"): value for tail, value in inner.items()}
+        )
     return dataclasses.replace(run, **whole)
 
 
 def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[str, object]:
-    """Changes and more special ones, which win. A section that these bring whole, or drop, takes the place of its fields among the others."""
+    """Changes and more special ones, which win. A section that these bring whole, or drop, takes the place of
+    its fields among the others."""
     whole = {path for path in special if "." not in path}
-    return {**{path: value for path, value in changes.items() if path.partition(".")[0] not in whole}, **special}
+    return {
+        **{path: value for path, value in changes.items() if path.partition(".")[0] not in whole},
+        **special,
+    }
 
 
 def read(run: RunConfig, path: str):
@@ -66,7 +82,8 @@ def paths(run: RunConfig) -> list[str]:
 
 
 def has(run: RunConfig, path: str) -> bool:
-    """Whether a run has a field at a dotted path: not where its method has no such section, or the run leaves it out."""
+    """Whether a run has a field at a dotted path: not where its method has no such section, or the run leaves
+    it out."""
     head, _, tail = path.partition(".")
     name = public_names(type(run)).get(head)
     if name is None or not tail:
@@ -81,7 +98,8 @@ def setting_path(text: str) -> str:
 
 
 def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
-    """Path and typed value of `FIELD=VALUE`, as `--set` takes it. Raises UserError with what would be right."""
+    """Path and typed value of `FIELD=VALUE`, as `--set` takes it. Raises UserError with what would be
+    right."""
     path, (_, equals, written) = setting_path(text), text.partition("=")
     written = written.strip()
     if not equals or not path or not written:
@@ -97,7 +115,10 @@ def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
     value = parse_value(written, field_types(type(owner))[name], path)
     inner = getattr(owner, name)
     if isinstance(inner, Section) and value is not None:
-        raise UserError(f"{head} is a section of fields; set one of them, such as {head}.{public_name(dataclasses.fields(inner)[0].name)}.")
+        raise UserError(
+            f"{head} is a section of fields; set one of them, such as "
+            f"{head}.{public_name(dataclasses.fields(inner)[0].name)}."
+        )
     return path, value
 
 
@@ -151,7 +172,8 @@ def _field(section: Section, public: str, path: str) -> str:
 
 
 def _inner(run: RunConfig, name: str) -> list[str]:
-    """The paths of this run that end in a field of this name, or in the name closest to it if no section is closer."""
+    """The paths of this run that end in a field of this name, or in the name closest to it if no section is
+    closer."""
     by_name: dict[str, list[str]] = {}
     for path in paths(run):
         if "." in path:

@@ -1,7 +1,8 @@
 """Kernel file locks: claims on runs and slots on a machine.
 
-A lock is held for as long as a descriptor of its open file lives, in whichever process; so it dies with its holder, and
-it outlives a killed driver while the training that inherited it goes on. Nothing here knows what a run is.
+A lock is held for as long as a descriptor of its open file lives, in whichever process; so it dies with its
+holder, and it outlives a killed driver while the training that inherited it goes on. Nothing here knows what
+a run is.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ WORDS = 300  # characters of a holder's note
 
 
 def hold(path: Path) -> int | None:
-    """A descriptor that holds the lock at `path`, or None if somebody else holds it. Raises UserError if it cannot be made."""
+    """A descriptor that holds the lock at `path`, or None if somebody else holds it. Raises UserError if it
+    cannot be made."""
     while True:
         descriptor = _opened(path)
         try:
@@ -38,7 +40,8 @@ def hold(path: Path) -> int | None:
                 raise
         if _is_at(descriptor, path):
             return descriptor
-        os.close(descriptor)  # somebody removed the file before it was locked: a lock of its name guards nothing
+        # somebody removed the file before it was locked: a lock of its name guards nothing
+        os.close(descriptor)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
@@ -50,7 +53,8 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def held(path: Path) -> bool:
-    """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to read it."""
+    """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to
+    read it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -70,7 +74,8 @@ def held(path: Path) -> bool:
 
 @contextlib.contextmanager
 def waiting(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints `what` it waits for.
+    """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints `what` it
+    waits for.
 
     Raises UserError if it cannot be made.
     """
@@ -78,7 +83,10 @@ def waiting(path: Path, what: str) -> Iterator[None]:
     while (descriptor := hold(path)) is None:
         if not printed and time.monotonic() - began > PATIENCE:
             printed = True
-            say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
+            say(
+                f"Waiting for another command to end with {what}; if it was suspended, let it go on "
+                "or end it."
+            )
         time.sleep(POLL)
     try:
         yield
@@ -87,8 +95,8 @@ def waiting(path: Path, what: str) -> Iterator[None]:
 
 
 def share(path: Path, alone: Callable[[], None]) -> int:
-    """A descriptor that shares the lock at `path` with any number of others; whoever finds it free calls `alone` first, while nobody
-    else can get it. Raises UserError if it cannot be made."""
+    """A descriptor that shares the lock at `path` with any number of others; whoever finds it free calls
+    `alone` first, while nobody else can get it. Raises UserError if it cannot be made."""
     descriptor = _opened(path)
     try:
         with contextlib.suppress(BlockingIOError):
@@ -108,7 +116,9 @@ def _opened(path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise UserError(f"{path} cannot be made ({error.strerror}); make its folder writable or choose another.") from error
+        raise UserError(
+            f"{path} cannot be made ({error.strerror}); make its folder writable or choose another."
+        ) from error
 
 
 def note_holder(descriptor: int, text: str) -> None:

@@ -2,8 +2,9 @@
 
     <published>/<scale>/runs.parquet    columns run_id, checkpoint, task, metric, step, value
 
-Runs stand in the order of their ids, 64 to a row group, so that one can be read without the others. The file's footer holds each
-run's own footer (configuration, status, provenance) and seal, as they were when the run was stored: reading checks both.
+Runs stand in the order of their ids, 64 to a row group, so that one can be read without the others. The
+file's footer holds each run's own footer (configuration, status, provenance) and seal, as they were when the
+run was stored: reading checks both.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Place(NamedTuple):
 
 
 class Pack:
-    """One file, opened: its list of runs is known, their rows are read when they are needed. Raises Damaged."""
+    """One file, opened: its list of runs is known, their rows are read when they are needed. Raises
+    Damaged."""
 
     def __init__(self, path: Path):
         self._lock, self._path = threading.Lock(), path  # runs are launched from threads
@@ -54,7 +56,9 @@ class Pack:
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
             if self._file.schema_arrow.names != SCHEMA.names or self._file.schema_arrow.types != SCHEMA.types:
                 raise Damaged("its columns are not those of published runs")
-            listed = json.loads(zlib.decompress(base64.b64decode((self._file.metadata.metadata or {})[b"runs"])))
+            listed = json.loads(
+                zlib.decompress(base64.b64decode((self._file.metadata.metadata or {})[b"runs"]))
+            )
             start = 0
             for number, (footer, sealed, rows) in enumerate(listed):
                 start = 0 if number % GROUP == 0 else start
@@ -94,12 +98,15 @@ class Pack:
     def _group(self, number: int) -> pa.Table:
         with self._lock:
             if number not in self._groups:
-                self._groups[number] = self._file.read_row_group(number, use_threads=False).replace_schema_metadata(None)
+                self._groups[number] = self._file.read_row_group(
+                    number, use_threads=False
+                ).replace_schema_metadata(None)
             return self._groups[number]
 
 
 def write(path: Path, runs: Mapping[str, Run]) -> None:
-    """Put a pack of exactly these runs at `path`, whole or not at all; the same runs give the same bytes. Raises UserError."""
+    """Put a pack of exactly these runs at `path`, whole or not at all; the same runs give the same bytes.
+    Raises UserError."""
     ids = sorted(runs)
     listed = [[runs[run][1], seal(*runs[run]), runs[run][0].num_rows] for run in ids]
     sink = io.BytesIO()
@@ -109,10 +116,14 @@ def write(path: Path, runs: Mapping[str, Run]) -> None:
     ) as writer:  # fmt: skip
         for start in range(0, len(ids), GROUP):
             tables = [
-                runs[run][0].add_column(0, SCHEMA.field("run_id"), pa.array([run] * runs[run][0].num_rows, pa.string()))
+                runs[run][0].add_column(
+                    0, SCHEMA.field("run_id"), pa.array([run] * runs[run][0].num_rows, pa.string())
+                )
                 for run in ids[start : start + GROUP]
             ]
-            writer.write_table(pa.concat_tables(tables), row_group_size=max(1, sum(table.num_rows for table in tables)))
+            writer.write_table(
+                pa.concat_tables(tables), row_group_size=max(1, sum(table.num_rows for table in tables))
+            )
         text = json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()
         writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(text, 9)).decode()})
     try:
@@ -166,7 +177,11 @@ class Published:
                 files.sweep(path.parent, path.name)
                 try:
                     old = Pack(path) if path.exists() else None
-                    kept = {run: old.read(run) for run in old.runs() if run not in runs} if old is not None else {}
+                    kept = (
+                        {run: old.read(run) for run in old.runs() if run not in runs}
+                        if old is not None
+                        else {}
+                    )
                 except Damaged as error:
                     raise CorruptRun(f"{path} is damaged: {error}; {MEND}.") from error
                 write(path, {**kept, **runs})

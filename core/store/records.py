@@ -1,7 +1,8 @@
-"""One run as a sealed parquet file: a table of numbers with configuration, status and provenance in the footer.
+"""One run as a sealed parquet file: a table of numbers with configuration, status and provenance in the
+footer.
 
-The seal is a SHA-256 over the metadata and every column, since parquet itself protects neither its footer nor, unless
-asked, its pages: a flipped bit must never be read as a number.
+The seal is a SHA-256 over the metadata and every column, since parquet itself protects neither its footer
+nor, unless asked, its pages: a flipped bit must never be read as a number.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
     from pandas import DataFrame
 
 RUN_SCHEMA = pa.schema(
-    [("checkpoint", pa.string()), ("task", pa.string()), ("metric", pa.string()), ("step", pa.int64()), ("value", pa.float64())]
+    [
+        ("checkpoint", pa.string()),
+        ("task", pa.string()),
+        ("metric", pa.string()),
+        ("step", pa.int64()),
+        ("value", pa.float64()),
+    ]
 )
 PAIR_SCHEMA = pa.schema(
     [
@@ -36,7 +43,17 @@ PAIR_SCHEMA = pa.schema(
     ]
 )  # fmt: skip
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
-UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, MemoryError, OverflowError, RecursionError)
+UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    MemoryError,
+    OverflowError,
+    RecursionError,
+)
 
 
 class MissingRun(UserError):
@@ -79,7 +96,8 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """How an attempt at a run failed: for people, never a result. `cause` is a few words, `detail` a sentence or nothing."""
+    """How an attempt at a run failed: for people, never a result. `cause` is a few words, `detail` a sentence
+    or nothing."""
 
     cause: str
     detail: str = ""
@@ -91,7 +109,9 @@ class Failure:
 def run_table(rows: tuple[Row, ...]) -> pa.Table:
     """The long table of a run's numbers."""
     columns: list[Sequence[object]] = list(zip(*rows, strict=True)) if rows else [[] for _ in RUN_SCHEMA]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, RUN_SCHEMA, strict=True)], schema=RUN_SCHEMA)
+    return pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, RUN_SCHEMA, strict=True)], schema=RUN_SCHEMA
+    )
 
 
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
@@ -107,20 +127,25 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
         columns[3] += [float(x) for x in block.cosine]
         columns[4] += [min(int(x), MOST_WORDS) for x in block.words_a]
         columns[5] += [min(int(x), MOST_WORDS) for x in block.words_b]
-    return pa.table([pa.array(c, f.type) for c, f in zip(columns, PAIR_SCHEMA, strict=True)], schema=PAIR_SCHEMA)
+    return pa.table(
+        [pa.array(c, f.type) for c, f in zip(columns, PAIR_SCHEMA, strict=True)], schema=PAIR_SCHEMA
+    )
 
 
 def to_bytes(table: pa.Table, metadata: dict[str, str]) -> bytes:
     """The parquet file of a table with this metadata and its seal; the same content gives the same bytes."""
     sink = io.BytesIO()
-    with pq.ParquetWriter(sink, table.schema, compression="zstd", write_page_checksum=True, store_schema=False) as writer:
+    with pq.ParquetWriter(
+        sink, table.schema, compression="zstd", write_page_checksum=True, store_schema=False
+    ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({**metadata, "seal": seal(table, metadata)})
     return sink.getvalue()
 
 
 def from_bytes(content: bytes, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
-    """Table and metadata of such a file. Raises Damaged unless every byte that carries a number is as it was written."""
+    """Table and metadata of such a file. Raises Damaged unless every byte that carries a number is as it was
+    written."""
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         metadata = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
@@ -150,7 +175,8 @@ def seal(table: pa.Table, metadata: dict[str, str]) -> str:
 
 
 def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
-    """Table, footer and SHA-256 of a run's file. Raises MissingRun, CorruptRun, or UserError if it may not be read."""
+    """Table, footer and SHA-256 of a run's file. Raises MissingRun, CorruptRun, or UserError if it may not be
+    read."""
     try:
         content = path.read_bytes()
         table, footer = from_bytes(content, schema)
@@ -160,29 +186,53 @@ def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
         reason = "it is a folder" if isinstance(error, IsADirectoryError) else error
         raise CorruptRun(f"{path} is damaged: {reason}; delete it and train the run again.") from error
     except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); mend that and give the same command again.") from error
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}); mend that and give the same command again."
+        ) from error
     if footer.get("run_id") != path.stem:
-        raise CorruptRun(f"{path} holds run {footer.get('run_id')}, not the one it is named after; delete it or name it rightly.")
+        raise CorruptRun(
+            f"{path} holds run {footer.get('run_id')}, not the one it is named after; delete it or "
+            "name it rightly."
+        )
     return table, footer, hashlib.sha256(content).hexdigest()
 
 
-def stored_run(run: str, table: pa.Table, footer: dict[str, str], source: Literal["own", "published"], where: str, mend: str) -> StoredRun:
+def stored_run(
+    run: str,
+    table: pa.Table,
+    footer: dict[str, str],
+    source: Literal["own", "published"],
+    where: str,
+    mend: str,
+) -> StoredRun:
     """The run of a table and its footer. `where` names the run and `mend` says what to do, for messages.
 
-    Raises CorruptRun unless configuration, status and provenance are those of this run, OtherVersion for another NUMERICS.
+    Raises CorruptRun unless configuration, status and provenance are those of this run, OtherVersion for
+    another NUMERICS.
     """
     config = None
     try:
-        if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:  # another's may have fields that are unknown here
+        # another's may have fields that are unknown here
+        if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:
             config, _ = from_canonical_json(footer["config"])
-        status, provenance = next(status for status in get_args(Status) if status == footer["status"]), json.loads(footer["provenance"])
+        status, provenance = (
+            next(status for status in get_args(Status) if status == footer["status"]),
+            json.loads(footer["provenance"]),
+        )
     except (UserError, KeyError, ValueError, TypeError, StopIteration, RecursionError) as error:
-        raise CorruptRun(f"{where} has a configuration, a status or a provenance that cannot be read; {mend}.") from error
+        raise CorruptRun(
+            f"{where} has a configuration, a status or a provenance that cannot be read; {mend}."
+        ) from error
     if config is None:
         raise OtherVersion(
             f"{where} was written by another version of the code (NUMERICS {numerics}, here {NUMERICS}); "
             "use that version or another --results-dir."
         )
     if run_id(config) != run:
-        raise CorruptRun(f"{where} holds run {run_id(config)}, not the one it is named after; delete it or name it rightly.")
-    return StoredRun(run_id=run, config=config, status=status, table=table, provenance=provenance, source=source)
+        raise CorruptRun(
+            f"{where} holds run {run_id(config)}, not the one it is named after; delete it or name "
+            "it rightly."
+        )
+    return StoredRun(
+        run_id=run, config=config, status=status, table=table, provenance=provenance, source=source
+    )

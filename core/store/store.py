@@ -1,6 +1,7 @@
-"""The store: one immutable, self-describing parquet a run. The only code that knows how a results folder is laid out.
+"""The store: one immutable, self-describing parquet a run. The only code that knows how a results folder is
+laid out.
 
-<root>/runs/<id>.parquet      numbers, long form; configuration, status and provenance in the footer; its presence is "done"
+<root>/runs/<id>.parquet      numbers, long form; configuration, status, provenance in the footer
 <root>/pairs/<id>.parquet     gold and cosine of every test pair
 <root>/failures/<id>.json     how the last attempt failed; removed by success
 <root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its development curve
@@ -66,7 +67,8 @@ class Store:
         return status.st_ino, status.st_mtime_ns
 
     def save(self, config: RunConfig, result: Result) -> None:
-        """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole or not at all.
+        """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole
+        or not at all.
 
         Raises UserError of one sentence if the disk is full or may not be written.
         """
@@ -88,7 +90,8 @@ class Store:
             self.checkpoint(run).unlink()
 
     def load(self, run: str) -> StoredRun:
-        """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
+        """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or
+        OtherVersion."""
         if self._own(run).exists():
             return self._load_own(run)[0]
         if (published := self.load_published(run)) is not None:
@@ -96,26 +99,39 @@ class Store:
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
-        """Every test pair of the user's own run; None if no pairs are stored (published runs have none). Raises CorruptRun."""
+        """Every test pair of the user's own run; None if no pairs are stored (published runs have none).
+        Raises CorruptRun."""
         path, own = self._pairs(run), self._own(run)
         if not path.exists():
             return None
         table, _, digest = records.read(path, records.PAIR_SCHEMA)
         if own.exists() and records.read(own, records.RUN_SCHEMA)[1].get("pairs") != digest:
-            raise CorruptRun(f"{path} belongs to another attempt at run {run}; train the run again with --force.")
+            raise CorruptRun(
+                f"{path} belongs to another attempt at run {run}; train the run again with --force."
+            )
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
-        """Whether the user's own run exists and can be believed. A damaged file is set aside with a printed sentence: the run's own,
-        and it counts as missing; its pairs alone, and it stays done without them. `claimed` says that the caller holds the claim."""
+        """Whether the user's own run exists and can be believed. A damaged file is set aside with a printed
+        sentence: the run's own, and it counts as missing; its pairs alone, and it stays done without them.
+        `claimed` says that the caller holds the claim."""
         own, pairs = self._own(run), self._pairs(run)
-        if not own.exists() or not self._sound(run, own, lambda: self._load_own(run), "it counts as missing", claimed):
+        if not own.exists() or not self._sound(
+            run, own, lambda: self._load_own(run), "it counts as missing", claimed
+        ):
             return False
-        self._sound(run, pairs, lambda: self.load_pairs(run), "its run stays done, and is trained again if you delete it", claimed)
+        self._sound(
+            run,
+            pairs,
+            lambda: self.load_pairs(run),
+            "its run stays done, and is trained again if you delete it",
+            claimed,
+        )
         return True
 
     def verified_published(self, run: str) -> bool:
-        """Whether the project's published run is there and can be believed; a damaged one is named, and left where it is."""
+        """Whether the project's published run is there and can be believed; a damaged one is named, and left
+        where it is."""
         try:
             return self.load_published(run) is not None
         except CorruptRun as error:
@@ -123,7 +139,8 @@ class Store:
             return False
 
     def runs(self) -> tuple[str, ...]:
-        """Ids of all runs, own and published, sorted; files with other names are somebody else's and passed over."""
+        """Ids of all runs, own and published, sorted; files with other names are somebody else's and passed
+        over."""
         own = {p.stem for p in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(p.stem)}
         return tuple(sorted(own | self._packs.runs()))
 
@@ -132,17 +149,20 @@ class Store:
         return self._packs.averages(scale)
 
     def scale_of_pack(self, run: str) -> str | None:
-        """The scale of a published run, which its pack's folder tells without reading the run; None if it is not published."""
+        """The scale of a published run, which its pack's folder tells without reading the run; None if it is
+        not published."""
         return self._packs.scale(run)
 
     def load_published(self, run: str) -> StoredRun | None:
-        """The published run, whatever one's own is; None if there is none. Raises CorruptRun or OtherVersion."""
+        """The published run, whatever one's own is; None if there is none. Raises CorruptRun or
+        OtherVersion."""
         if run not in self._packs:
             return None
         return records.stored_run(run, *self._packs.read(run), "published", self._packs.place(run), MEND)
 
     def publish(self, runs: Iterable[str], target: Path) -> None:
-        """Pack one's own runs, without their pairs, into the published folder `target`. Raises MissingRun or CorruptRun."""
+        """Pack one's own runs, without their pairs, into the published folder `target`. Raises MissingRun or
+        CorruptRun."""
         new: dict[str, dict[str, Run]] = {}
         for run in runs:
             if not self._own(run).exists():
@@ -158,11 +178,13 @@ class Store:
         files.write_whole(self._failure(run), plain.encode())
 
     def failure(self, run: str) -> Failure | None:
-        """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown cause."""
+        """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown
+        cause."""
         try:
             plain = json.loads(self._failure(run).read_text(encoding="utf-8"))
             return Failure(
-                cause=str(plain["cause"]), detail=str(plain["detail"]), log_tail=tuple(map(str, plain["log_tail"])),
+                cause=str(plain["cause"]), detail=str(plain["detail"]),
+                log_tail=tuple(map(str, plain["log_tail"])),
                 log=str(plain["log"]), exit_status=plain["exit_status"],
             )  # fmt: skip
         except FileNotFoundError:
@@ -171,10 +193,17 @@ class Store:
             return Failure(cause="unknown", detail=f"{self._failure(run)} cannot be read.")
 
     def claim(self, run: str) -> int | None:
-        """A descriptor that holds the claim on a run, or None if it is held elsewhere. What killed writers left is swept."""
+        """A descriptor that holds the claim on a run, or None if it is held elsewhere. What killed writers
+        left is swept."""
         descriptor = locks.hold(self._lock(run))
         if descriptor is not None:
-            for path in (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run), model_folder(self.root, run)):
+            for path in (
+                self._own(run),
+                self._pairs(run),
+                self._failure(run),
+                self.checkpoint(run),
+                model_folder(self.root, run),
+            ):
                 files.sweep(path.parent, path.name)
         return descriptor
 
@@ -200,7 +229,8 @@ class Store:
             self.checkpoint(run).unlink()
 
     def sweep_checkpoints(self) -> None:
-        """Remove the checkpoints of runs that are stored: what was killed between the two, or an unfinished --force."""
+        """Remove the checkpoints of runs that are stored: what was killed between the two, or an unfinished
+        --force."""
         for path in (self.root / "checkpoints").glob("*.pt"):
             if self.has(path.stem) and (claim := self.claim(path.stem)) is not None:
                 try:
@@ -209,7 +239,8 @@ class Store:
                     locks.release(claim)
 
     def set_aside(self, path: Path) -> Path:
-        """Move a file that is not believed into the folder of damaged ones; its new place. Only for the holder of the claim.
+        """Move a file that is not believed into the folder of damaged ones; its new place. Only for the
+        holder of the claim.
 
         Raises UserError if it cannot be moved.
         """
@@ -221,7 +252,15 @@ class Store:
 
     def prepare(self, models: bool = False) -> None:
         """Make the folders, that of models with `models`. Raises UserError if a folder cannot be written."""
-        names = ("runs", "pairs", "failures", "logs", "checkpoints", ".locks", *(("models",) if models else ()))
+        names = (
+            "runs",
+            "pairs",
+            "failures",
+            "logs",
+            "checkpoints",
+            ".locks",
+            *(("models",) if models else ()),
+        )
         try:
             for name in names:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
@@ -230,10 +269,13 @@ class Store:
         if not os.access(self.root / "runs", os.W_OK):
             raise UserError(f"{self.root} may not be written; choose a folder of yours with --results-dir.")
         if models and not os.access(self.root / "models", os.W_OK | os.X_OK):
-            raise UserError(f"{self.root / 'models'} may not be written; make it writable, or leave --keep-models out.")
+            raise UserError(
+                f"{self.root / 'models'} may not be written; make it writable, or leave --keep-models out."
+            )
 
     def _sound(self, run: str, path: Path, check: Callable[[], object], so: str, claimed: bool) -> bool:
-        """Whether a file passes its check; if it does not, and nobody is writing it, it is moved away under the claim."""
+        """Whether a file passes its check; if it does not, and nobody is writing it, it is moved away under
+        the claim."""
         claim = None
         try:
             try:
@@ -263,13 +305,16 @@ class Store:
         """The user's own run and the footer of its file. Raises MissingRun, CorruptRun or OtherVersion."""
         path = self._own(run)
         table, footer, _ = records.read(path, records.RUN_SCHEMA)
-        stored = records.stored_run(run, table, footer, "own", str(path), "delete the file and train the run again")
+        stored = records.stored_run(
+            run, table, footer, "own", str(path), "delete the file and train the run again"
+        )
         if (code := stored.provenance.get("method_code")) is not None:
             self._codes[run] = str(code)
         return stored, footer
 
     def method_code(self, run: str) -> str | None:
-        """The digest of the method's code that made the user's own run, once the run was read; None before."""
+        """The digest of the method's code that made the user's own run, once the run was read; None
+        before."""
         return self._codes.get(run)
 
     def _own(self, run: str) -> Path:

@@ -63,11 +63,12 @@ class ESimCSE(TwoViews):
         return self
 
     def loss(self, views: Packed, kept: Packed | None = None) -> Tensor:
-        """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences; `kept` is what
-        goes through the momentum encoder (queue.view), B sentences, or None without a queue.
+        """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences;
+        `kept` is what goes through the momentum encoder (queue.view), B sentences, or None without a queue.
 
         Order: encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
-        momentum.when=after_optimizer the last two wait for `after_update`, so what is pushed lags one step less (D69).
+        momentum.when=after_optimizer the last two wait for `after_update`, so what is pushed lags one step
+        less (D69).
         """
         momentum, queue = self.config.momentum, self.queue
         if momentum is None or queue is None:
@@ -82,13 +83,17 @@ class ESimCSE(TwoViews):
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
         loss, queue = self.config.loss, None if self.queue is None else self.queue.visible()
-        return info_nce(first, second, queue, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives)
+        return info_nce(
+            first, second, queue, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives
+        )
 
     def new_layers(self) -> list[nn.Module]:
         return [self.head]
 
     @classmethod
-    def batches(cls, config: ESimCSERun, text: TrainingText, device: torch.device, drawing: random.Random) -> contrastive.Views:
+    def batches(
+        cls, config: ESimCSERun, text: TrainingText, device: torch.device, drawing: random.Random
+    ) -> contrastive.Views:
         return Views(config, text, device, drawing)
 
     def after_update(self) -> None:
@@ -115,7 +120,8 @@ class ESimCSE(TwoViews):
 
 
 class Views(contrastive.Views):
-    """Each batch twice, as 2B sentences, the second time with repetitions; and what goes through the momentum encoder, or None."""
+    """Each batch twice, as 2B sentences, the second time with repetitions; and what goes through the momentum
+    encoder, or None."""
 
     config: ESimCSERun
 
@@ -146,16 +152,22 @@ class Views(contrastive.Views):
             return first
         if dup.unit == "subword":
             return [
-                repeat_tokens(tokens, dup, longest, stream_for(dup, self.drawing, int(i))) for tokens, i in zip(first, indices, strict=True)
+                repeat_tokens(tokens, dup, longest, stream_for(dup, self.drawing, int(i)))
+                for tokens, i in zip(first, indices, strict=True)
             ]
-        encoded = self.text.tokenizer(self._repeated(dup, indices), truncation=True, max_length=longest)["input_ids"]
+        encoded = self.text.tokenizer(self._repeated(dup, indices), truncation=True, max_length=longest)[
+            "input_ids"
+        ]
         return [np.array(ids, dtype=np.int32) for ids in encoded]
 
     def _repeated(self, dup: Repetition, indices: Sequence[int]) -> list[str]:
         """The sentences with words written twice, or others put in (Table 10)."""
         sentences = self.text.sentences
         assert sentences is not None, "such a run reads words"
-        return [repeat_words(sentences[i], dup, stream_for(dup, self.drawing, int(i)), self.inserted) for i in indices]
+        return [
+            repeat_words(sentences[i], dup, stream_for(dup, self.drawing, int(i)), self.inserted)
+            for i in indices
+        ]
 
 
 @torch.no_grad()

@@ -1,6 +1,7 @@
 """ESimCSE's runs: their sections and rules, the three profiles, and how they follow a scale. No torch.
 
-Each value that the paper's text gives stands beside its sentence; what the paper leaves unsaid is a guess, and the same in all three.
+Each value that the paper's text gives stands beside its sentence; what the paper leaves unsaid is a guess,
+and the same in all three.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ class MomentumQueue(Section):
     """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
 
     size: Annotated[int, "sentences in ESimCSE's queue, oldest first"] = 160
-    view: Annotated[Literal["original", "repeated"], "which view of a sentence enters the queue (D70)"] = "original"
-    cut_first_batch: Annotated[bool, "cut the first batch to the queue's size; the release keeps it whole (D70)"] = True
+    view: Annotated[Literal["original", "repeated"], "which view of a sentence enters the queue (D70)"] = (
+        "original"
+    )
+    cut_first_batch: Annotated[
+        bool, "cut the first batch to the queue's size; the release keeps it whole (D70)"
+    ] = True
 
     @classmethod
     def label(cls):
@@ -38,7 +43,8 @@ class MomentumQueue(Section):
 class Repetition(Section):
     """ESimCSE's repetition: view 2 writes some tokens (or words) twice (studies/reference/methods.md).
 
-    `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table 10, D72).
+    `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table
+    10, D72).
     """
 
     rate: Annotated[float, "largest share of a sentence's tokens that is written twice (D67)"] = 0.32
@@ -46,11 +52,17 @@ class Repetition(Section):
         Literal["subword", "word", "stopword", "mask"],
         "what is repeated, or put in instead: a stop-word or a mask (D72)",
     ] = "subword"
-    range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or as released (D61)"] = "paper"
+    range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or as released (D61)"] = (
+        "paper"
+    )
     cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)"] = 10
-    recut: Annotated[bool, "cut the repeated sentence at data.max_length again; word mode always does (D62)"] = False
+    recut: Annotated[
+        bool, "cut the repeated sentence at data.max_length again; word mode always does (D62)"
+    ] = False
     protect_special: Annotated[bool, "special tokens are never repeated (D63)"] = True
-    resample: Annotated[Literal["per_epoch", "static"], "draw anew in each epoch, or once (D64)"] = "per_epoch"
+    resample: Annotated[Literal["per_epoch", "static"], "draw anew in each epoch, or once (D64)"] = (
+        "per_epoch"
+    )
 
     @classmethod
     def label(cls):
@@ -58,20 +70,29 @@ class Repetition(Section):
 
     def check(self):
         if not 0.0 < self.rate <= 1.0:
-            raise UserError(f"dup.rate is {self.rate}, but it lies in (0, 1]; set dup=none for no repetition.")
+            raise UserError(
+                f"dup.rate is {self.rate}, but it lies in (0, 1]; set dup=none for no repetition."
+            )
         if self.cap is not None and self.cap < 1:
             raise UserError(f"dup.cap is {self.cap}, but it must be at least 1, or none.")
 
     def cap_is_idle(self, length: int) -> bool:
-        """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays within it. Words are counted before
-        the cut, so a sentence of theirs may have any number."""
-        return self.unit == "subword" and self.range == "paper" and self.cap is not None and max(2, int(self.rate * length)) <= self.cap
+        """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays within it.
+        Words are counted before the cut, so a sentence of theirs may have any number."""
+        return (
+            self.unit == "subword"
+            and self.range == "paper"
+            and self.cap is not None
+            and max(2, int(self.rate * length)) <= self.cap
+        )
 
     def largest_count(self, length: int) -> int:
-        """The largest number of repetitions that may be drawn for a sequence of this length; the smallest is 0.
+        """The largest number of repetitions that may be drawn for a sequence of this length; the smallest is
+        0.
 
-        paper: max(2, int(rate * N)), at most `cap`. released sub-word: min(cap, int(rate * N)) - 1, and 0 when int(rate * N) is 0.
-        released word: min(cap, n, max(2, int(rate * n))) - 1. N counts [CLS] and [SEP]; n counts words.
+        paper: max(2, int(rate * N)), at most `cap`. released sub-word: min(cap, int(rate * N)) - 1, and 0
+        when int(rate * N) is 0. released word: min(cap, n, max(2, int(rate * n))) - 1. N counts [CLS] and
+        [SEP]; n counts words.
         """
         share = int(self.rate * length)
         cap = self.cap if self.cap is not None else length
@@ -84,13 +105,21 @@ class Repetition(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Section):
-    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e (studies/reference/methods.md)."""
+    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e
+    (studies/reference/methods.md)."""
 
     lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)"] = 0.995
-    init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = "pretrained_copy"
-    head: Annotated[Literal["online", "ema"], "the momentum encoder's head: the online one, or an average of its own (D68)"] = "online"
+    init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = (
+        "pretrained_copy"
+    )
+    head: Annotated[
+        Literal["online", "ema"],
+        "the momentum encoder's head: the online one, or an average of its own (D68)",
+    ] = "online"
     dropout: Annotated[Switch, "dropout in the momentum encoder (D68)"] = "off"
-    when: Annotated[Literal["after_forward", "after_optimizer"], "when in a step the momentum encoder is moved (D69)"] = "after_forward"
+    when: Annotated[
+        Literal["after_forward", "after_optimizer"], "when in a step the momentum encoder is moved (D69)"
+    ] = "after_forward"
 
     def check(self):
         if not 0.0 < self.lambda_ < 1.0:
@@ -120,7 +149,9 @@ class ESimCSERun(RunConfig):
         check_two_views(self)
 
     def scaled(self, measure: Measure) -> dict[str, object]:
-        changes: dict[str, object] = {} if self.queue is None else {"queue.size": scaled_count(self.queue.size, measure.batches)}
+        changes: dict[str, object] = (
+            {} if self.queue is None else {"queue.size": scaled_count(self.queue.size, measure.batches)}
+        )
         if self.dup is not None and self.dup.cap_is_idle(self.data.max_length):
             changes["dup.cap"] = None  # the same run as without it, so it has the same name (D62)
         return changes
@@ -149,13 +180,17 @@ class ESimCSERun(RunConfig):
         return width + self.dup.largest_count(width)
 
 
-# 4.2 "batch size = 64", "τ = 0.05", "every 125 training steps". 4.2 "we add an MLP layer on top of the [CLS] representation to get the
-# sentence embedding" stands under Training Details: that it is left off in evaluation is a guess (D65), as precision and length are (D71, D33).
-SHARED = {field.name: getattr(SIMCSE, field.name) for field in dataclasses.fields(SIMCSE) if field.name != "method"}
+# 4.2 "batch size = 64", "τ = 0.05", "every 125 training steps". 4.2 "we add an MLP layer on top of the [CLS]
+# representation to get the sentence embedding" stands under Training Details: that it is left off in
+# evaluation is a guess (D65), as precision and length are (D71, D33).
+SHARED = {
+    field.name: getattr(SIMCSE, field.name) for field in dataclasses.fields(SIMCSE) if field.name != "method"
+}
 PAPER = ESimCSERun(
     **SHARED,
     queue=MomentumQueue(size=160),  # 5.4 "2.5 times the batch size"; original sentences: guess (D70)
-    momentum=Momentum(  # 4.2 "λ = 0.995"; 3.2 "moving-average of its parameters" (D60); head and moment: guess (D68, D69)
+    # 4.2 "λ = 0.995"; 3.2 "moving-average of its parameters" (D60); head and moment: guess (D68, D69)
+    momentum=Momentum(
         lambda_=0.995,
         init="pretrained_copy",
         dropout="off",  # 1 "turn off dropout when using the momentum encoder" (D68)

@@ -1,4 +1,5 @@
-"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM (studies/reference/methods.md)."""
+"""MoCoSE: an online and a target branch over one embedding layer, a queue of keys, FGSM
+(studies/reference/methods.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ class MoCoSE(Contrastive):
         self.pooler = pooler(encoder, weights)
         self.projection = projection(config.heads, encoder, weights)
         self.predictor = predictor(config.heads, encoder, weights)
-        self.target_embeddings = copy.deepcopy(encoder.embeddings) if config.target.embeddings == "ema" else None
+        self.target_embeddings = (
+            copy.deepcopy(encoder.embeddings) if config.target.embeddings == "ema" else None
+        )
         self.target_stack = copy.deepcopy(encoder.stack)
         self.target_pooler = copy.deepcopy(self.pooler)
         self.target_projection = copy.deepcopy(self.projection)
@@ -55,7 +58,9 @@ class MoCoSE(Contrastive):
         self.trained = [p for p in self.parameters() if p.requires_grad]
         self.dropping = dropping(config.seed.data, device, self)
         self.averaged = averaged_pairs([target for target, _ in followed], [online for _, online in followed])
-        self.queue = KeyQueue(config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device)
+        self.queue = KeyQueue(
+            config.queue, config.heads.out_size, torch_stream(config.seed.model, "queue"), device
+        )
         self.clustering = torch_stream(config.seed.model, "queue clusters")
         self.augmenting = torch_stream(config.seed.data, "augmentation")
         self.augmenting_tests = torch_stream(config.seed.data, "augmentation of tests")
@@ -65,22 +70,34 @@ class MoCoSE(Contrastive):
         self.scored_by_slot, self.updates = config.fgsm.at_eval, 0
 
     def form(self) -> Hashable:
-        """How full the queue is, how large the stored gradient, and whether the share that FGSM changes is still to be counted."""
-        return self.queue.form(), None if self.stale.signs is None else self.stale.signs.shape, self.changed_share is None
+        """How full the queue is, how large the stored gradient, and whether the share that FGSM changes is
+        still to be counted."""
+        return (
+            self.queue.form(),
+            None if self.stale.signs is None else self.stale.signs.shape,
+            self.changed_share is None,
+        )
 
     def train(self, mode: bool = True) -> MoCoSE:
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
         super().train(mode)
         if self.config.target.dropout == "off":
-            for module in (self.target_embeddings, self.target_stack, self.target_pooler, self.target_projection):
+            for module in (
+                self.target_embeddings,
+                self.target_stack,
+                self.target_pooler,
+                self.target_projection,
+            ):
                 if module is not None:
                     module.eval()
         return self
 
     def loss(self, batch: Packed, rewritten: Packed | None = None) -> Tensor:
-        """The loss of one training step against the queue as it was before this batch; then the batch's keys are pushed.
+        """The loss of one training step against the queue as it was before this batch; then the batch's keys
+        are pushed.
 
-        `rewritten` is what the target branch is given where it has a text of its own (Table 5's text-level views).
+        `rewritten` is what the target branch is given where it has a text of its own (Table 5's text-level
+        views).
         """
         other = batch if rewritten is None else rewritten
         fgsm = self.config.fgsm
@@ -102,7 +119,9 @@ class MoCoSE(Contrastive):
         return loss
 
     @classmethod
-    def batches(cls, config: MoCoSERun, text: TrainingText, device: torch.device, drawing: random.Random) -> contrastive.Views:
+    def batches(
+        cls, config: MoCoSERun, text: TrainingText, device: torch.device, drawing: random.Random
+    ) -> contrastive.Views:
         return Views(config, text, device, drawing)
 
     def before_step(self) -> None:
@@ -116,7 +135,8 @@ class MoCoSE(Contrastive):
     def after_step(self) -> None:
         if self.config.ema.when == "after_optimizer_step":
             if self.updates == 0:
-                self.updates = 1  # the update before the first forward is a no-op; it counts, so both timings agree (D5)
+                # the update before the first forward is a no-op; it counts, so both timings agree (D5)
+                self.updates = 1
             self._average()
 
     @property
@@ -124,13 +144,16 @@ class MoCoSE(Contrastive):
         return self.config.eval.apply_augmentation and self.config.aug.active()
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
-        """Vectors to be scored, (B, hidden) or (B, out_size), in whatever mode the model is in (D10, D20, D21)."""
+        """Vectors to be scored, (B, hidden) or (B, out_size), in whatever mode the model is in (D10, D20,
+        D21)."""
         words = self.encoder.embeddings.lookup(batch)
         sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
         if sign is not None:  # before the first step there is no gradient to replay
             words = words + self.config.fgsm.epsilon * sign
         if self.draws_when_scored:
-            x = self.encoder.embeddings.finish(*self._augmented(words, batch, self.augmenting_tests, padded=batch.width))
+            x = self.encoder.embeddings.finish(
+                *self._augmented(words, batch, self.augmenting_tests, padded=batch.width)
+            )
         else:
             x = self.encoder.embeddings.finish(words, batch.slot)
         cls = self.encoder.stack(x, batch)
@@ -143,13 +166,14 @@ class MoCoSE(Contrastive):
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
 
     def new_layers(self) -> list[nn.Module]:
-        """The trained layers that start at random; train.new_layer_factor applies to them. A checkpoint's own pooler is not new."""
+        """The trained layers that start at random; train.new_layer_factor applies to them. A checkpoint's own
+        pooler is not new."""
         pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
         return [*pooler, self.projection, self.predictor, self.target_projection]
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
-        """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed where it first acted (D19), and
-        how far it puts the two views of these sentences apart at the end."""
+        """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed where
+        it first acted (D19), and how far it puts the two views of these sentences apart at the end."""
         if self.config.fgsm.gradient == "none":
             return {}
         was_training = self.training
@@ -161,7 +185,8 @@ class MoCoSE(Contrastive):
         return {"fgsm_changed_fraction": self.changed_share, **differences}
 
     def method_rows(self, selected_step: int) -> list[Row]:
-        """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the selected step (D3)."""
+        """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the
+        selected step (D3)."""
         size, batch, steps = self.config.queue.size, self.config.train.batch_size, self.config.train.steps
 
         def at(step: int) -> float:
@@ -169,15 +194,23 @@ class MoCoSE(Contrastive):
 
         values = [value for value in map(at, range(1, steps + 1)) if value != float("inf")]
         return [
-            Row("last", "train", "mtd_nominal", steps, traceable_distance(self.config.ema.start, size, batch)),
+            Row(
+                "last", "train", "mtd_nominal", steps, traceable_distance(self.config.ema.start, size, batch)
+            ),
             Row("last", "train", "mtd_at_start", 1, at(1)),
-            Row("last", "train", "mtd_mean_over_run", steps, float(np.mean(values)) if values else float("inf")),
+            Row(
+                "last",
+                "train",
+                "mtd_mean_over_run",
+                steps,
+                float(np.mean(values)) if values else float("inf"),
+            ),
             Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at(selected_step)),
         ]
 
     def sign_at(self, batch: Packed) -> Tensor:
-        """Sign of the gradient of the loss at these sentences' word embeddings, (T, hidden), in the mode the model is in, without
-        augmentation. Nothing is drawn from the run's streams."""
+        """Sign of the gradient of the loss at these sentences' word embeddings, (T, hidden), in the mode the
+        model is in, without augmentation. Nothing is drawn from the run's streams."""
         negatives = summarised(self.config.queue, self.queue.visible(), self.clustering.clone_state())
         words = self.encoder.embeddings.lookup(batch)  # (T, hidden)
         with torch.no_grad():
@@ -211,20 +244,29 @@ class MoCoSE(Contrastive):
             x = self._followed_embeddings().finish(words, positions)
             return self.target_projection(self.target_pooler(self.target_stack(x, other)))
 
-    def _contrast(self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _contrast(
+        self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """Loss against these keys (B, out_size), and the online view's word embeddings (T, hidden)."""
         words = self.encoder.embeddings.lookup(batch)
         if not words.requires_grad:
             words.requires_grad_()  # where the weights are fixed
         perturbed = words if sign is None else words + self.config.fgsm.epsilon * sign
-        return self._compared(*self._augmented(perturbed, batch, self.augmenting), batch, keys, negatives), words
+        return self._compared(
+            *self._augmented(perturbed, batch, self.augmenting), batch, keys, negatives
+        ), words
 
-    def _compared(self, words: Tensor, positions: Tensor, batch: Packed, keys: Tensor, negatives: Tensor) -> Tensor:
-        """The loss, from the online branch's word embeddings (T, hidden) and positions (T,), keys (B, out_size) and negatives."""
+    def _compared(
+        self, words: Tensor, positions: Tensor, batch: Packed, keys: Tensor, negatives: Tensor
+    ) -> Tensor:
+        """The loss, from the online branch's word embeddings (T, hidden) and positions (T,), keys (B,
+        out_size) and negatives."""
         cls = self.encoder.stack(self.encoder.embeddings.finish(words, positions), batch)
         query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
         loss = self.config.loss
-        return info_nce(query, keys, negatives, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives)
+        return info_nce(
+            query, keys, negatives, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives
+        )
 
     def _followed_embeddings(self) -> Embeddings:
         """The target branch's: its own (D8), or the online branch's."""
@@ -233,8 +275,8 @@ class MoCoSE(Contrastive):
     def _augmented(
         self, words: Tensor, batch: Packed, generator: torch.Generator | None, *, padded: int | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh: from the generator, or for a
-        padded batch from its device's own, as its dropout."""
+        """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh:
+        from the generator, or for a padded batch from its device's own, as its dropout."""
         aug, padded = self.config.aug, padded or self._padded_width(batch)
         generator = generator if batch.bias is None else None
         mask = cutoff_mask(aug, batch, padded, self.encoder.hidden, generator)
@@ -242,7 +284,8 @@ class MoCoSE(Contrastive):
         return words, shuffled_positions(aug, batch, padded, generator)
 
     def _padded_width(self, batch: Packed) -> int:
-        """Slots that the papers' code would have had: max_length with static padding, else the longest sentence (D33)."""
+        """Slots that the papers' code would have had: max_length with static padding, else the longest
+        sentence (D33)."""
         return self.config.data.max_length if self.config.data.padding == "static" else batch.width
 
     @contextlib.contextmanager
@@ -257,15 +300,18 @@ class MoCoSE(Contrastive):
                 weight.requires_grad_(True)
 
     def _current_sign(self, batch: Packed, other: Packed, negatives: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Sign (T, hidden) of the gradient, at the current input, of the very loss that this step has before FGSM: same dropout, same
-        augmentations (D18); and the keys (B, out_size) of the step where FGSM leaves their view alone, else None.
+        """Sign (T, hidden) of the gradient, at the current input, of the very loss that this step has before
+        FGSM: same dropout, same augmentations (D18); and the keys (B, out_size) of the step where FGSM leaves
+        their view alone, else None.
 
         It costs a forward pass of the online branch and a backward pass without gradients of weights.
         """
         keys = None if self.config.fgsm.views == "both_same" else self._keys(other, None)
         augmented = self.augmenting.get_state() if self.config.aug.active() else None
         with self._fixed(), self.dropping.ahead():
-            loss, words = self._contrast(batch, (self._keys(other, None) if keys is None else keys).detach(), negatives, None)
+            loss, words = self._contrast(
+                batch, (self._keys(other, None) if keys is None else keys).detach(), negatives, None
+            )
             with torch.autocast("cpu", enabled=False):  # as the step's own gradient
                 sign = torch.autograd.grad(loss, words)[0].sign()
         if augmented is not None:
@@ -285,7 +331,8 @@ class MoCoSE(Contrastive):
 
 
 class Views(contrastive.Views):
-    """Each batch once, for the model makes its views itself, and beside it what the target branch reads where it has a text of its own."""
+    """Each batch once, for the model makes its views itself, and beside it what the target branch reads where
+    it has a text of its own."""
 
     config: MoCoSERun
 

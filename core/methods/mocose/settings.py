@@ -1,6 +1,7 @@
 """MoCoSE's runs: their sections and rules, the three profiles, and how they follow a scale. No torch.
 
-Each value that the paper's text gives stands beside its sentence; what the paper leaves unsaid is a guess, and the same in all three.
+Each value that the paper's text gives stands beside its sentence; what the paper leaves unsaid is a guess,
+and the same in all three.
 """
 
 from __future__ import annotations
@@ -9,40 +10,24 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from core.spec import run as common
 from core.spec.errors import UserError
 from core.spec.methods import Method
-from core.spec.run import (
-    CONTEXTUAL,
-    OWN_ENCODER,
-    PAPER_STEPS,
-    STS,
-    Data,
-    Encoder,
-    Evaluation,
-    Loss,
-    Measure,
-    RunConfig,
-    Seed,
-    Selection,
-    Switch,
-    TextView,
-    Train,
-    scaled_count,
-)
+from core.spec.run import Measure, RunConfig, Switch, TextView, scaled_count
 from core.spec.section import Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heads(Section):
-    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of the contrastive space (D13)."""
+    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of
+    the contrastive space (D13)."""
 
     projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)"] = 1
     predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)"] = 2
     out_size: Annotated[int, "width of the space in which vectors are contrasted (D13)"] = 768
     predictor_hidden: Annotated[int | None, "width inside the predictor; none is out_size (D13)"] = None
     projection_tail: Annotated[
-        Literal["linear_ln_dropout", "linear_ln", "linear"],
-        "what the projection ends in (D11)",
+        Literal["linear_ln_dropout", "linear_ln", "linear"], "what the projection ends in (D11)"
     ] = "linear_ln_dropout"
     predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"] = field(
         default="tanh", metadata={"neutral": "tanh"}
@@ -51,8 +36,8 @@ class Heads(Section):
 
     def check(self):
         for name in ("projection_layers", "predictor_layers"):
-            if not 0 <= getattr(self, name) <= 3:
-                raise UserError(f"heads.{name} is {getattr(self, name)}, but only depths 0 to 3 are defined (D12).")
+            if not 0 <= (depth := getattr(self, name)) <= 3:
+                raise UserError(f"heads.{name} is {depth}, but only depths 0 to 3 are defined (D12).")
         if self.out_size < 1:
             raise UserError(f"heads.out_size is {self.out_size}, but it must be at least 1.")
         if not 0.0 <= self.dropout < 1.0:
@@ -60,7 +45,7 @@ class Heads(Section):
         if self.predictor_tail != "tanh" and not self.predictor_layers:
             raise UserError("heads.predictor_tail has no effect without predictor layers; leave it tanh.")
         if self.predictor_hidden is not None and self.predictor_layers < 2:
-            raise UserError("heads.predictor_hidden has no effect with fewer than 2 predictor layers; leave it none.")
+            raise UserError("heads.predictor_hidden has no effect below 2 predictor layers; leave it none.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +62,15 @@ class NegativeQueue(Section):
         tuple[tuple[int, int], ...] | None,
         "places of the full queue that enter the loss, such as 0-128 or 0-128,384-512; none is all (D44)",
     ] = None
-    # Slide deck only: what stands for the visible entries in the loss. `clusters` counts centres, not sentences: no scale changes it.
+    # Slide deck only: what stands for the visible entries in the loss. `clusters` counts centres, not
+    # sentences: no scale changes it.
     negatives: Annotated[
         Literal["entries", "mean", "kmeans"],
         "what stands for the visible entries in the loss; only the slides have another than entries",
     ] = field(default="entries", metadata={"neutral": "entries"})
-    clusters: Annotated[
-        int | None,
-        "k-means centres, whatever the scale; with negatives kmeans alone",
-    ] = field(default=None, metadata={"neutral": None})
+    clusters: Annotated[int | None, "k-means centres, whatever the scale; with negatives kmeans alone"] = (
+        field(default=None, metadata={"neutral": None})
+    )
 
     @classmethod
     def label(cls):
@@ -95,16 +80,19 @@ class NegativeQueue(Section):
         if self.size < 1:
             raise UserError(f"queue.size is {self.size}, but the queue needs at least one place.")
         if not 0 <= self.init_size <= self.size:
-            raise UserError(f"queue.init_size is {self.init_size}, but it must lie between 0 and queue.size={self.size}.")
+            raise UserError(
+                f"queue.init_size is {self.init_size}, but it lies in 0 … queue.size={self.size}."
+            )
         for start, stop in self.slice or ():
             if not 0 <= start < stop <= self.size:
-                raise UserError(f"queue.slice {start}-{stop} does not fit a queue of {self.size}; choose 0 <= start < stop <= size.")
+                hint = "choose 0 <= start < stop <= size"
+                raise UserError(f"queue.slice {start}-{stop} does not fit a queue of {self.size}; {hint}.")
         if self.slice is not None and not self.slice:
             raise UserError("queue.slice is empty; leave it none to use the whole queue.")
         if (self.negatives == "kmeans") != (self.clusters is not None):
-            raise UserError("queue.clusters goes with queue.negatives=kmeans and with nothing else; set both or neither.")
+            raise UserError("queue.clusters goes with queue.negatives=kmeans alone; set both or neither.")
         if self.clusters is not None and not 1 <= self.clusters <= self.size:
-            raise UserError(f"queue.clusters is {self.clusters}, but it must lie between 1 and queue.size={self.size}.")
+            raise UserError(f"queue.clusters is {self.clusters}, but it lies in 1 … {self.size}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +109,7 @@ class Target(Section):
 
     def check(self):
         if not self.freeze_projection and self.stop_gradient:
-            raise UserError("target.freeze_projection=false needs target.stop_gradient=false, since no gradient reaches it otherwise.")
+            raise UserError("target.freeze_projection=false needs target.stop_gradient=false.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,15 +122,21 @@ class EMA(Section):
     ] = "released_cosine"
     start: Annotated[float, "decay at the start: target <- decay * target + (1 - decay) * online (D3)"] = 0.85
     end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)"] = 1.0
-    total_updates: Annotated[int | None, "updates in which released_cosine rises and comes down; none is the whole run (D2)"] = 15000
-    when: Annotated[Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"] = "after_optimizer_step"
+    total_updates: Annotated[
+        int | None, "updates in which released_cosine rises and comes down; none is the whole run (D2)"
+    ] = 15000
+    when: Annotated[
+        Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"
+    ] = "after_optimizer_step"
 
     def check(self):
         if not 0.0 <= self.start <= 1.0:
             raise UserError(f"ema.start is {self.start}, but a decay lies between 0 and 1.")
         if self.schedule == "constant":
             if self.end is not None or self.total_updates is not None:
-                raise UserError("ema.schedule=constant takes neither ema.end nor ema.total_updates; set both to none.")
+                raise UserError(
+                    "ema.schedule=constant takes neither ema.end nor ema.total_updates; set none."
+                )
             return
         if self.end is None or not 0.0 <= self.end <= 1.0:
             raise UserError(f"ema.schedule={self.schedule} needs ema.end between 0 and 1.")
@@ -150,7 +144,9 @@ class EMA(Section):
             if self.total_updates is None or self.total_updates < 1:
                 raise UserError("ema.schedule=released_cosine needs ema.total_updates of at least 1.")
         elif self.total_updates is not None:
-            raise UserError("ema.schedule=cosine_to_end runs over the whole run; set ema.total_updates to none.")
+            raise UserError(
+                "ema.schedule=cosine_to_end runs over the whole run; set ema.total_updates to none."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,18 +167,21 @@ class FGSM(Section):
         if (self.gradient == "none") != (self.epsilon == 0):
             raise UserError("fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither.")
         if self.at_eval and self.gradient != "stale_online":
-            raise UserError("fgsm.at_eval=true needs fgsm.gradient=stale_online: only a stored gradient can be replayed.")
+            raise UserError("fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation(Section):
-    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw separately."""
+    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw
+    separately."""
 
     position_shuffle: Annotated[
         Literal["off", "per_batch", "per_sentence"],
         "shuffle positions, one order a batch or one a sentence (D24)",
     ] = "off"
-    position_shuffle_range: Annotated[Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"] = None
+    position_shuffle_range: Annotated[
+        Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"
+    ] = None
     token_cutoff: Annotated[float, "share of tokens whose embeddings become 0"] = 0.0
     token_cutoff_pool: Annotated[
         Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
@@ -199,7 +198,9 @@ class Augmentation(Section):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise UserError(f"aug.{name} is {getattr(self, name)}, but a rate lies in [0, 1).")
         if (self.position_shuffle == "off") != (self.position_shuffle_range is None):
-            raise UserError("aug.position_shuffle and aug.position_shuffle_range go together; set both or neither.")
+            raise UserError(
+                "aug.position_shuffle and position_shuffle_range go together; set both or neither."
+            )
         if (self.token_cutoff == 0) != (self.token_cutoff_pool is None):
             raise UserError("aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither.")
 
@@ -212,8 +213,8 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
     """eta of update number `update` (1 at the first training forward), D2.
 
     constant: eta = start. cosine_to_end: half a cosine from start to end over the run's `steps`, then end.
-    released_cosine: eta_t = end - (end - start) * (cos(pi * t / T) + 1) / 2 with T = total_updates; it comes back down
-    after T, as the released code does.
+    released_cosine: eta_t = end - (end - start) * (cos(pi * t / T) + 1) / 2 with T = total_updates; it comes
+    back down after T, as the released code does.
     """
     if ema.schedule == "constant" or ema.end is None:
         return ema.start
@@ -225,7 +226,8 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
 
 
 def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
-    """Maximum traceable distance d = 1 / (1 - eta) + queue / batch (MoCoSE, eq. 4), in steps; infinite at eta = 1 (D4)."""
+    """Maximum traceable distance d = 1 / (1 - eta) + queue / batch (MoCoSE, eq. 4), in steps; infinite at eta
+    = 1 (D4)."""
     return math.inf if decay >= 1.0 else 1.0 / (1.0 - decay) + queue_size / batch_size
 
 
@@ -241,7 +243,7 @@ def rising(start: float, end: float) -> dict[str, object]:
 
 def wrapping(start: float) -> dict[str, object]:
     """The code's decay: up to 1 in 15,000 updates, and down again (D2)."""
-    return {"ema.schedule": "released_cosine", "ema.start": start, "ema.end": 1.0, "ema.total_updates": 15_000}
+    return {**rising(start, 1.0), "ema.schedule": "released_cosine", "ema.total_updates": 15_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,36 +268,43 @@ class MoCoSERun(RunConfig):
         if self.eval.vector is None or self.eval.head is not None:
             raise UserError("method mocose needs eval.vector and takes no eval.head.")
         if not self.loss.in_batch_negatives and self.queue.init_size == 0:
-            raise UserError(
-                "loss.in_batch_negatives=false with queue.init_size=0 leaves the first step without negatives; "
-                "set queue.init_size to at least 1."
-            )
+            why = "or the first step has no negatives"
+            raise UserError(f"loss.in_batch_negatives=false needs queue.init_size of at least 1, {why}.")
         if self.fgsm.gradient == "stale_online" and not self.data.drop_last:
-            raise UserError("fgsm.gradient=stale_online needs data.drop_last=true, since a ragged batch has other slots (D20).")
+            why = "since a ragged batch has other slots (D20)"
+            raise UserError(f"fgsm.gradient=stale_online needs data.drop_last=true, {why}.")
         if self.text is not None and self.fgsm.gradient == "current" and self.fgsm.views == "both_same":
-            raise UserError("fgsm.gradient=current has no gradient for a target view of another text; set fgsm.views=online_only.")
+            hint = "set fgsm.views=online_only"
+            raise UserError(
+                f"fgsm.gradient=current has no gradient for a target view of another text; {hint}."
+            )
 
     def scaled(self, measure: Measure) -> dict[str, object]:
-        """Widths, queue and the period of the released decay (D2). A model that rewrites text is the run's own encoder where none is fetched."""
+        """Widths, queue and the period of the released decay (D2). A model that rewrites text is the run's
+        own encoder where none is fetched."""
         heads, queue = self.heads, self.queue
         changes: dict[str, object] = {
             "heads.out_size": scaled_count(heads.out_size, measure.width),
             "queue.size": scaled_count(queue.size, measure.batches),
-            "queue.init_size": scaled_count(queue.init_size, measure.batches) if queue.init_size > 1 else queue.init_size,
         }
+        if queue.init_size > 1:
+            changes["queue.init_size"] = scaled_count(queue.init_size, measure.batches)
         if heads.predictor_hidden is not None:
             changes["heads.predictor_hidden"] = scaled_count(heads.predictor_hidden, measure.width)
         if queue.slice is not None:
-            changes["queue.slice"] = tuple((round(a * measure.batches), round(b * measure.batches)) for a, b in queue.slice)
+            places = [tuple(round(place * measure.batches) for place in part) for part in queue.slice]
+            changes["queue.slice"] = tuple(places)
         if self.ema.total_updates is not None:
-            changes["ema.total_updates"] = scaled_count(self.ema.total_updates, measure.paper_steps / PAPER_STEPS)
-        if self.text is not None and self.text.kind in CONTEXTUAL and not measure.hub_models:
-            changes["text.model"] = OWN_ENCODER
+            share = measure.paper_steps / common.PAPER_STEPS
+            changes["ema.total_updates"] = scaled_count(self.ema.total_updates, share)
+        if self.text is not None and self.text.kind in common.CONTEXTUAL and not measure.hub_models:
+            changes["text.model"] = common.OWN_ENCODER
         return changes
 
     @property
     def passes(self) -> float:
-        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0  # a forward pass, and a backward one to the input (D18)
+        # a forward pass, and a backward one to the input (D18)
+        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0
         return 4.0 + ahead + (0.0 if self.target.stop_gradient else 2.0)  # D6
 
     @property
@@ -320,41 +329,45 @@ class MoCoSERun(RunConfig):
 
 PAPER = MoCoSERun(
     scale="paper",
-    data=Data(digest="", rows=1_000_000),  # 4.1 "1 million sentences from the English Wikipedia"; how they are read (D36): guess
-    encoder=Encoder(digest=""),  # 3 "dropout = 0.1", for both sizes
-    heads=Heads(  # 5.2 "projection is 1 layer and the prediction has 2 layers"; 5.4 "consistent with the encoder": 768
-        # 3 "composed of several fully connected layers": so a key ends in one, not in LayerNorm and dropout (D11). What stands between
-        # layers and behind the predictor is unsaid (the poster has an "MLP"): guess, the code's LayerNorm, dropout and tanh (D11).
+    # 4.1 "1 million sentences from the English Wikipedia"; how they are read (D36): guess
+    data=common.Data(digest="", rows=1_000_000),
+    encoder=common.Encoder(digest=""),  # 3 "dropout = 0.1", for both sizes
+    # 5.2 "projection is 1 layer and the prediction has 2 layers"; 5.4 "consistent with the encoder": 768
+    heads=Heads(
+        # 3 "composed of several fully connected layers": so a key ends in one, not in LayerNorm and dropout
+        # (D11). What stands between layers and behind the predictor is unsaid (the poster has an "MLP"):
+        # guess, the code's LayerNorm, dropout and tanh (D11).
         projection_tail="linear",
     ),
-    loss=Loss(  # temperature: guess (D32)
+    loss=common.Loss(  # temperature: guess (D32)
         in_batch_negatives=False,  # eq. 3, "l is the negative samples in the queue"; Algorithm 1, line 6 (D1)
     ),
     queue=NegativeQueue(  # 4.1 "The negative queue size is 512"
-        init="paper_grow",  # 3 "randomly initialized at the beginning, and then enqueue and dequeue normally" (D14)
-        init_size=128,  # 5.6 "the negative queue size set to 512 and the smaller initial queue size set to 128"; of other sizes a guess (D16)
+        # 3 "randomly initialized at the beginning, and then enqueue and dequeue normally" (D14)
+        init="paper_grow",
+        # 5.6 "the negative queue size set to 512 and the smaller initial queue size set to 128"; of other
+        # sizes a guess (D16)
+        init_size=128,
     ),
-    target=Target(  # 3 "The target branch truncates the gradient" (D6, D7); dropout makes the two views (D9); embeddings (D8): guess
-        stop_gradient=True,
-        freeze_projection=True,
-    ),
-    ema=EMA(  # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant; of tables without one: guess (D2, D3); Algorithm 1, lines 7 and 8 (D5)
-        schedule="constant",
-        start=0.85,
-        end=None,
-        total_updates=None,
-        when="after_optimizer_step",
-    ),
+    # 3 "The target branch truncates the gradient" (D6, D7); dropout makes the two views (D9); embeddings
+    # (D8): guess
+    target=Target(stop_gradient=True, freeze_projection=True),
+    # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant; of tables without one:
+    # guess (D2, D3); Algorithm 1, lines 7 and 8 (D5)
+    ema=EMA(schedule="constant", start=0.85, end=None, total_updates=None, when="after_optimizer_step"),
     fgsm=FGSM(  # 3 "fgsm = 5e-9"
         gradient="current",  # 3 "calculates the derivative of model with respect to the input" (D18)
-        views="online_only",  # eq. 1, "θ is the online branch of the model"; 5.3 "difference between the two samples" (D18)
+        # eq. 1, "θ is the online branch of the model"; 5.3 "difference between the two samples" (D18)
+        views="online_only",
     ),
     aug=Augmentation(),  # 5.3 "we discard the feature cut off method"
-    train=Train(steps=PAPER_STEPS),  # 4.1 "3e-5", "weight decay of 1e-6", "batch size of the base model is 64"; the rest (D31): guess
-    eval=Evaluation(digest="", every=100, vector="cls_before_pooler"),  # 4.1 "every 100 step", "token embedding from the model output"
-    select=Selection(),  # 4.1 "validate", not on what: guess (D40)
-    sts=STS(),  # guess (D80)
-    seed=Seed(),
+    # 4.1 "3e-5", "weight decay of 1e-6", "batch size of the base model is 64"; the rest (D31): guess
+    train=common.Train(steps=common.PAPER_STEPS),
+    # 4.1 "every 100 step", "token embedding from the model output"
+    eval=common.Evaluation(digest="", every=100, vector="cls_before_pooler"),
+    select=common.Selection(),  # 4.1 "validate", not on what: guess (D40)
+    sts=common.STS(),  # guess (D80)
+    seed=common.Seed(),
 )
 
 METHOD = Method(
