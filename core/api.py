@@ -268,11 +268,13 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[str, float]) -> d
         for name, value in values.items() if name not in ("kind", "section")
     }  # fmt: skip
     return {
-        "run": footer["run_id"], "scale": fields["scale"], "method": fields["method"], "status": footer["status"],
+        "run": footer["run_id"], "scale": fields["scale"], "method": fields["method"],
+        "status": footer["status"],
         "source": source,
         "score": scores.get(f"spearman_{flat['sts.aggregate']}"),
         "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
-        "host": provenance.get("host"), "encoder": provenance.get("encoder"), "numerics": document["numerics"],
+        "host": provenance.get("host"), "encoder": provenance.get("encoder"),
+        "numerics": document["numerics"],
         **flat,
     }  # fmt: skip
 

@@ -77,7 +77,7 @@ class Pack:
         return tuple(sorted(self._places))
 
     def averages(self) -> tuple[list[dict[str, str]], pa.Table]:
-        """The footers of all runs, and the average test scores of their selected checkpoints; seals are not checked."""
+        """The footers of all runs, and their average test scores; seals are not checked."""
         chosen = [("checkpoint", "=", "selected"), ("task", "=", "avg")]
         return [place.footer for place in self._places.values()], pq.read_table(self._path, filters=chosen)
 
@@ -147,7 +147,7 @@ class Published:
         return {run for pack in self._packs().values() for run in pack.runs()}
 
     def averages(self, scale: str) -> tuple[list[dict[str, str]], pa.Table] | None:
-        """Footers and average scores of a scale's runs, in half a second for thousands; None without a pack."""
+        """Footers and average scores of a scale's runs, fast for thousands; None without a pack."""
         pack = self._packs().get(scale)
         return None if pack is None else pack.averages()
 

@@ -145,7 +145,7 @@ class Store:
         return tuple(sorted(own | self._packs.runs()))
 
     def published_averages(self, scale: str) -> tuple[list[dict[str, str]], pa.Table] | None:
-        """Footers of a scale's published runs and their average test scores; None if nothing is published there."""
+        """Footers of a scale's published runs and their average test scores; None if there are none."""
         return self._packs.averages(scale)
 
     def scale_of_pack(self, run: str) -> str | None:
