@@ -158,7 +158,48 @@ def configuration(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         inner = next((f"; give {f.parent}" for f in Path(folder).glob("*_Transformer/config.json")), "")
         hint = inner or "; give a folder saved by transformers with --encoder"
-        raise UserError(f"{folder} holds no config.json{hint}.") from error
+        raise UserError(f"{folder} holds no config.json{hint}.")
+    config = json_object(path)
+    if (width := config.get("hidden_size")) is None:
+        raise UserError(f"{path} names no hidden_size; give a BERT or RoBERTa encoder.")
+    if type(width) is not int or width < 1:
+        raise UserError(f"{path} has hidden_size {width!r}; give a BERT or RoBERTa encoder.")
+    return config
+
+
+def positions(folder: Path) -> int | None:
+    """The tokens that the encoder has positions for, or None if its configuration does not say."""
+    config = configuration(folder)
+    places, pad = config.get("max_position_embeddings"), config.get("pad_token_id", 1)
+    if type(places) is not int or type(pad) is not int:
+        return None
+    return places - (pad + 1) if config.get("model_type") == "roberta" else places
+
+
+def has_masked_words(folder: Path) -> bool:
+    """Whether an encoder's weights include BERT's or RoBERTa's masked-word head."""
+    return any(
+        name.startswith(("cls.predictions.transform.", "lm_head.dense.")) for name in tensor_shapes(folder)
+    )
+
+
+def tensor_shapes(folder: Path) -> dict[str, list[int]]:
+    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    weights = folder / "model.safetensors"
+    try:
+        with open(weights, "rb") as file:
+            if file.read(24).startswith(b"version https://git-lfs"):
+                raise UserError(
+                    f"{weights} is a pointer of git-lfs, not the weights; fetch them with git lfs pull."
+                )
+        with safe_open(weights, framework="numpy") as tensors:
+            return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
+    except (OSError, SafetensorError) as error:
+        raise UserError(
+            f"{weights} is no whole safetensors file ({error}); copy the weights there again."
+        ) from error
 
 
 def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
