@@ -32,6 +32,8 @@ from core.spec.study import Study
 from core.spec.table import Axis, FigureSpec
 
 WIDEST = 30.0  # half of an interval, in points: a wider interval is cut at the frame
+PAIRED = ("paired_difference", "tested_low", "tested_high", "printed_difference")
+LEVEL = ("mean", "ci95_low", "ci95_high", "printed")
 Line = list[tuple[str, Sequence[Row]]]  # along an axis: label, and the cells that stand there
 
 
@@ -40,7 +42,7 @@ def figures(
 ) -> dict[str, Figure]:
     """A study's figures by file name: as the paper draws it, and `-differences`; inside `drawing()`.
 
-    `cells` and `curves` are the study's CSV files; `no_verdict` is why there is no verdict, and then the title.
+    `cells` and `curves` are the study's CSV files. `no_verdict` is why there is no verdict, then the title.
     A figure of which most rows have no run is left out.
     """
     spec = study.figure
@@ -76,12 +78,9 @@ def _rows(study: Study, spec: FigureSpec, cells: pd.DataFrame) -> list[Row]:
 def _numeric(study: Study, spec: FigureSpec) -> Axis | None:
     """The axis of the figure whose labels are numbers, all but two at most; None if there is none."""
     for axis in study.axes:
-        numbers = [label for label in axis.labels if as_number(label) is not None]
-        if (
-            spec.x in (None, axis.name)
-            and axis.name != spec.series
-            and len(numbers) >= max(3, len(axis.labels) - 2)
-        ):
+        numbers = sum(as_number(label) is not None for label in axis.labels)
+        fits = spec.x in (None, axis.name) and axis.name != spec.series
+        if fits and numbers >= max(3, len(axis.labels) - 2):
             return axis
     return None
 
@@ -99,8 +98,8 @@ def _lower(title: str) -> str:
 
 def _titled(axis: Axis, label: str) -> str:
     """A label behind its axis' title if it says little alone: "queue size 512", "initial fill half"."""
-    alone = as_number(label) is None and not label.isalpha() or not label.islower() and label.isalpha()
-    return label if alone else f"{_lower(axis.title)} {label}"
+    small = as_number(label) is not None or label.isalpha() and label.islower()
+    return f"{_lower(axis.title)} {label}" if small else label
 
 
 def _said(study: Study, labels: Sequence[str | None]) -> str:
@@ -129,13 +128,10 @@ def _difference(study: Study, rows: Sequence[Row]) -> str:
     base = _said(study, base_pattern(study) or ()) or "the reference"
     if tested and not different:
         return f"No significant difference from {base}"
-    text = (
-        f"{_said(study, list(row['labels'].values())) or 'the average'} is {_amount(abs(size), row)} {unit}"
-    )
-    text = f"{text[0].upper()}{text[1:]} {'above' if size > 0 else 'below'} {base}"
-    return text + (
-        f"; {len(different)} of {len(tested)} tested rows differ" if tested else "; too few seeds to test"
-    )
+    name = _said(study, list(row["labels"].values())) or "the average"
+    text = f"{name} is {_amount(abs(size), row)} {unit} {'above' if size > 0 else 'below'} {base}"
+    tests = f"{len(different)} of {len(tested)} tested rows differ" if tested else "too few seeds to test"
+    return f"{text[0].upper()}{text[1:]}; {tests}"
 
 
 def _extremes(study: Study, rows: Sequence[Row]) -> str:
@@ -157,16 +153,12 @@ def _extremes(study: Study, rows: Sequence[Row]) -> str:
 def _levels(study: Study, spec: FigureSpec, axis: Axis, rows: list[Row], title: str) -> Figure | None:
     """Score along the paper's axis: ours with a band over seeds, the paper's points laid over."""
     keep = [name for name in (spec.series, *study.varied) if name and name != axis.name]
+    names = ["/".join(row["labels"][name] for name in keep) for row in rows]
     lines: dict[str, Line] = {}
-    for row in rows:
-        lines.setdefault("/".join(row["labels"][name] for name in keep), [])
-    for name, line in lines.items():
-        mine = [row for row in rows if "/".join(row["labels"][one] for one in keep) == name]
+    for name in dict.fromkeys(name for name, row in zip(names, rows, strict=True) if row["n"]):
+        mine = [row for own, row in zip(names, rows, strict=True) if own == name]
         places = {label: [row for row in mine if row["labels"][axis.name] == label] for label in axis.labels}
-        line += [(label, found) for label, found in places.items() if found]
-    lines = {
-        name: line for name, line in lines.items() if any(row["n"] for _, found in line for row in found)
-    }
+        lines[name] = [(label, found) for label, found in places.items() if found]
     on_axis = [row for row in rows if as_number(row["labels"][axis.name]) is not None]
     if not lines or not _mostly_run(on_axis) or sum(row["n"] > 0 for row in on_axis) < 2:
         return None
@@ -177,15 +169,15 @@ def _levels(study: Study, spec: FigureSpec, axis: Axis, rows: list[Row], title: 
     said = [_peaks(study, spec, axis, lines), "" if averaged else _difference(study, rows)]
     title = title or (study.caption if apart else ". ".join(filter(None, said)))
     figure, axes = sheet(title, setting(study, rows), len(groups), 2.2 if apart else 2.7)
-    for panel, names in zip(axes, groups, strict=True):
-        shift = _shift([point for name in names for point in lines[name]])
+    for panel, group in zip(axes, groups, strict=True):
+        shift = _shift([point for name in group for point in lines[name]])
         theirs = panel.twinx() if shift else panel
-        for name, colour, marker in zip(names, cycle(COLOURS), cycle(MARKERS), strict=False):
+        for name, colour, marker in zip(group, cycle(COLOURS), cycle(MARKERS), strict=False):
             of = f"{_of_series(study, spec, name)}: " if name and not apart else ""
             _line(panel, theirs, lines[name], colour, marker, of)
         number_axis(panel, axis.labels, axis.title)
-        panel.set_ylabel(units[names[0]])
-        panel.set_title(names[0] if apart else "", loc="left")
+        panel.set_ylabel(units[group[0]])
+        panel.set_title(group[0] if apart else "", loc="left")
         if shift:
             (a, b), (c, d) = panel.get_ylim(), theirs.get_ylim()
             low, high = min(a, c - shift), max(b, d - shift)
@@ -222,12 +214,11 @@ def _line(panel: Axes, theirs: Axes, line: Line, colour: str, marker: str, name:
     for label, rows in line:
         place, values, paper = as_number(label), _ours(rows), _printed(rows)
         if place is None:
-            for level, axes, of, shade in (
-                (float(np.mean(values or np.nan)), panel, "ours", colour),
-                (paper, theirs, "paper", GREY),
-            ):
-                if np.isfinite(level):
-                    axes.axhline(level, color=shade, linestyle=":", label=f"{label}, {of}")
+            level = float(np.mean(values or np.nan))
+            panel.axhline(level, color=colour, linestyle=":", label=f"{label}, ours" if values else "")
+            theirs.axhline(
+                paper, color=GREY, linestyle=":", label=f"{label}, paper" if np.isfinite(paper) else ""
+            )
             continue
         x, ours, printed = [*x, place], [*ours, over_seeds(values)[:3]], [*printed, paper]
         panel.plot([place] * len(values), values, ".", color=colour, markersize=2.5, alpha=0.5)
@@ -272,14 +263,14 @@ def _by_row(study: Study, spec: FigureSpec, rows: list[Row], title: str) -> Figu
     """One row a cell, a panel for each of `series`: differences to the reference, or levels without one."""
     by_key, series = {row["key"]: row for row in rows}, spec.series
     paired = any(row["reference"] for row in rows)
-    rows = [
-        row for row in rows if row["n"] or np.isfinite(row["printed_difference" if paired else "printed"])
-    ]
-    drawn = [row for row in rows if (row["paired_n"] and not row["is_base"] if paired else row["n"])]
+    columns = PAIRED if paired else LEVEL
+    rows = [row for row in rows if row["n"] or np.isfinite(row[columns[-1]])]
+    drawn = [row for row in rows if np.isfinite(row[columns[0]]) and not row["is_base"]]
     if not drawn or not _mostly_run(rows):
         return None
-    panels = {name: [row for row in rows if not series or row["labels"][series] == name]
-              for name in dict.fromkeys(row["labels"][series] if series else "" for row in drawn)}  # fmt: skip
+    panels: dict[str, list[Row]] = {row["labels"][series] if series else "": [] for row in drawn}
+    for name, mine in panels.items():
+        mine += [row for row in rows if not series or row["labels"][series] == name]
     names = {row["key"]: _without(row, series) for mine in panels.values() for row in mine}
     places = list(dict.fromkeys(names.values()))
     title = title or (_difference(study, rows) if paired else _extremes(study, rows))
@@ -287,7 +278,7 @@ def _by_row(study: Study, spec: FigureSpec, rows: list[Row], title: str) -> Figu
     figure, axes = sheet(title, setting(study, rows), len(panels), height, sharex=True, sharey=True)
     for panel, (name, mine) in zip(axes, panels.items(), strict=True):
         for row in mine:
-            _row(panel, places.index(names[row["key"]]), row, by_key.get(row["reference"]), paired)
+            _row(panel, places.index(names[row["key"]]), row, by_key.get(row["reference"]), columns)
         panel.grid(axis="x")
         panel.set_title(_of_series(study, spec, name), loc="left")
     axes[0].set_yticks(range(len(places)), [textwrap.fill(name, 46) for name in places], size=7)
@@ -295,7 +286,7 @@ def _by_row(study: Study, spec: FigureSpec, rows: list[Row], title: str) -> Figu
     unit, base = rows[0]["unit"], _said(study, base_pattern(study) or ()) or "the reference"
     label = f"{'points' if unit in POINTS else unit} above {base}" if paired else unit
     figure.subfigs[0].supxlabel(label, size=7.5)
-    _limits(axes[0], drawn, rows, paired)
+    _limits(axes[0], drawn, rows, columns)
     legend(figure, axes)
     return figure
 
@@ -308,61 +299,41 @@ def _without(row: Row, series: str | None) -> str:
     )
 
 
-def _row(panel: Axes, y: int, row: Row, base: Row | None, paired: bool) -> None:
+def _row(panel: Axes, y: int, row: Row, base: Row | None, columns: Sequence[str]) -> None:
     """Ours with its interval and every seed, and the paper's number hollow below."""
-    if paired:
+    mean, low, high, printed = (row[name] for name in columns)
+    seeds, interval = list(row["by_seed"].values()), "95 % interval"
+    if columns is PAIRED:
         panel.axvline(0, color="black", linewidth=0.8)
-        mean, low, high, printed = (
-            row[n] for n in ("paired_difference", "tested_low", "tested_high", "printed_difference")
-        )
-        theirs = base["by_seed"] if base else {}
+        theirs, interval = base["by_seed"] if base else {}, "tested interval"
         seeds = [value - theirs[seed] for seed, value in row["by_seed"].items() if seed in theirs]
-    else:
-        mean, low, high, printed = (row[name] for name in ("mean", "ci95_low", "ci95_high", "printed"))
-        seeds = list(row["by_seed"].values())
-    if paired and row["is_base"]:
+    if row["is_base"]:
         panel.text(0, y, " reference", size=6, color=GREY, va="center")
         return
     colour = {"yes": DIFFERENT, "no verdict": GREY}.get(row["different"], OURS)
     name = {"yes": "ours, significant", "no verdict": "ours, no verdict"}.get(row["different"], "ours")
-    panel.plot(
-        seeds,
-        [y - 0.12] * len(seeds),
-        "|",
-        color=GREY,
-        markersize=4,
-        alpha=0.5,
-        label="one seed" if seeds else "",
-    )
+    heights, marker = [y - 0.12] * len(seeds), "D" if colour == DIFFERENT else "o"
+    label = "one seed" if seeds else ""
+    panel.plot(seeds, heights, "|", color=GREY, markersize=4, alpha=0.5, label=label)
     if np.isfinite(low):
-        panel.hlines(
-            y - 0.12, low, high, color=colour, label="tested interval" if paired else "95 % interval"
-        )
+        panel.hlines(y - 0.12, low, high, color=colour, label=interval)
     if np.isfinite(mean):
-        panel.plot(
-            [mean], [y - 0.12], "D" if colour == DIFFERENT else "o", color=colour, zorder=4, label=name
-        )
+        panel.plot([mean], [y - 0.12], marker, color=colour, zorder=4, label=name)
     if np.isfinite(printed):
         panel.plot([printed], [y + 0.22], "o", color=GREY, mfc="white", markersize=4, zorder=3, label="paper")
 
 
-def _limits(panel: Axes, drawn: Sequence[Row], rows: Sequence[Row], paired: bool) -> None:
+def _limits(panel: Axes, drawn: Sequence[Row], rows: Sequence[Row], columns: Sequence[str]) -> None:
     """Limits that hold our means, intervals up to a width, and the paper's numbers in that neighbourhood."""
-    means = np.array([row["paired_difference" if paired else "mean"] for row in drawn])
-    names = ("tested_low", "tested_high") if paired else ("ci95_low", "ci95_high")
-    ends = np.array([row[name] - mean for row, mean in zip(drawn, means, strict=True) for name in names])
-    ends = np.clip(ends, -WIDEST, WIDEST) + np.repeat(means, 2)
-    values = [] if paired else [value for row in drawn for value in row["by_seed"].values()]
-    printed = np.array([row["printed_difference" if paired else "printed"] for row in rows], dtype=float)
-    reach = 2.5 * max(1.0, np.abs(means).max(), np.nanmax(np.abs(ends), initial=0.0)) if paired else np.inf
-    shown = np.concatenate([means, ends, values, printed[np.abs(printed) <= reach], [0.0] if paired else []])
-    low, high = np.nanmin(shown), np.nanmax(shown)
-    pad = 0.05 * (high - low or 1.0)
-    panel.set_xlim(low - pad, high + pad)
-    beyond = [
-        row
-        for row in rows
-        if np.isfinite(row["printed_difference"]) and abs(row["printed_difference"]) > reach
-    ]
-    if paired and beyond:
-        panel.plot([], [], " ", label=f"beyond the frame: the paper's {len(beyond)} largest")
+    mean, low, high = (np.array([row[name] for row in drawn], dtype=float) for name in columns[:3])
+    printed = np.array([row[columns[-1]] for row in rows], dtype=float)
+    ends = np.concatenate([mean, np.maximum(low, mean - WIDEST), np.minimum(high, mean + WIDEST)])
+    reach, more = np.inf, [value for row in drawn for value in row["by_seed"].values()]
+    if columns is PAIRED:
+        reach, more = 2.5 * max(1.0, float(np.nanmax(np.abs(ends)))), [0.0]
+    beyond = np.abs(printed) > reach
+    shown = np.concatenate([ends, more, printed[~beyond]])
+    pad = 0.05 * (np.nanmax(shown) - np.nanmin(shown) or 1.0)
+    panel.set_xlim(np.nanmin(shown) - pad, np.nanmax(shown) + pad)
+    if beyond.any():
+        panel.plot([], [], " ", label=f"beyond the frame: the paper's {beyond.sum()} largest")
