@@ -20,13 +20,10 @@ def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> to
     graphed = device.type == "cuda"
     for group in groups:
         group["lr"] = torch.full((), train.learning_rate, device=device) if graphed else train.learning_rate
+    settings: dict[str, Any] = {"lr": train.learning_rate, "betas": betas, "eps": train.epsilon}
     if train.adamw == "transformers":
-        return TransformersAdamW(
-            groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, capturable=graphed
-        )
-    return torch.optim.AdamW(
-        groups, lr=train.learning_rate, betas=betas, eps=train.epsilon, fused=True, capturable=graphed
-    )
+        return TransformersAdamW(groups, **settings, capturable=graphed)
+    return torch.optim.AdamW(groups, **settings, fused=True, capturable=graphed)
 
 
 def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:
@@ -35,9 +32,7 @@ def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Mod
     Biases and LayerNorm weights are not decayed (D31); the parameters of new layers have
     train.new_layer_factor, others 1.
     """
-    norms = {
-        id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters(recurse=False)
-    }
+    norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
     new = {id(p) for layer in new_layers for p in layer.parameters()}
     groups: dict[tuple[float, float], dict[str, Any]] = {
         (factor, decay): {"params": [], "weight_decay": decay, "factor": factor}

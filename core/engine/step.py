@@ -50,9 +50,7 @@ class Step:
             for name, p in module._parameters.items()
             if p in self._copies
         ]
-        copy = weakref.WeakMethod(
-            self._copy
-        )  # so that the model does not hold graphs and moments when the training is done
+        copy = weakref.WeakMethod(self._copy)  # a trained model must not hold graphs and moments
 
         def moved(weights: list[nn.Parameter]) -> None:
             if (known := copy()) is not None:
@@ -84,13 +82,7 @@ class Step:
         """The step of matrices from the CPU: as usual, captured, or replayed."""
         shapes = tuple(None if part is None else part.shape for part in batch)
         if shapes not in self._inputs:
-            made = [
-                None if shape is None else torch.zeros(shape, dtype=torch.int64, device=self.device)
-                for shape in shapes
-            ]
-            self._inputs[shapes] = [
-                m if m is None else (m, places(m.shape[0], m.shape[1] - 1, self.device)) for m in made
-            ]
+            self._inputs[shapes] = [self._input(shape) for shape in shapes]
         inputs = self._inputs[shapes]
         for given, part in zip(inputs, batch, strict=True):
             if given is not None and part is not None:
@@ -105,16 +97,21 @@ class Step:
             return self._body(tuple(None if given is None else padded(*given) for given in inputs))
         return self._captured(key, inputs)
 
+    def _input(self, shape: torch.Size | None) -> tuple[Tensor, Places] | None:
+        """The memory of a matrix (B, 1 + L) and the places of its batch."""
+        if shape is None:
+            return None
+        matrix = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        return matrix, places(shape[0], shape[1] - 1, self.device)
+
     def _captured(self, key: tuple, inputs: list[tuple[Tensor, Places] | None]) -> Tensor:
         """Capture the step of these inputs, and do it."""
         graph, before = torch.cuda.CUDAGraph(), next(iter(self._graphs.values()), None)
         for module in self.model.modules():
             for generator in module.twins if isinstance(module, DeviceDropout) else ():
                 graph.register_generator_state(generator)
-        pool, stream = (
-            before[0].pool() if before is not None else None,
-            torch.cuda.current_stream(self.device),
-        )
+        pool = before[0].pool() if before is not None else None
+        stream = torch.cuda.current_stream(self.device)
         with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
             loss = self._body(tuple(None if given is None else padded(*given) for given in inputs))
         self._graphs[key] = graph, loss

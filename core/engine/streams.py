@@ -13,10 +13,8 @@ import torch
 
 Batch = TypeVar("Batch")
 Given = TypeVar("Given")
-TOKENS_PER_BATCH = {
-    "cpu": 1024,
-    "cuda": 16_384,
-}  # on a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache
+# On a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache.
+TOKENS_PER_BATCH = {"cpu": 1024, "cuda": 16_384}
 
 
 def stream_seed(seed: int, purpose: str) -> int:

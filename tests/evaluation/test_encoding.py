@@ -127,6 +127,20 @@ def test_cls_needs_no_pooler(tmp_path):
     assert load_checkpoint(broken("no pooler", tmp_path), pooling="cls").max_length == 20
 
 
+def test_an_encoder_of_any_kind_is_scored_and_unused_heads_are_named(tmp_path):
+    """DeBERTa has no token types; a masked-word head is no part of the encoder."""
+    from transformers import DebertaV2Config, DebertaV2ForMaskedLM
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = DebertaV2Config(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)
+    DebertaV2ForMaskedLM(config).save_pretrained(tmp_path)
+    tiny_checkpoint.tokenizer_files(tmp_path)
+    checkpoint, texts = load_checkpoint(tmp_path, pooling="mean"), sentences(4)
+    found = sentence_vectors(checkpoint, texts, "mean")
+    np.testing.assert_allclose(found, np.stack([one_by_one(checkpoint, t, "mean", 1) for t in texts]), atol=1e-5)
+    assert checkpoint.max_length == 20 and checkpoint.unused and not any("deberta" in name for name in checkpoint.unused)
+
+
 def test_pickles_only_when_allowed(tmp_path, folder):
     tiny_checkpoint.bert(tmp_path)
     torch.save(load_file(tmp_path / "model.safetensors"), tmp_path / "pytorch_model.bin")

@@ -2,6 +2,8 @@
 
 import csv
 import math
+import os
+from pathlib import Path
 
 import pytest
 import senteval_folder
@@ -124,10 +126,38 @@ def test_bad_usage_is_one_sentence(argv, sentence, capsys):
         (("--scale", "demo", "--data-dir", "."), "--scale demo scores on generated pairs and reads no --data-dir; leave one out."),
         (
             ("--scale", "demo", "--pooling", "cls", "--first-layer", "0"),
-            "--first-layer is for --pooling first_last_avg, and here it is cls",
+            "--first-layer needs --pooling first_last_avg, but the pooling is cls",
         ),
     ],
 )
 def test_an_option_that_would_change_nothing_is_refused(model, words, sentence, capsys):
     assert main([str(model), *words]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, capsys):
+    own, dev = tmp_path / "mine.tsv", tmp_path / "dev.tsv"
+    own.write_text("".join(f"w{i} w{i + 1}\tw{2 * i} w3\t{i % 5}\n" for i in range(12)))
+    dev.write_text(own.read_text())
+    table = tmp_path / "scores.csv"
+    arguments = ["--pairs", str(own), "--pairs", f"dev={dev}", "--pooling", "mean", "--csv", str(table)]
+    assert main([str(model), *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == "Read 1 test sets and dev, 24 pairs." and "of the 1 tests, without dev" in lines[6]
+    assert lines[4].split()[:2] == ["mine", "12"] and lines[4].split()[2] == lines[6].split()[1]
+    with open(table, newline="") as file:
+        assert {row["task"] for row in csv.DictReader(file)} == {"mine", "dev", "avg"}
+    assert main([str(model), "--scale", "demo", "--pairs", str(own)]) == 0
+    assert "of the 5 tests, without DEV" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "link"])
+def test_a_csv_never_replaces_what_is_no_plain_file(kind, model, tmp_path, capsys):
+    path = {"device": Path("/dev/null")}.get(kind, tmp_path / "x.csv")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to(tmp_path / "else.csv")
+    assert main([str(model), "--scale", "demo", "--csv", str(path)]) == 2
+    said = capsys.readouterr()
+    assert "no plain file" in said.err and not said.out and os.path.lexists(path) and not path.is_file()

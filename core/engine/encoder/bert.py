@@ -8,7 +8,6 @@ here). With dropout off both give what `transformers` gives, to rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,19 +19,12 @@ from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.packing import Layout, Packed, layout
 from core.engine.encoder.products import batched, linear
 
-ALIGNED = (
-    16  # torch's fused attention copies, in every layer, a bias whose rows are not a multiple of it apart
-)
+ALIGNED = 16  # torch's fused attention copies, in every layer, a bias whose rows are no multiple of it apart
 
 
 class Embeddings(nn.Module):
     """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers' module of the
     same parts."""
-
-    word: nn.Embedding
-    position: nn.Embedding
-    token_type: nn.Embedding
-    norm: nn.LayerNorm
 
     def __init__(self, source: Any, *, dropout: float, position_offset: int):
         super().__init__()
@@ -48,14 +40,9 @@ class Embeddings(nn.Module):
         return F.embedding(packed.ids, self.word.weight)
 
     def finish(self, words: Tensor, positions: Tensor) -> Tensor:
-        """Add position and type, normalise, drop out: (T, hidden) from words (T, hidden) and positions
-        (T,)."""
-        x = (
-            words
-            + F.embedding(positions + self.position_offset, self.position.weight)
-            + self.token_type.weight[0]
-        )
-        return self.dropout(self.norm(x))
+        """Add position and type, normalise, drop out: (T, hidden) of words (T, hidden) and positions (T,)."""
+        position = F.embedding(positions + self.position_offset, self.position.weight)
+        return self.dropout(self.norm(words + position + self.token_type.weight[0]))
 
     def forward(self, packed: Packed) -> Tensor:
         """The plain embedding of a batch, (T, hidden)."""
@@ -65,44 +52,17 @@ class Embeddings(nn.Module):
 class Layer(nn.Module):
     """One post-LayerNorm transformer layer over packed tokens; `source` is transformers' layer."""
 
-    query: nn.Linear
-    key: nn.Linear
-    value: nn.Linear
-    attention_out: nn.Linear
-    attention_norm: nn.LayerNorm
-    up: nn.Linear
-    down: nn.Linear
-    norm: nn.LayerNorm
-    activation: Callable[[Tensor], Tensor]
-
-    def __init__(
-        self,
-        source: Any,
-        *,
-        heads: int,
-        activation: str,
-        hidden_dropout: float,
-        attention_dropout: float,
-        attention: str,
-    ):
+    def __init__(self, source: Any, config: Any, rates: tuple[float, float], attention: str):
+        """`config` is transformers' of the model, `rates` are those of hidden and attention dropout."""
         super().__init__()
-        self.query, self.key, self.value = (
-            source.attention.self.query,
-            source.attention.self.key,
-            source.attention.self.value,
-        )
-        self.attention_out, self.attention_norm = (
-            source.attention.output.dense,
-            source.attention.output.LayerNorm,
-        )
-        self.up, self.down, self.norm = (
-            source.intermediate.dense,
-            source.output.dense,
-            source.output.LayerNorm,
-        )
-        self.activation = ACT2FN[activation]
-        self.heads, self.attention = heads, attention
-        self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
+        own, out = source.attention.self, source.attention.output
+        self.query, self.key, self.value = own.query, own.key, own.value
+        self.attention_out, self.attention_norm = out.dense, out.LayerNorm
+        self.up = source.intermediate.dense
+        self.down, self.norm = source.output.dense, source.output.LayerNorm
+        self.activation = ACT2FN[config.hidden_act]
+        self.heads, self.attention = config.num_attention_heads, attention
+        self.hidden_dropout, self.attention_dropout = map(Dropout, rates)
 
     def forward(self, x: Tensor, packed: Packed, grid: Layout | Tensor, first_only: bool = False) -> Tensor:
         """(R, hidden) to (R, hidden), the line with its spare rows, or to (B, hidden) of the first tokens
@@ -127,9 +87,8 @@ class Layer(nn.Module):
         """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 * hidden), bias
         (B, 1, 1, L)."""
         batch, heads = len(bias), self.heads
-        parts = line.view(batch, bias.shape[-1], 2 if query is not None else 3, heads, -1).permute(
-            2, 0, 3, 1, 4
-        )
+        grid = line.view(batch, bias.shape[-1], 2 if query is not None else 3, heads, -1)
+        parts = grid.permute(2, 0, 3, 1, 4)
         if query is None:
             asked, key, value = parts  # (B, heads, L, d) each
         else:
@@ -160,9 +119,8 @@ class Layer(nn.Module):
             )
             return F.scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(0, 1)
         alpha = 1.0 / math.sqrt(query.shape[-1])
-        scores = batched(
-            torch.baddbmm, bias.to(query.dtype), query, key.transpose(1, 2), alpha=alpha
-        )  # (B * heads, Q, L)
+        bias, key = bias.to(query.dtype), key.transpose(1, 2)
+        scores = batched(torch.baddbmm, bias, query, key, alpha=alpha)  # (B * heads, Q, L)
         return batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
 
 
@@ -238,17 +196,8 @@ def from_pretrained(
     """
     config = model.config
     offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
-    layers = [
-        Layer(
-            source,
-            heads=config.num_attention_heads,
-            activation=config.hidden_act,
-            hidden_dropout=hidden_dropout,
-            attention_dropout=attention_dropout,
-            attention=attention,
-        )
-        for source in model.encoder.layer
-    ]
+    rates = hidden_dropout, attention_dropout
+    layers = [Layer(source, config, rates, attention) for source in model.encoder.layer]
     pooler = getattr(model, "pooler", None)
     return Encoder(
         Embeddings(model.embeddings, dropout=hidden_dropout, position_offset=offset),

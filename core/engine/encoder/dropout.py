@@ -60,9 +60,8 @@ class DropoutStream(nn.Module):
         start = int(self.position)
         found = self._kept.pop(start, None)
         if found is None:
-            found = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[
-                :whole
-            ].view(shape)
+            drawn = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)
+            found = drawn[:whole].view(shape)
             found.flatten()[count:] = 0.0
             if self._keeps:
                 self._kept[start] = found
@@ -96,9 +95,8 @@ class DeviceDropout(nn.Module):
         self.twins: tuple[torch.Generator, ...] = ()
         if device.type == "cuda":
             torch.cuda.init()
-            self._usual = torch.cuda.default_generators[
-                torch.cuda.current_device() if device.index is None else device.index
-            ]
+            index = torch.cuda.current_device() if device.index is None else device.index
+            self._usual = torch.cuda.default_generators[index]
             self._usual.manual_seed(stream_seed(seed, "dropout"))
             twin = stream_seed(seed, "dropout of both passes")
             self.twins = tuple(torch.Generator(device).manual_seed(twin) for _ in range(2))
@@ -153,9 +151,8 @@ def _drawn(offset: int, words: int, least: int, kept: float, dtype: torch.dtype,
     int16, is `least` or more.
 
     There is room for `room` elements at least; those behind the masks are anything."""
-    mask = torch.empty(
-        max(words * DRAWS_A_WORD, room), dtype=torch.float64 if dtype == torch.float64 else torch.float32
-    )
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    mask = torch.empty(max(words * DRAWS_A_WORD, room), dtype=wide)
     block, aside = np.empty(min(words, BLOCK), np.uint64), np.empty(min(words, BLOCK), np.uint64)
     for start in range(0, words, BLOCK):
         size = min(BLOCK, words - start)
@@ -180,9 +177,7 @@ class Dropout(nn.Module):
     def __init__(self, rate: float):
         super().__init__()
         self.rate = rate
-        self.streams: tuple[
-            DropoutStream, ...
-        ] = ()  # the run's one; not as an attribute, which would make it a part of every dropout
+        self.streams: tuple[DropoutStream, ...] = ()  # in a tuple, so that it is no part of every dropout
 
     @property
     def active(self) -> bool:

@@ -79,20 +79,14 @@ def _run(options: argparse.Namespace) -> int:
     names = list(dict.fromkeys(one.name for one in geometry_of))
     where = names[0] if len(names) == 1 else "STS-B, all splits" if not options.pairs else "all pairs"
     for title, (whole, batched) in GEOMETRY:
-        numbers = (
-            f"{evaluation.geometry[whole]:.4f} global, {evaluation.geometry[batched]:.4f} in batches of 64"
-        )
-        print(f"{title} ({where}): {numbers}")
+        first, second = evaluation.geometry[whole], evaluation.geometry[batched]
+        print(f"{title} ({where}): {first:.4f} global, {second:.4f} in batches of 64")
     rows += [(names[-1], metric, value, "") for metric, value in evaluation.geometry.items()]
     if tasks:
-        from core.engine.evaluation.transfer import (
-            transfer_accuracies,
-        )  # scikit-learn only where it is needed
+        from core.engine.evaluation import transfer  # scikit-learn only where it is needed
 
         print(f"{'transfer':<13} {'test':>7} {'dev':>7}  accuracy of a logistic regression")
-        for name, accuracy in transfer_accuracies(
-            tasks, encode
-        ).items():  # MoCoSE's Table 2 printed dev (D42)
+        for name, accuracy in transfer.transfer_accuracies(tasks, encode).items():  # MoCoSE printed dev (D42)
             print(f"{name:<13} {accuracy.test:>7.2f} {accuracy.dev:>7.2f}")
             rows += [(name, "accuracy_test", accuracy.test, ""), (name, "accuracy_dev", accuracy.dev, "")]
     print(f"{time.monotonic() - started:.1f} s, {torch.get_num_threads()} threads, pooling {pooling}")
@@ -100,9 +94,7 @@ def _run(options: argparse.Namespace) -> int:
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         writer.writerow(("model", "pooling", "task", "metric", "value", "pairs"))
-        writer.writerows(
-            (options.model.name, pooling, task, metric, repr(x), n) for task, metric, x, n in rows
-        )
+        writer.writerows((options.model.name, pooling, *place, repr(x), n) for *place, x, n in rows)
         write_whole(options.csv, text.getvalue().encode())
     return 0
 
@@ -122,40 +114,35 @@ def _check_csv(path: Path | None) -> None:
 
 def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any], str]:
     """The function from sentences to vectors, and its pooling in words. Prints what was read."""
-    from core.engine.evaluation.encoding import (
-        installed,
-        load_checkpoint,
-        load_modules,
-        sentence_vectors,
-        stated,
-    )
+    from core.engine.evaluation import encoding
 
     pooling, why, longest = options.pooling, "as asked", None
     if pooling is None and not (options.model / "modules.json").is_file():
         pooling, why = "cls", "since the folder names none; choose another with --pooling"
-    elif pooling is None and not installed():
-        (pooling, longest), why = stated(options.model), "as the folder says"
+    elif pooling is None and not encoding.installed():
+        (pooling, longest), why = encoding.stated(options.model), "as the folder says"
     if options.first_layer is not None and pooling != "first_last_avg":
-        words = pooling or "the folder's own"
-        raise UserError(
-            f"--first-layer is for --pooling first_last_avg, and here it is {words}, {why}; leave it out."
-        )
+        words = f"{pooling or 'that of the folder'}, {why}"
+        raise UserError(f"--first-layer needs --pooling first_last_avg, but the pooling is {words}; leave it out.")
     if pooling is None:
-        modules = load_modules(options.model, options.device, options.allow_pickle)
+        modules = encoding.load_modules(options.model, options.device, options.allow_pickle)
         kinds = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
         _say_read(options.model, modules[0].auto_model, modules.max_seq_length)
         print(f"Pooling {kinds}, as the folder says, by sentence-transformers.")
         return lambda texts: modules.encode(list(texts), show_progress_bar=False), kinds
-    checkpoint = load_checkpoint(
-        options.model, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
-    )
+    settings = {"device": options.device, "allow_pickle": options.allow_pickle}
+    checkpoint = encoding.load_checkpoint(options.model, pooling=pooling, **settings)
     checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, longest or checkpoint.max_length))
     _say_read(options.model, checkpoint.model, checkpoint.max_length)
     print(f"Pooling {pooling}, {why}.")
     if checkpoint.unused:
         print(f"Not used, since no part of the encoder: {', '.join(checkpoint.unused)[:200]}.")
     layer = 1 if options.first_layer is None else options.first_layer
-    return lambda texts: sentence_vectors(checkpoint, texts, pooling, layer, _counter(len(texts))), pooling
+
+    def encode(texts: Sequence[str]) -> Any:
+        return encoding.sentence_vectors(checkpoint, texts, pooling, layer, _counter(len(texts)))
+
+    return encode, pooling
 
 
 def _say_read(folder: Path, model: Any, longest: int | None) -> None:
@@ -166,24 +153,16 @@ def _say_read(folder: Path, model: Any, longest: int | None) -> None:
 
 
 def _counter(total: int) -> Callable[[int], None]:
-    """Counts encoded sentences on standard error: a line that is overwritten on a terminal, else one each
-    half minute."""
-    done, spoke, lock = 0, time.monotonic(), threading.Lock()
-    terminal = sys.stderr is not None and sys.stderr.isatty()
+    """Counts encoded sentences on standard error if it is a terminal, in one line that is overwritten."""
+    done, lock, shown = 0, threading.Lock(), sys.stderr is not None and sys.stderr.isatty()
 
     def count(sentences: int) -> None:
-        nonlocal done, spoke
+        nonlocal done
         with lock:
             done += sentences
-            if time.monotonic() - spoke >= (0.2 if terminal else 30.0) or terminal and done == total:
-                spoke, text = time.monotonic(), f"{done} of {total} sentences encoded"
-                text = f"\r{text}" if done < total else "\r\x1b[K"
-                print(
-                    text if terminal else text.strip(),
-                    end="" if terminal else "\n",
-                    file=sys.stderr,
-                    flush=True,
-                )
+            text = f"\r{done} of {total} sentences encoded" if done < total else "\r\x1b[K"
+            if shown:
+                print(text, end="", file=sys.stderr, flush=True)
 
     return count
 

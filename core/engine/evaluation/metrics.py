@@ -23,9 +23,7 @@ from core.spec.result import Row
 Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 Mode = Literal["global", "batched64"]
 Pairs = Literal["gold>4", "all"]
-NOTHING = (
-    float(np.finfo(np.float32).eps) ** 2
-)  # a mean squared distance of unit vectors that is rounding of float32
+NOTHING = float(np.finfo(np.float32).eps) ** 2  # a mean squared distance that is rounding of float32
 BATCH = 64  # of the released alignment and uniformity (D43)
 POSITIVE = 4.0  # a pair counts as positive above this gold score: SimCSE's convention
 _BLOCK = 2048
@@ -172,9 +170,8 @@ def _log_potential(x: Vectors) -> float:
         block = rows[start : start + _BLOCK]
         potential = np.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
         width = len(block)
-        total += np.triu(potential[:, :width], k=1).sum(dtype=np.float64) + potential[:, width:].sum(
-            dtype=np.float64
-        )
+        own = np.triu(potential[:, :width], k=1).sum(dtype=np.float64)
+        total += own + potential[:, width:].sum(dtype=np.float64)
     return float(np.log(total / pairs))
 
 
@@ -211,9 +208,7 @@ def effective_rank(vectors: np.ndarray) -> float:
     if not np.isfinite(units).all():
         return float("nan")
     centred = units - units.mean(0)
-    variances = np.clip(
-        np.linalg.eigvalsh(centred.T @ centred), 0.0, None
-    )  # (dim,), squares of the singular values
+    variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)  # (dim,), squared singular values
     if variances.sum() <= NOTHING * len(units):
         return 1.0
     p = variances[variances > 0] / variances.sum()
@@ -240,7 +235,5 @@ def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]
 
 def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
     """The singular values as rows of task `dev`, largest first; vectors (n, dim) are finite."""
-    return [
-        Row(checkpoint, "dev", f"singular_value_{i}", step, float(v))
-        for i, v in enumerate(singular_values(vectors))
-    ]
+    values = enumerate(singular_values(vectors))
+    return [Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)) for i, value in values]
