@@ -8,6 +8,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         if transfer is not None:
             phase("transfer tasks", 0)  # before the first step moves the encoder
             rows += transfer.untrained_rows(encoder, kept_path(config, cache, "transfer"))
-        check(scorer, model, config, 0, rows)
+        check(scorer, model, config, rows, 0)
     file.rows = rows
     if file.step:
         progress({"note": f"goes on after step {file.step} of {steps}, from its checkpoint"})
@@ -93,9 +94,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
 
     with file.listening(), own_stream(device):
         batches = training_batches(config, text, device, file.step)
-        training = train(
-            config, model, batches, lambda step: check(scorer, model, config, step, rows), report, file
-        )
+        checks = partial(check, scorer, model, config, rows)
+        training = train(config, model, batches, checks, report, file)
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
     some = on(device, [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))])

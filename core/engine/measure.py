@@ -41,7 +41,7 @@ def count_rows(scorer: Scorer, evaluation_path: str | None) -> list[Row]:
     return [Row("data", task, "pairs", 0, count) for task, count in counts.items()]
 
 
-def check(scorer: Scorer, model: Contrastive, config: RunConfig, step: int, rows: list[Row]) -> float:
+def check(scorer: Scorer, model: Contrastive, config: RunConfig, rows: list[Row], step: int) -> float:
     """One check during training. Adds its rows and returns the score that selects the checkpoint (D40,
     D41)."""
     metric = f"spearman_{config.sts.aggregate}"

@@ -189,9 +189,8 @@ def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Param
     """A copy in this type of every weight but those of embeddings, whose sum and LayerNorm stay in
     float32."""
     spared = {p for module in model.modules() if isinstance(module, Embeddings) for p in module.parameters()}
-    return {
-        p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in model.parameters() if p not in spared
-    }
+    others = [p for p in model.parameters() if p not in spared]
+    return {p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in others}
 
 
 def step_for(
@@ -215,9 +214,8 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
     """What makes a run slower on this GPU than it could be, in sentences."""
     sentences = []
     if device.type == "cuda" and not model.capturable:
-        sentences.append(
-            "Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU."
-        )
+        why = "this method or setting computes with numbers on the CPU"
+        sentences.append(f"Steps are not replayed as a CUDA graph: {why}.")
     if device.type == "cuda" and train.precision == "bf16" and not multiplies_bf16(device):
         sentences.append(f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.")
     return sentences

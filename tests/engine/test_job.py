@@ -202,5 +202,5 @@ class StubScorer:
 )
 def test_what_selects_a_checkpoint(changes, expected):
     found = []
-    assert measure.check(StubScorer(), None, vary(small(), changes), 7, found) == pytest.approx(expected, abs=1e-9)
+    assert measure.check(StubScorer(), None, vary(small(), changes), found, 7) == pytest.approx(expected, abs=1e-9)
     assert found[0].step == 7 and found[0].task == "dev" and ("curve", "dev", "mean_cosine", 7, 0.0) in found

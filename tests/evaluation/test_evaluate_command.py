@@ -126,7 +126,7 @@ def test_bad_usage_is_one_sentence(argv, sentence, capsys):
         (("--scale", "demo", "--data-dir", "."), "--scale demo scores on generated pairs and reads no --data-dir; leave one out."),
         (
             ("--scale", "demo", "--pooling", "cls", "--first-layer", "0"),
-            "--first-layer needs --pooling first_last_avg, but the pooling is cls",
+            "--first-layer needs --pooling first_last_avg, but it is cls",
         ),
     ],
 )

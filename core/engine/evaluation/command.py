@@ -123,7 +123,7 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
         (pooling, longest), why = encoding.stated(options.model), "as the folder says"
     if options.first_layer is not None and pooling != "first_last_avg":
         words = f"{pooling or 'that of the folder'}, {why}"
-        raise UserError(f"--first-layer needs --pooling first_last_avg, but the pooling is {words}; leave it out.")
+        raise UserError(f"--first-layer needs --pooling first_last_avg, but it is {words}; leave it out.")
     if pooling is None:
         modules = encoding.load_modules(options.model, options.device, options.allow_pickle)
         kinds = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])

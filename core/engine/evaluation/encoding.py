@@ -67,15 +67,13 @@ def load_checkpoint(
         try:
             return load(folder, **local, **settings)
         except Exception as error:
-            raise UserError(
-                f"{part} in {folder} cannot be read ({_first_line(error)}); copy it there again."
-            ) from error
+            reason = _first_line(error)
+            raise UserError(f"{part} in {folder} cannot be read ({reason}); copy it there again.") from error
 
     config = loaded("config.json", AutoConfig.from_pretrained)
     if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or config.is_encoder_decoder:
-        raise UserError(
-            f"{folder} holds a {config.model_type} model, which is no encoder; give another folder."
-        )
+        kind = config.model_type
+        raise UserError(f"{folder} holds a {kind} model, which is no encoder; give another folder.")
     tokenizer = loaded("The tokenizer", AutoTokenizer.from_pretrained)
     model, info = loaded(
         "The file of weights",
@@ -86,14 +84,12 @@ def load_checkpoint(
         use_safetensors=not allow_pickle or any(folder.glob("model.safetensors*")),
     )
     missing = sorted(info["missing_keys"])
-    wrong = [
-        f"{name} is {list(has)}, not {list(wants)}" for name, has, wants in info.get("mismatched_keys", ())
-    ]
-    if wrong := [name for name in missing if not name.startswith("pooler.")] + sorted(wrong):
-        raise UserError(
-            f"The weights in {folder} do not fit its config.json (wrong or missing: {wrong[0]}); "
-            "give a whole checkpoint."
-        )
+    shapes = info.get("mismatched_keys", ())
+    wrong = [name for name in missing if not name.startswith("pooler.")]
+    wrong += sorted(f"{name} is {list(has)}, not {list(wants)}" for name, has, wants in shapes)
+    if wrong:
+        what = f"wrong or missing: {wrong[0]}"
+        raise UserError(f"The weights in {folder} do not fit its config.json ({what}); copy all of them.")
     if pooling == "pooler" and (missing or getattr(model, "pooler", None) is None):
         raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
     unused = tuple(sorted({name.partition(".")[0] for name in info["unexpected_keys"]}))
