@@ -72,7 +72,7 @@ class Parser(argparse.ArgumentParser):
                 if option:
                     raise UserError(f"{option} is given empty; write what is meant, or leave it out.")
                 raise UserError(
-                    f"A word of the command is empty; write what is meant, or leave it out; see {self.prog} --help."
+                    f"A word is empty; write what is meant, or leave it out; see {self.prog} --help."
                 )
         return super().parse_known_args(args, namespace)
 
@@ -100,38 +100,38 @@ def parser() -> Parser:
     add("--all", **switch, help="every study")
     add("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
     add("--profile", choices=PROFILES,
-        help="the paper to the letter (the default), its code without slips (repaired), or with them (released)")
+        help="the paper to the letter (the default), its code without slips (repaired), or with (released)")
     add("--seeds", **number, help="runs of each cell (default: the scale's)")
-    add("--jobs", **number, help="runs at once (default: two a GPU, or one a core of a CPU, as far as memory goes)")
+    add("--jobs", **number, help="runs at once (default: two a GPU, one a core, as far as memory goes)")
     add("--gpus", **number, help="with --plan: plan for N NVIDIA H100, one run on each, on any machine")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    add("--set", dest="settings", **many, metavar="FIELD=VALUE", help="change a field of every run that has it")
+    add("--set", dest="settings", **many, metavar="FIELD=VALUE", help="change a field of every run with it")
     add("--checkpoint", choices=("selected", "last"), default="selected",
-        help="read the runs at their last checkpoint, in a table of its own name, instead of the selected one")
+        help="read the runs at their last checkpoint instead of the selected one, in a table of its own name")
     add("--vary", **many, metavar="FIELD=a,b,c",
         help="add an axis with these values of a field; several make a grid")
     add("--cell", dest="cells", **many, metavar="LABEL",
         help="only the cells of this row or column, or the cell with all its labels, such as half/512; "
         "the table stays whole")
     add("--use-published", **switch, help="count published runs as done")
-    add("--publish", **switch, help="pack the finished runs into results/published and draw what is published "
-        "anew; with --regenerate-figures draw alone")
+    add("--publish", **switch, help="pack the finished runs into results/published and draw what is "
+        "published anew; with --regenerate-figures draw alone")
     add("--force", **switch, help="train stored runs again")
-    add("--keep-models", **switch, help="leave each run's selected checkpoint in results/models, as transformers "
-        "and sentence-transformers load it")
+    add("--keep-models", **switch, help="leave each run's selected checkpoint in results/models, as "
+        "transformers and sentence-transformers load it")
     add("--data-dir", metavar="DIR", help="SentEval's data and the training text")
     add("--encoder", dest="encoders", **many, metavar="[NAME=]DIR", help="the pretrained encoder; "
         f"NAME= for an encoder that stands for another of {', '.join(ENCODERS)}")
-    add("--text", metavar="FILE", help="train on this text, one sentence a line, or on hf:NAME@REVISION#SPLIT; "
-        "its tables have names of their own")
-    add("--pairs", **many, metavar="[NAME=]FILE", help="test on these pairs: two sentences and a score a line, "
-        "separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
+    add("--text", metavar="FILE", help="train on this text, one sentence a line, or on "
+        "hf:NAME@REVISION#SPLIT; its tables have names of their own")
+    add("--pairs", **many, metavar="[NAME=]FILE", help="test on these pairs: two sentences and a score a "
+        "line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
     add("--results-dir", metavar="DIR", help="where results go (default: results)")
     add("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
-    add("--checkpoint-minutes", type=_no_less_than_zero, metavar="N", help="keep a long training's state every so "
-        "often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)")
-    add("--grace", type=_no_less_than_zero, metavar="SECONDS", help="how long running trainings may go on after "
-        "Ctrl-C or SIGTERM, to finish or, with checkpoints, to write one (default: 0, or 60 with checkpoints)")
+    add("--checkpoint-minutes", type=_no_less_than_zero, metavar="N", help="keep a long training's state "
+        "every so often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)")
+    add("--grace", type=_no_less_than_zero, metavar="SECONDS", help="how long running trainings may go on "
+        "after a stop, to finish or, with checkpoints, to write one (default: 0, or 60 with checkpoints)")
     add("--cluster", metavar="ADDRESS",
         help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     add("--resolve", **switch, help="train the runs that are likely to settle most claims an hour "
@@ -196,10 +196,11 @@ def _check(o: Options) -> None:
     trains, draws, own = o.mode == "train", o.mode == "regenerate-figures", o.pairs or o.text is not None
     if o.fields is not None:
         refuse(not trains or o.all or o.studies,
-               "--fields lists what --set can change, and does nothing else; give it alone, or with a section.")
+               "--fields lists what --set can change; give it alone, or with the name of a section.")
         return
     refuse(o.all and o.studies, "--all is every study; leave out the names or leave out --all.")
-    refuse(not o.all and not o.studies and o.mode != "list", "No study is named; give one (see --list) or --all.")
+    named = o.all or o.studies or o.mode == "list"
+    refuse(not named, "No study is named; give one (see --list) or --all.")
     for option, wrong, does in (
         ("--set", o.settings, "changes one study's runs"), ("--vary", o.vary, "adds an axis to a study"),
         ("--checkpoint last", o.last, "reads studies that show scores"),
@@ -208,7 +209,7 @@ def _check(o: Options) -> None:
     if o.resolve:
         mode = "" if trains or o.mode == "plan" else f", --{o.mode}"
         apart(f"--set, --vary, --checkpoint last, --force, --cell, --seeds, --verify-published{mode}",
-              "does not go with --resolve, which chooses runs and their number for the papers' claims by itself")
+              "does not go with --resolve, which chooses runs and their number by itself")
         refuse(trains and o.budget is None,
                "--resolve needs to know how long it may take; add --budget, such as --budget 2h.")
     refuse(o.budget is not None and not o.resolve,
@@ -227,9 +228,9 @@ def _check(o: Options) -> None:
         apart("--jobs, --device cpu, --resolve", "does not go with --gpus, which plans one run on each GPU")
     refuse(o.cells and (draws or o.mode == "list"), "--cell chooses what is trained, planned or looked up; "
            "tables are drawn whole and lists are of studies, so leave it out.")
-    refuse(own and (o.all or o.resolve or o.verify), "--text and --pairs make tables of their own, without claims; "
-           "name studies, and leave out --all, --resolve and --verify-published.")
-    refuse(own and o.publish, "--publish is for runs on the papers' data; leave it out, or --text and --pairs.")
+    refuse(own and (o.all or o.resolve or o.verify), "--text and --pairs make tables of their own, without "
+           "claims; name studies, and leave out --all, --resolve and --verify-published.")
+    refuse(own and o.publish, "--publish is for runs on the papers' data; leave out --text and --pairs.")
 
 
 # fmt: on

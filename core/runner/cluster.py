@@ -1,6 +1,6 @@
-"""`--cluster ADDRESS`: joblib's dask backend hands the runs to a scheduler's workers, and a worker launches a run as
-one machine does. The shared store and its claims say which runs are done and which are being trained. So a lost
-worker or scheduler costs at most the runs in training."""
+"""`--cluster ADDRESS`: joblib's dask backend hands the runs to a scheduler's workers, and a worker launches a
+run as one machine does. The shared store and its claims say which runs are done and which are being trained.
+So a lost worker or scheduler costs at most the runs in training."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class Backend(DaskDistributedBackend):
 
 
 class Cluster:
-    """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone. The sign is a file
-    that workers see while the command runs; to stop them, the command writes their seconds of grace into it."""
+    """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone. The sign is
+    a file that workers see while the command runs; to stop them, the command writes their seconds of grace
+    into it."""
 
     def __init__(self, address: str, order: Order, scale: str, device: str, jobs: int | None):
         self.address, self.client, self.lost, self.key = address, connected(address), "", uuid.uuid4().hex
@@ -101,8 +102,8 @@ def connected(address: str) -> Client:
 
 
 def sent(project: str) -> Callable[..., tuple]:
-    """The task of a worker. It is pickled by value, being local, and takes plain values: neither the scheduler
-    nor a worker has to find this project before the task runs."""
+    """The task of a worker. It is pickled by value, being local, and takes plain values: neither the
+    scheduler nor a worker has to find this project before the task runs."""
 
     def task(run: list[str], force: bool, words: dict) -> tuple:
         import importlib
@@ -138,7 +139,8 @@ def perform(run: list[str], force: bool, sign: str, order: dict, on: list) -> tu
 
 
 def _mind(sign: str) -> None:
-    """Stop what this worker does for a command when its sign says so; let the warm process go with the command."""
+    """Stop what this worker does for a command when its sign says so; let the warm process go with the
+    command."""
     (launcher, stop), told = _launchers[sign], b""
     with contextlib.suppress(OSError):  # the sign is gone
         while True:

@@ -27,15 +27,16 @@ from core.store.store import Store
 # Imported before the first fork: transformers loads its parts only when they are used.
 WARM = (
     "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto",
-    "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta", "pyarrow.parquet",
+    "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta",
+    "pyarrow.parquet",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the command works with; tests put in studies and jobs of their own. `find` gives a study by its name,
-    `check` refuses a study with a cell that makes no run, `faults` say what is wrong with files whose studies are
-    left out. `home` is the folder of `results` and `figures`."""
+    """What the command works with; tests put in studies and jobs of their own. `find` gives a study by its
+    name, `check` refuses a study with a cell that makes no run, `faults` say what is wrong with files whose
+    studies are left out. `home` is the folder of `results` and `figures`."""
 
     studies: Sequence[Study]
     find: Callable[[str], Study]
@@ -49,7 +50,8 @@ class Surroundings:
     warm: tuple[str, ...] = WARM
 
     def named(self, names: Sequence[str]) -> list[Study]:
-        """The studies of these names, each once. Raises UserError for a study that does not exist or is wrong."""
+        """The studies of these names, each once. Raises UserError for a study that does not exist or is
+        wrong."""
         studies: dict[str, Study] = {}
         for name in names:
             if wrong := [fault for fault in self.faults if fault.file.parent.name == name]:
@@ -65,8 +67,8 @@ class Surroundings:
         return list(studies.values())
 
     def chosen(self, names: Sequence[str], every: bool) -> list[Study]:
-        """The studies of these names, or every study. Raises UserError if a chosen study is wrong; prints what is
-        wrong with the others."""
+        """The studies of these names, or every study. Raises UserError if a chosen study is wrong; prints
+        what is wrong with the others."""
         if every and self.faults:
             more = (
                 f" ({len(self.faults) - 1} more files are wrong; see --list.)" if len(self.faults) > 1 else ""
@@ -152,9 +154,7 @@ class Command:
             redraw_published(options, self.around.home, self.around.studies)
             return 0
         if draws and options.all and options.scale is None:
-            print(
-                "Every scale and profile with stored runs, since --all names none; choose with --scale and --profile."
-            )
+            print("Every scale and profile with stored runs; choose with --scale and --profile.")
             self.drawing.redraw(studies)
             return 0
         scale = inputs.scale_of(options)
@@ -241,8 +241,8 @@ def tell_status(plan: Plan, store: Store) -> int:
     redone = failures.keys() - set(missing)
     failed = len(failures) - len(redone)
     print(
-        f"{counted(len(labels), 'run')}: {len(labels) - len(missing)} done, {len(running)} running, {failed} failed, "
-        f"{len(missing) - len(running) - failed} missing."
+        f"{counted(len(labels), 'run')}: {len(labels) - len(missing)} done, {len(running)} running, "
+        f"{failed} failed, {len(missing) - len(running) - failed} missing."
     )
     if begun := sum(store.checkpoint(run).exists() for run in missing if run not in running):
         print(f"{begun} of those that are not running go on from a checkpoint.")

@@ -1,4 +1,5 @@
-"""How far the scores of two runs of one configuration lie apart, and what that says of one's own runs and the published ones."""
+"""How far the scores of two runs of one configuration lie apart, and what that says of one's own runs and the
+published ones."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ SHOWN = 1e-4  # points: what differences are rounded up to
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Of one run: the largest |difference| over the scores that both have (points), their number, and how many scores only one run has."""
+    """Of one run: the largest |difference| over the scores that both have (points), their number, and how
+    many scores only one run has."""
 
     largest: float
     scores: int
@@ -30,8 +32,8 @@ class Difference:
 
 
 def difference(published: DataFrame, anew: DataFrame) -> Difference:
-    """How far the scores of two runs lie apart, by checkpoint, task and metric (along a curve by step, too). No number on both
-    sides is no difference, on one side an infinite one."""
+    """How far the scores of two runs lie apart, by checkpoint, task and metric (along a curve by step, too).
+    No number on both sides is no difference, on one side an infinite one."""
     one, other = scores(published), scores(anew)
     both = one.keys() & other.keys()
     gaps = [apart(one[key], other[key]) for key in both]
@@ -56,14 +58,15 @@ def apart(one: float, other: float) -> float:
 
 
 def across(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
-    """Whether two runs with this provenance were made by different kinds of device, so that their digits differ by more than rounding."""
+    """Whether two runs with this provenance were made by different kinds of device, so that their digits
+    differ by more than rounding."""
     return {device_kind(one), device_kind(other)} == {"cpu", "cuda"}
 
 
 def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFrame]]) -> str:
-    """How far your own runs (provenance and rows by id) repeat the published runs of the same ids, in a sentence; empty
-    without such runs. A run that was itself published, as its provenance with its seconds shows, repeats nothing.
-    Nor does a run of another kind of device."""
+    """How far your own runs (provenance and rows by id) repeat the published runs of the same ids, in a
+    sentence; empty without such runs. A run that was itself published, as its provenance with its seconds
+    shows, repeats nothing. Nor does a run of another kind of device."""
     gaps: dict[str, float] = {}
     for run, (provenance, rows) in own.items():
         with contextlib.suppress(UserError):  # damaged, or of another version of the code
@@ -87,7 +90,8 @@ def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFram
         return f"Your {whose} {within}."
     by = f"by {largest:.4f}" if math.isfinite(largest) else "in a score that one of them lacks"
     return (
-        f"{sum(gap > SAME for gap in gaps.values())} of your {len(gaps)} runs that are published, too, differ from "
-        f"those by more than {SAME} points: {worst} {by}. Another version of a library, another processor or number "
-        "of threads (in bf16) or a changed line may be why; --verify-published trains published runs anew."
+        f"{sum(gap > SAME for gap in gaps.values())} of your {len(gaps)} runs that are published, too, "
+        f"differ from those by more than {SAME} points: {worst} {by}. Another version of a library, another "
+        "processor or number of threads (in bf16) or a changed line may be why; --verify-published trains "
+        "published runs anew."
     )

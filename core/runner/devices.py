@@ -31,15 +31,16 @@ DRIVER = Path("/proc/driver/nvidia/gpus")  # has an entry for each GPU
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU by its UUID (empty: not known). `free` is its free memory in bytes; None where it cannot be read, or is shared out by MIG."""
+    """A GPU by its UUID (empty: not known). `free` is its free memory in bytes; None where it cannot be read,
+    or is shared out by MIG."""
 
     uuid: str
     free: int | None
 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> dict[str, Gpu]:
-    """The GPUs that a process started here would see, by their names in CUDA_VISIBLE_DEVICES. As in the driver, the first name there
-    that names no GPU ends the list."""
+    """The GPUs that a process started here would see, by their names in CUDA_VISIBLE_DEVICES. As in the
+    driver, the first name there that names no GPU ends the list."""
     present = _present()
     if "CUDA_VISIBLE_DEVICES" not in environment:
         return {str(i): gpu for i, gpu in enumerate(present)}
@@ -52,7 +53,8 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> dict[str, Gpu]:
 
 
 def _named(name: str, present: Sequence[Gpu]) -> Gpu | None:
-    """The GPU of an index, of a UUID or of its beginning; a part of one for a name such as MIG-<uuid>. None if there is none."""
+    """The GPU of an index, of a UUID or of its beginning; a part of one for a name such as MIG-<uuid>. None
+    if there is none."""
     if name.isdecimal():
         return present[int(name)] if int(name) < len(present) else None
     if name.startswith("MIG-") and present:
@@ -63,7 +65,8 @@ def _named(name: str, present: Sequence[Gpu]) -> Gpu | None:
 
 
 def _present() -> tuple[Gpu, ...]:
-    """All GPUs of this machine, by index: from nvidia-smi, or without memory and UUIDs from the driver's folder."""
+    """All GPUs of this machine, by index: from nvidia-smi, or without memory and UUIDs from the driver's
+    folder."""
     try:
         listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=False)
         if listing.returncode == 0:
@@ -83,8 +86,8 @@ def _gpu(uuid: str, mig: str, free: str) -> Gpu:
 
 
 def gpu_slots(scale: str, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
-    """The GPU of each slot, one on each GPU before a second on any. A GPU has two slots, as far as its free memory goes; one if that
-    is not known."""
+    """The GPU of each slot, one on each GPU before a second on any. A GPU has two slots, as far as its free
+    memory goes; one if that is not known."""
     need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
     return tuple(
         name
@@ -130,8 +133,8 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """How many runs a command trains at once, on which device. `slots` counts the slots of this machine, for all commands: `jobs` or
-    more."""
+    """How many runs a command trains at once, on which device. `slots` counts the slots of this machine, for
+    all commands: `jobs` or more."""
 
     device: str  # "cpu" or "cuda"
     jobs: int
@@ -141,7 +144,8 @@ class Resources:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All slots of the machine, gpu0.0, … or cpu.0, …, in the order in which they are tried: one run on each GPU before a second on any."""
+        """All slots, gpu0.0, … or cpu.0, …, in the order in which they are tried: one run on each GPU
+        first."""
         wanted = max(self.jobs, self.slots)
         if self.device == "cpu":
             return tuple(f"cpu.{i}" for i in range(wanted))
@@ -159,10 +163,11 @@ class Resources:
 def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
-    On a GPU two runs at once, as far as its free memory goes. On a CPU a single-threaded run a core, which trains more than one run
-    over all cores (1.25 times as much with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and
-    then the cores are shared out among the slots. A run has as many threads alone as beside others: another number of threads rounds
-    otherwise, and a run would not repeat (in bf16 a score moves by 0.07 points within 20 steps).
+    On a GPU two runs at once, as far as its free memory goes. On a CPU a single-threaded run a core, which
+    trains more than one run over all cores (1.25 times as much with a 6 x 384 encoder on two); but at scales
+    with real encoders no more than memory holds, and then the cores are shared out among the slots. A run has
+    as many threads alone as beside others: another number of threads rounds otherwise, and a run would not
+    repeat (in bf16 a score moves by 0.07 points within 20 steps).
     """
     visible = visible_gpus() if device != "cpu" else {}
     if device == "cuda" and not visible:
@@ -202,7 +207,7 @@ def slot_folder() -> Path:
 def slot_environment(slot: str) -> dict[str, str]:
     """What narrows a run to the device of its slot."""
     gpu = slot.removeprefix("gpu").rpartition(".")[0] if slot.startswith("gpu") else ""
-    # An index of ours is nvidia-smi's; one of the user's is meant as CUDA counts in the user's own environment.
+    # An index of ours is nvidia-smi's; the user's is meant as CUDA counts in the user's own environment.
     order = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     return {"CUDA_VISIBLE_DEVICES": gpu, **order}
 

@@ -1,5 +1,5 @@
-"""Drawing what is stored: the files of studies, the page over all of them, and what the project publishes. The
-report is imported when it is needed: matplotlib takes its time."""
+"""Drawing what is stored: the files of studies, the page over all of them, and what the project publishes.
+The report is imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Key = tuple[str, str]  # scale and profile
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Within this context nobody looks for dead cycles: a report makes millions of tuples that live until its end,
-    and going through them again and again was a quarter of its time. What it leaves dead is little: without it
-    drawing ends with as much memory."""
+    """Within this context nobody looks for dead cycles: a report makes millions of tuples that live until its
+    end, and going through them again and again was a quarter of its time. What it leaves dead is little:
+    without it drawing ends with as much memory."""
     before = gc.isenabled()
     gc.disable()
     try:
@@ -48,8 +48,9 @@ def uncollected() -> Iterator[None]:
 
 
 class Drawing:
-    """What one command draws, and where: tables under `results`, pictures under `figures`. With `small` each study
-    has a Markdown table, a CSV file of its cells and a PNG, and no LaTeX, PDF or CSV file of its runs."""
+    """What one command draws, and where: tables under `results`, pictures under `figures`. With `small`
+    each study has a Markdown table, a CSV file of its cells and a PNG, and no LaTeX, PDF or CSV file of
+    its runs."""
 
     def __init__(self, options: Options, store: Store, results: Path, figures: Path, small: bool = False):
         self.options, self.store, self.small = options, store, small
@@ -70,8 +71,8 @@ class Drawing:
 
     @uncollected()
     def redraw(self, studies: list[Study], scale: Scale | None = None, sources: Sources | None = None) -> int:
-        """Draw every study with runs of its own, of one scale or of every scale, and the page over all scales; the
-        exit status."""
+        """Draw every study with runs of its own, of one scale or of every scale, and the page over all
+        scales; the exit status."""
         known = finding.recorded(self.store)
         drawn: dict[Key, list] = {}
         for one in SCALES.values() if scale is None else [scale]:
@@ -93,8 +94,8 @@ class Drawing:
         return [Edition(profile=profile, scale=scale, sources=sources, seeds=seeds) for profile in profiles]
 
     def page(self, studies: list[Study], drawn: dict[Key, list], known: dict[str, finding.Found]) -> None:
-        """Write the page over all scales and profiles, of which some are drawn; `known` are the sources of the
-        stored runs."""
+        """Write the page over all scales and profiles, of which some are drawn; `known` are the sources of
+        the stored runs."""
         report = importlib.import_module("core.report.render")
         stored, editions = {}, []
         for scale in SCALES.values():
@@ -113,12 +114,13 @@ class Drawing:
         say(*lines)
         for scale_name, name in self.left_out(known).items():
             say(
-                f"Published runs of scale {scale_name} are on other data than yours ({name}) and are left out; "
+                f"Published runs of scale {scale_name} are on other data than yours ({name}) and left out; "
                 f"{self.store.published} shows them."
             )
 
     def left_out(self, known: dict[str, finding.Found]) -> dict[str, str]:
-        """The scales whose published runs are on other data than the known sources, each with a name for these."""
+        """The scales whose published runs are on other data than the known sources, each with a name for
+        these."""
         if self.store.published is None:
             return {}
         published = finding.recorded(Store(self.store.published / "none", self.store.published))
@@ -131,9 +133,9 @@ class Drawing:
 
     @contextlib.contextmanager
     def writing(self, *folders: Path) -> Iterator[None]:
-        """Within this context files are drawn into these folders and the results folder. Half-written files of
-        earlier commands are removed first, unless another command is drawing. Raises UserError if a file cannot be
-        written."""
+        """Within this context files are drawn into these folders and the results folder. Half-written files
+        of earlier commands are removed first, unless another command is drawing. Raises UserError if a file
+        cannot be written."""
         held = None
         with contextlib.suppress(UserError):  # a folder that may only be read; the first file says so
             lock = self.results / ".locks" / "drawing.lock"
@@ -147,9 +149,9 @@ class Drawing:
                 locks.release(held)
 
     def begun(self, studies: list[Study], edition: Edition) -> list[Study]:
-        """The studies that are begun: a seed of every cell is stored, or a run of the study's own, or every run of a
-        claim's first check. Other runs that several studies share begin none of them. A study with `least_seeds`
-        above 1 needs that many seeds of every cell."""
+        """The studies that are begun: a seed of every cell is stored, or a run of the study's own, or every
+        run of a claim's first check. Other runs that several studies share begin none of them. A study with
+        `least_seeds` above 1 needs that many seeds of every cell."""
         asked: dict[str, list[set[str]]] = {}  # run ids by study and seed
         for study in studies:
             runs = [[run_id(config) for config in configs] for _, configs in edition.asked(study)]
@@ -191,9 +193,7 @@ class Drawing:
         if summary.missing:
             print(f"{are(summary.missing, 'run')} missing, and left open.")
         if summary.published:
-            print(
-                f"{are(summary.published, 'run')} from the project's published results, not from this machine."
-            )
+            print(f"{are(summary.published, 'run')} from the published results, not from this machine.")
         own = {
             run.run_id: (run.provenance, run.rows.table.to_pandas())
             for result in summary.results
@@ -213,14 +213,14 @@ def _h100_seconds(config: RunConfig) -> float:
 def publish(
     options: Options, store: Store, home: Path, studies: Sequence[Study], runs: Sequence[str], scale: str
 ) -> None:
-    """Pack your own runs of a scale among these, and draw everything that is published. Raises UserError for runs
-    on other data than the published runs of the scale."""
+    """Pack your own runs of a scale among these, and draw everything that is published. Raises UserError for
+    runs on other data than the published runs of the scale."""
     own, published = [run for run in runs if store.has(run)], home / "results" / "published"
     drawing = Drawing(options, store, store.root, home / "figures")
     if own and (name := drawing.left_out(finding.recorded(store, (scale,))).get(scale)):
         raise UserError(
-            f"The published runs of scale {scale} are on other data than yours ({name}), so nothing is published; "
-            "leave --publish out."
+            f"The published runs of scale {scale} are on other data than yours ({name}), so nothing is "
+            "published; leave --publish out."
         )
     store.publish(own, published)
     print(f"Published {counted(len(own), 'run')} in {published / scale / 'runs.parquet'}.")
@@ -228,8 +228,8 @@ def publish(
 
 
 def redraw_published(options: Options, home: Path, studies: Sequence[Study]) -> None:
-    """Draw everything that is published, and remove the files of studies that nothing published begins any more.
-    Where nothing is begun at all the pack may be damaged, and its tables stay."""
+    """Draw everything that is published, and remove the files of studies that nothing published begins any
+    more. Where nothing is begun at all the pack may be damaged, and its tables stay."""
     published, figures = home / "results" / "published", home / "figures" / "published"
     every = replace(options, scale=None, profile=None, seeds=None, all=True)
     drawing = Drawing(every, Store(published / "none", published), published, figures, small=True)

@@ -1,5 +1,5 @@
-"""How long runs take: as finished runs of this machine did, else by measured rates of a GPU or a timing of the CPU;
-and what --plan says of it."""
+"""How long runs take: as finished runs of this machine did, else by measured rates of a GPU or a timing of
+the CPU; and what --plan says of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ Key = tuple[str, str, bool, str, int]  # scale, digest of the encoder, with tran
 
 
 class Shape(NamedTuple):
-    """The sizes of an encoder that decide how long a step takes, by transformers' names; bert-base's by default."""
+    """The sizes of an encoder that decide how long a step takes, by transformers' names; bert-base's by
+    default."""
 
     num_hidden_layers: int = 12
     hidden_size: int = 768
@@ -49,7 +50,8 @@ class Shape(NamedTuple):
 
     @property
     def products(self) -> int:
-        """Multiplications of a token in a forward pass; the last layer has only keys and values of all tokens."""
+        """Multiplications of a token in a forward pass; the last layer has only keys and values of all
+        tokens."""
         squared = self.hidden_size**2
         layer = 4 * squared + 2 * self.hidden_size * self.intermediate_size
         return (self.num_hidden_layers - 1) * layer + 2 * squared
@@ -60,7 +62,8 @@ BERT_BASE, MINI = Shape(), Shape(2, 384, 512)  # the encoders of the table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Seconds over `cost`, a number for each finished run, by kind of run. `rates` answers where no run has ended."""
+    """Seconds over `cost`, a number for each finished run, by kind of run. `rates` answers where no run has
+    ended."""
 
     ratios: dict[Key, list[float]] = field(default_factory=dict)
     rates: Callable[[RunConfig], float] = cost
@@ -71,9 +74,9 @@ class History:
         return sum(len(ratios) for (name, *_), ratios in self.ratios.items() if name == scale)
 
     def seconds(self, config: RunConfig) -> float:
-        """Expected seconds of a run: its cost times the median ratio of runs like it, else the rates' answer. Runs
-        alike have one encoder, method and batch size (fewer, larger steps cost less), else one encoder and method,
-        else one encoder."""
+        """Expected seconds of a run: its cost times the median ratio of runs like it, else the rates' answer.
+        Runs alike have one encoder, method and batch size (fewer, larger steps cost less), else one encoder
+        and method, else one encoder."""
         wanted = _key(config)
         for known in (5, 4, 3, 2):
             if like := [
@@ -84,8 +87,8 @@ class History:
 
 
 def expectation(options: Options, scale: Scale, found: Found, store: Store, cache_dir: Path) -> History:
-    """What a command's runs are expected to take. With --cluster and --gpus no history counts. Runs that share a GPU
-    take turns."""
+    """What a command's runs are expected to take. With --cluster and --gpus no history counts. Runs that
+    share a GPU take turns."""
     encoders = shapes(found, scale.generated)
     elsewhere = options.gpus or options.cluster and options.device != "cpu"
     resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
@@ -152,8 +155,8 @@ def shape(folder: Path | None, hidden: int) -> Shape:
 
 
 def gpu_seconds(config: RunConfig, encoder: Shape) -> float:
-    """Seconds of a run by the table. They are linear in the work of a batch through the two measured encoders. Less
-    work than the smaller encoder's takes as long, since a step then waits for its launches."""
+    """Seconds of a run by the table. They are linear in the work of a batch through the two measured
+    encoders. Less work than the smaller encoder's takes as long, since a step then waits for its launches."""
 
     def seconds(what: str, sentences: int = 64) -> float:
         small, large = (_measured(name, what, config.passes) for name in ("2x384", "12x768"))
@@ -168,8 +171,8 @@ def gpu_seconds(config: RunConfig, encoder: Shape) -> float:
 
 @cache
 def _measured(encoder: str, what: str, passes: float) -> float:
-    """Seconds of the table; a step's are of the method's row with the nearest passes, stretched to `passes`. A
-    method without rows has SimCSE's."""
+    """Seconds of the table; a step's are of the method's row with the nearest passes, stretched to `passes`.
+    A method without rows has SimCSE's."""
     rows = [row for row in csv.DictReader(TABLE.read_text().splitlines()) if row["encoder"] == encoder]
     rows = [row for row in rows if row["what"] == what] or [row for row in rows if row["what"] == "simcse"]
     row = min(rows, key=lambda row: abs(float(row["passes"] or 0) - passes))
@@ -178,7 +181,8 @@ def _measured(encoder: str, what: str, passes: float) -> float:
 
 @cache
 def token_seconds(encoder: Shape, precision: str, threads: int, length: int, cache_dir: Path) -> float:
-    """Seconds in which a CPU trains SimCSE on a token of the text; a process of its own times and keeps them."""
+    """Seconds in which a CPU trains SimCSE on a token of the text; a process of its own times and keeps
+    them."""
     batch = max(4, min(64, int(STEP / (12 * encoder.products * length))))
     asked = {
         "encoder": encoder._asdict(),

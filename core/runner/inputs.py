@@ -1,4 +1,5 @@
-"""What a command works on: its scale, and the training text, evaluation sets and encoders that lie on this machine or are fetched."""
+"""What a command works on: its scale, and the training text, evaluation sets and encoders that lie on this
+machine or are fetched."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from core.data.own_data import data_file, read_pairs, with_own_pairs
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
-from core.spec.errors import UserError, say
+from core.spec.errors import UserError, are, say
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 from core.store.store import Store
@@ -32,9 +33,7 @@ def scale_of(options: Options) -> Scale:
         print("Scale demo, since --device cpu leaves the GPUs out; choose another with --scale.")
     elif gpus := devices.visible_gpus():
         name = "paper"
-        print(
-            f"Scale paper, since {len(gpus)} GPU{'s are' if len(gpus) > 1 else ' is'} visible; choose another with --scale."
-        )
+        print(f"Scale paper, since {are(len(gpus), 'GPU')} visible; choose another with --scale.")
     else:
         name = "demo"
         print("Scale demo, since no GPU is visible; choose another with --scale.")
@@ -42,7 +41,8 @@ def scale_of(options: Options) -> Scale:
 
 
 def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Store) -> finding.Found:
-    """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or fetched."""
+    """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or
+    fetched."""
     if scale.generated:
         if (
             options.data_dir
@@ -52,7 +52,8 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
             or options.pairs
         ):
             raise UserError(
-                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, --encoder, --text and --pairs, or take --scale mini instead."
+                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, "
+                "--encoder, --text and --pairs, or take --scale mini instead."
             )
         return finding.demo_sources()
     looking = options.mode in LOOKING
@@ -84,7 +85,8 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
 def on_data(
     options: Options, scale: Scale, studies: list[Study], found: finding.Found, results: Path
 ) -> tuple[Scale, list[Study]]:
-    """Scale and studies; on text or pairs of one's own, or with another encoder than one's own first run in `results`, under other names."""
+    """Scale and studies; on text or pairs of one's own, or with another encoder than one's own first run in
+    `results`, under other names."""
     if own := found.own_data():
         return with_own_pairs(scale, [name for name, _ in found.places.pairs]), [
             study.on(own, own=True) for study in studies
@@ -99,7 +101,8 @@ def on_data(
         )
     if other:
         say(
-            f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables are named after {other}."
+            f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables "
+            f"are named after {other}."
         )
     return scale, [study.on(other, own=False) if other else study for study in studies]
 
@@ -122,7 +125,6 @@ def _announced(found: finding.Found) -> finding.Found:
     if found.places.own_text:
         say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
     for name, path in found.places.pairs:
-        say(
-            f"{'Development set' if name == 'dev' else f'Test set {name}'}: {len(read_pairs(path))} pairs of {path}."
-        )
+        kind = "Development set" if name == "dev" else f"Test set {name}"
+        say(f"{kind}: {len(read_pairs(path))} pairs of {path}.")
     return found

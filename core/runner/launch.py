@@ -51,7 +51,7 @@ class Stop:
     """The request to start no more runs, and how long children may still go on."""
 
     def __init__(self) -> None:
-        # No Event: a signal handler that sets an Event can find its lock held by the thread that it interrupts.
+        # No Event: a signal handler that sets it can find its lock held by the thread that it interrupts.
         self.asked = False
         self.signal: int | None = None
         self.deadline = float("inf")
@@ -79,8 +79,8 @@ class Order:
 
 
 class Launcher:
-    """Trains runs on this machine, `jobs` at once, in children of one warm process. `lost` is what a cluster can
-    say of itself (`core.runner.cluster`)."""
+    """Trains runs on this machine, `jobs` at once, in children of one warm process. `lost` is what a cluster
+    can say of itself (`core.runner.cluster`)."""
 
     lost = ""
 
@@ -101,8 +101,8 @@ class Launcher:
         return Worker([self.order.job, *self.order.warm], self.order.execution.threads, log)
 
     def wait_ready(self, stop: Stop) -> None:
-        """Wait until the training code is imported, or somebody asks to stop. Raises UserError if it cannot be.
-        A worker that has died is started anew."""
+        """Wait until the training code is imported, or somebody asks to stop. Raises UserError if it cannot
+        be. A worker that has died is started anew."""
         with self._lock:
             self._worker = self._worker if self._worker.alive else self._begin()
             self._restarts = 1
@@ -113,7 +113,8 @@ class Launcher:
         self._worker.close()
 
     def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
-        """Train these runs; yields the ending of each as it comes. A thread does nothing but follow its child."""
+        """Train these runs; yields the ending of each as it comes. A thread does nothing but follow its
+        child."""
         self.wait_ready(stop)
         launch = joblib.delayed(self.launch)
         parallel = joblib.Parallel(
@@ -124,8 +125,8 @@ class Launcher:
         yield from parallel(launch(each, stop, hear, force) for each in named)
 
     def launch(self, named: Sequence[str], stop: Stop, hear: Hear, force: bool = False) -> Ending:
-        """Train a run unless it is done or held elsewhere. `named` are its id, its configuration as JSON, and its
-        label. Never raises."""
+        """Train a run unless it is done or held elsewhere. `named` are its id, its configuration as JSON, and
+        its label. Never raises."""
         run, config, label = named
         if stop.asked:
             return Ending(run, "stopped")
@@ -199,9 +200,7 @@ class Launcher:
                 if self._worker.alive and (reports := self._worker.ask(request)) is not None:
                     return self._worker, reports
                 if not self._restarts:
-                    raise UserError(
-                        "The process that starts the runs died twice; see its log and give the same command again."
-                    )
+                    raise UserError("The process that starts the runs died twice; see its log and try again.")
                 self._restarts -= 1
                 self._worker = self._begin()
                 self._worker.wait_ready(stop)
@@ -237,7 +236,8 @@ class Worker:
         return self.process.poll() is None
 
     def wait_ready(self, stop: Stop) -> None:
-        """Wait until everything is imported, or somebody asks to stop. Raises UserError if the import failed."""
+        """Wait until everything is imported, or somebody asks to stop. Raises UserError if the import
+        failed."""
         while not self._ready.wait(0.1) and self.alive and not stop.asked:
             pass
         if self._broken or not (self.alive or stop.asked):
@@ -247,7 +247,8 @@ class Worker:
             )
 
     def ask(self, request: dict) -> queue.SimpleQueue | None:
-        """Have a child forked for this request. Returns the queue of its reports, or None if the worker is gone."""
+        """Have a child forked for this request. Returns the queue of its reports, or None if the worker is
+        gone."""
         reports = self._reports[request["run_id"]] = queue.SimpleQueue()
         assert self.process.stdin is not None
         try:
@@ -325,10 +326,10 @@ def environment(threads: int) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH")))),
         **{name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")},
-        "OMP_WAIT_POLICY": "passive",  # threads that spin for each other stand still where another wants their core
+        "OMP_WAIT_POLICY": "passive",  # spinning threads stand still where another process wants their core
         "OPENBLAS_NUM_THREADS": "1",  # numpy's library starts its threads on import, and a fork copies none
         "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does the allocator that pyarrow brings
-        # Training frees and takes the same large blocks at every step: kept by the allocator they need no new pages.
+        # Training frees and takes the same large blocks at every step: kept, they need no new pages.
         "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
         "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
         "MALLOC_TOP_PAD_": str(1 << 28),

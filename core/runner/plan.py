@@ -16,10 +16,10 @@ from core.spec.table import Cell
 from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
 
-# Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the made-up
-# language, and of Wikipedia and SentEval.
+# Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the
+# made-up language, and of Wikipedia and SentEval.
 GENERATED, REAL = (13, 800, 3_997), (25, 2_909, 26_296)
-# Scoring a sentence takes a quarter of SimCSE's training on a sentence (0.23 to 0.26 on two CPUs at demo and mini).
+# Scoring a sentence takes a quarter of SimCSE's training on it (0.23 to 0.26 on two CPUs at demo and mini).
 SCORED = 0.25
 # All transfer tasks, in sentences that SimCSE trains on in the same time.
 PROBES = {"demo": 2_000, "mini": 250_000, "paper": 5_000}
@@ -43,7 +43,8 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts cells x seeds."""
+    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts
+    cells x seeds."""
 
     runs: tuple[PlannedRun, ...]
     missing: tuple[PlannedRun, ...]
@@ -56,7 +57,8 @@ def tokens(config: RunConfig) -> int:
 
 
 def checks(config: RunConfig) -> float:
-    """Checks of a run, in development checks; a check that scores the test sets, too, counts as several (D40)."""
+    """Checks of a run, in development checks; a check that scores the test sets, too, counts as several
+    (D40)."""
     _, development, tests = _text(config)
     each = 1 + tests / development if config.select.metric == "sts_test_avg" else 1.0
     return (config.train.steps // config.eval.every + 2) * each
@@ -84,11 +86,13 @@ def plan(
     force: bool = False,
     labels: Sequence[str] = (),
 ) -> Plan:
-    """The distinct runs that an edition of these studies asks for; a run that several cells need is counted once.
+    """The distinct runs that an edition of these studies asks for; a run that several cells need is counted
+    once.
 
-    Cells that the scale cannot run are left out. If `labels` are given, a cell needs at least one of them. A run is missing if the
-    store does not have it; with `force` every run is. A damaged run of the user's is set aside and is missing. A published run counts
-    as done only with `use_published`. Raises UserError for a label that no cell has.
+    Cells that the scale cannot run are left out. If `labels` are given, a cell needs at least one of them. A
+    run is missing if the store does not have it; with `force` every run is. A damaged run of the user's is
+    set aside and is missing. A published run counts as done only with `use_published`. Raises UserError for a
+    label that no cell has.
     """
     _check_labels(labels, [study.at(edition.scale) for study in studies])
     cells: dict[str, list[str]] = {}
@@ -147,7 +151,8 @@ def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
 
 
 def sound(store: Store, identity: str, use_published: bool) -> bool:
-    """Whether the store has a run whose file can be believed. A damaged file of the user's is set aside, with a printed sentence."""
+    """Whether the store has a run whose file can be believed. A damaged file of the user's is set aside, with
+    a printed sentence."""
     return store.verified(identity) or (use_published and store.verified_published(identity))
 
 
@@ -182,7 +187,5 @@ def with_models(plan: Plan, store: Store) -> Plan:
     if again:
         print(f"{are(len(again), 'run')} stored without a model, and trained again to keep it.")
     if unfit := sum(not run.config.keepable for run in plan.runs):
-        print(
-            f"No model is kept of {counted(unfit, 'run')}: a head behind [CLS] is scored, which a kept model does not hold."
-        )
+        print(f"No model is kept of {counted(unfit, 'run')}: a head behind [CLS] is scored, which none has.")
     return replace(plan, missing=tuple(sorted((*plan.missing, *again), key=lambda run: -cost(run.config))))

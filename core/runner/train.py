@@ -1,5 +1,5 @@
-"""Training what is missing: in order, on this machine or on a cluster, going on after failures and stopping in
-order."""
+"""Training what is missing: in order, on this machine or on a cluster, going on after failures and stopping
+in order."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class Summary:
 
 
 class Training:
-    """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command to
-    type again. Used as a context, it lets the warm process go at the end."""
+    """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command
+    to type again. Used as a context, it lets the warm process go at the end."""
 
     def __init__(
         self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str,
@@ -130,8 +130,8 @@ class Training:
         return summary.exit_status
 
     def again(self, left: Sequence[PlannedRun], older: int) -> list[str]:
-        """The words of the command that trains the runs that are left: without --force, which would train finished
-        runs again, but with it and the cells' names where an older result of a run is stored."""
+        """The words of the command that trains the runs that are left: without --force, which would train
+        finished runs again, but with it and the cells' names where an older result of a run is stored."""
         if not older:
             return [word for word in self.argv if word != "--force"]
         labels = dict.fromkeys(run.cells[0].partition(" ")[2] for run in left)
@@ -141,7 +141,8 @@ class Training:
     def settle(
         self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
     ) -> tuple[Outcome, ...]:
-        """Train these runs. Runs that another command holds are waited for, and trained if it leaves nothing."""
+        """Train these runs. Runs that another command holds are waited for, and trained if it leaves
+        nothing."""
         by_id, settled = {run.run_id: run for run in runs}, {}
         left, force, waiting = list(runs), self.options.force, False
         while left and not stop.asked and not scheduler.lost:
@@ -180,7 +181,8 @@ class Training:
     def scheduler(self, scale: Scale, found: finding.Found) -> Any:
         """What trains: this machine, or the workers of a cluster."""
         order = Order(
-            execution=self.execution(found, scale), published=str(self.published), job=self.job, warm=self.warm,
+            execution=self.execution(found, scale), published=str(self.published), job=self.job,
+            warm=self.warm,
             command=shlex.join(["run_study.py", *self.argv]), time_limit=self.options.time_limit,
             provenance=found.provenance(), use_published=self.options.use_published,
         )  # fmt: skip
@@ -222,27 +224,31 @@ class Training:
                 check_length(config, places, "cuda" if gpus else "cpu")
 
     def execution(self, found: finding.Found, scale: Scale) -> Execution:
-        """Where and with what runs are executed; none of it is part of their identity. Who launches them fills
-        in device and threads."""
+        """Where and with what runs are executed; none of it is part of their identity. Who launches them
+        fills in device and threads."""
         places, sources = found.places, found.sources
         return Execution(
             results_dir=str(self.results), cache_dir=str(cache_folder()),
-            corpus_path=_text(places.corpus), evaluation_path=_text(places.evaluation), encoder_path=_text(places.encoder),
-            corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name, encoder_name=sources.encoder_name,
+            corpus_path=_text(places.corpus), corpus_name=sources.corpus_name,
+            evaluation_path=_text(places.evaluation), evaluation_name=sources.evaluation_name,
+            encoder_path=_text(places.encoder), encoder_name=sources.encoder_name,
             keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
-                (one.digest, str(folder), one.name) for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
+                (one.digest, str(folder), one.name)
+                for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
             ),
         )  # fmt: skip
 
     def checkpoint_minutes(self, scale: Scale) -> float | None:
-        """Minutes between two checkpoints of a run, or None: a run of a made-up language takes less than what a checkpoint saves."""
+        """Minutes between two checkpoints of a run, or None: a run of a made-up language takes less than what
+        a checkpoint saves."""
         chosen = self.options.checkpoint_minutes
         return (CHECKPOINT_MINUTES.get(scale.name) if chosen is None else chosen) or None
 
     def grace(self, scale: Scale) -> float:
-        """Seconds that running trainings are given after a stop; with checkpoints enough to write gigabytes."""
+        """Seconds that running trainings are given after a stop; with checkpoints enough to write
+        gigabytes."""
         return (
             self.options.grace
             if self.options.grace is not None
@@ -254,8 +260,8 @@ class Training:
 
 @contextlib.contextmanager
 def stopping(stop: Stop, grace: float) -> Iterator[None]:
-    """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) ask to stop instead of breaking off; a
-    second signal leaves no grace. A signal that was ignored when the command began stays ignored."""
+    """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) ask to stop instead of breaking off;
+    a second signal leaves no grace. A signal that was ignored when the command began stays ignored."""
     numbers = [
         number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) is not signal.SIG_IGN

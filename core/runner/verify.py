@@ -22,10 +22,12 @@ SEEDS = 25  # more than any cell has
 
 
 def verify(
-    options: Options, argv: list[str], around, published: Path, studies: Sequence[Study], edition: Edition, found: Found
+    options: Options, argv: list[str], around, published: Path, studies: Sequence[Study], edition: Edition,
+    found: Found,
 ) -> int:  # fmt: skip
-    """Train some published runs of these studies anew, whatever their seed, and say how far they differ. The exit
-    status is 1 if a run fails or differs by more than `SAME` points from a run on the same kind of device."""
+    """Train some published runs of these studies anew, whatever their seed, and say how far they differ. The
+    exit status is 1 if a run fails or differs by more than `SAME` points from a run on the same kind of
+    device."""
     packs, scratch = Store(published / "none", published), Path(tempfile.mkdtemp(prefix="verify-published-"))
     runs = plan(studies, replace(edition, seeds=SEEDS), packs, use_published=True).runs
     made = [run for run in runs if packs.has(run.run_id, use_published=True)]
@@ -33,9 +35,7 @@ def verify(
     store = Store(scratch, None)
     training = Training(options, argv, store, scratch, published, around.job, around.warm)
     try:
-        print(
-            f"{are(len(wanted), 'published run')} trained anew in {scratch}, which is removed if all are trained."
-        )
+        print(f"{are(len(wanted), 'published run')} trained anew in {scratch}, which goes if none fails.")
         status, worst = training.train(batch(wanted), edition.scale, found), 0.0
     finally:
         training.close()
@@ -44,9 +44,8 @@ def verify(
         gap = difference(old.rows, new.rows)
         comparable = not across(old.provenance, new.provenance)
         kind = "" if comparable else "; of different kinds of device, whose dropout masks differ"
-        print(
-            f"{run.run_id} {run.label}: at most {gap.largest:.6f} points apart over {gap.scores} scores{kind}."
-        )
+        apart = f"at most {gap.largest:.6f} points apart over {gap.scores} scores"
+        print(f"{run.run_id} {run.label}: {apart}{kind}.")
         worst = max(worst, gap.largest if comparable else 0.0)
     if status:
         return status

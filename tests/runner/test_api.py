@@ -183,9 +183,12 @@ def test_a_run_that_goes_while_runs_are_read_is_passed_over(home, monkeypatch):
         (lambda: load("/nowhere"), "is no results folder"), (lambda: load().table("tabel6b"), "did you mean"),
         (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
         (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
-        (lambda: load().table("table6b", seeds=0), "0 is no number of seeds"), (lambda: load().claims("table6b", seeds=-1), "-1 is no number"),
-        (lambda: load().table("table6b", seeds="3"), "'3' is no number of seeds"), (lambda: load(""), "is no results folder"),
-        (lambda: load("~nobody-of-that-name/x"), "is no results folder"), (lambda: load("a\0b"), "is no results folder"),
+        (lambda: load().table("table6b", seeds=0), "0 is no number of seeds"),
+        (lambda: load().claims("table6b", seeds=-1), "-1 is no number"),
+        (lambda: load().table("table6b", seeds="3"), "'3' is no number of seeds"),
+        (lambda: load(""), "is no results folder"),
+        (lambda: load("~nobody-of-that-name/x"), "is no results folder"),
+        (lambda: load("a\0b"), "is no results folder"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_one_sentence(call, sentence, home):
@@ -201,7 +204,7 @@ def test_the_example_of_the_docs_runs_on_the_published_runs(capsys):
 
 
 def test_neither_torch_nor_the_engine_is_loaded():
-    code = "import sys, core.api; print([name for name in sys.modules if name == 'torch' or name.startswith('core.engine')])"
+    code = "import sys, core.api; print([m for m in sys.modules if m.startswith(('torch', 'core.engine'))])"
     assert (
         subprocess.run(
             [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True

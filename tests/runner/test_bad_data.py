@@ -1,4 +1,5 @@
-"""Data, encoders and models that no run could train from are refused in one sentence, and nothing is written or lost."""
+"""Data, encoders and models that no run could train from are refused in one sentence, and nothing is written
+or lost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A real scheduler and real workers on this machine, started as docs/using.md says: the same results as at home,
-whatever is lost on the way. And without dask, the same command several times at once."""
+"""A real scheduler and real workers on this machine, started as docs/using.md says: the same results as at
+home, whatever is lost on the way. And without dask, the same command several times at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ DASK = str(Path(sys.executable).with_name("dask"))
 
 
 def recipe(kind: str) -> list[str]:
-    """The words of docs/using.md that start a scheduler or a worker, without the worker's threads and GPUs."""
+    """The words of docs/using.md that start a scheduler or a worker, without the worker's threads and
+    GPUs."""
     line = next(
         line for line in (ROOT / "docs" / "using.md").read_text().splitlines() if f"bin/dask {kind}" in line
     )

@@ -1,4 +1,5 @@
-"""How long runs will take: as finished runs did, else by a table of a GPU or a timing of the CPU; and what a plan says."""
+"""How long runs will take: as finished runs did, else by a table of a GPU or a timing of the CPU; and what a
+plan says."""
 
 import os
 import socket

@@ -1,4 +1,5 @@
-"""One run, one process: every way to end has its name, and claims and slots live as long as what they guard."""
+"""One run, one process: every way to end has its name, and claims and slots live as long as what they
+guard."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def start(desk):
     def begin(job: str = FAKE, time_limit: float | None = None) -> Launcher:
         desk.store.prepare()
         order = Order(
-            execution=Execution(results_dir=str(desk.results), cache_dir=str(desk.cache)), published=None, job=job,
-            warm=(), time_limit=time_limit, provenance={"encoder_hidden": 384},
+            execution=Execution(results_dir=str(desk.results), cache_dir=str(desk.cache)), published=None,
+            job=job,            warm=(), time_limit=time_limit, provenance={"encoder_hidden": 384},
         )  # fmt: skip
         started.append(Launcher(order, Resources(device="cpu", jobs=2, threads=1, gpus=())))
         return started[-1]

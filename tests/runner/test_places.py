@@ -1,5 +1,5 @@
-"""Results folders under other circumstances: full, read-only, moved, shared, of two versions of the code, and killed while
-they are written. One sentence, nothing torn, nothing lost."""
+"""Results folders under other circumstances: full, read-only, moved, shared, of two versions of the code, and
+killed while they are written. One sentence, nothing torn, nothing lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a plan says of what training would refuse, and what is refused wherever a command trains or only looks."""
+"""What a plan says of what training would refuse, and what is refused wherever a command trains or only
+looks."""
 
 import sys
 

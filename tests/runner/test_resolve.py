@@ -1,4 +1,5 @@
-"""--resolve on studies whose truth is known: what is settled, in which order, at what price, under kills and in company."""
+"""--resolve on studies whose truth is known: what is settled, in which order, at what price, under kills and
+in company."""
 
 from __future__ import annotations
 

@@ -85,8 +85,10 @@ def test_one_failure_leaves_the_others_and_is_told_at_the_end(desk):
     done = desk.do(*SIX)
     assert done.returncode == 1 and "Trained 3 of 6 runs." in done.stdout
     for text in (
-        f"FAILED {runs[1].run_id}: exception. ValueError: the job broke on purpose", f"cells: {runs[1].cells[0]}; seed 0",
-        f"FAILED {runs[2].run_id}: killed by signal 9 (out of memory?). Use --jobs 1", f"logs/{runs[1].run_id}.log",
+        f"FAILED {runs[1].run_id}: exception. ValueError: the job broke on purpose",
+        f"cells: {runs[1].cells[0]}; seed 0",
+        f"FAILED {runs[2].run_id}: killed by signal 9 (out of memory?). Use --jobs 1",
+        f"logs/{runs[1].run_id}.log",
         f"FAILED {runs[3].run_id}: out of memory. Use --jobs 1, or a smaller train.batch_size",
         "python run_study.py mocose-table3 --seeds 1 --jobs 2",
     ):  # fmt: skip

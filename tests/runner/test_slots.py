@@ -18,8 +18,8 @@ ONE = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")  # a co
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
-    """Eight cores, plenty of memory, and a nvidia-smi that lists what a test gives: UUID, MIG mode and free MiB of
-    each GPU."""
+    """Eight cores, plenty of memory, and a nvidia-smi that lists what a test gives: UUID, MIG mode and free
+    MiB of each GPU."""
     monkeypatch.setattr(devices, "cores", lambda: 8)
     monkeypatch.setattr(devices, "memory", lambda: 1 << 40)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)

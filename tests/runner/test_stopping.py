@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: what running trainings are given, what is kept, and what a checkpoint left behind means."""
+"""Ctrl-C and SIGTERM: what running trainings are given, what is kept, and what a checkpoint left behind
+means."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ def scratch(desk: Desk) -> list[str]:
 
 
 def test_published_runs_are_trained_anew_and_compared(desk):
-    """Of twelve runs of a study, all published and none stored: four as they were, all but for a little, on another kind
-    of device, and with a failure."""
+    """Of twelve runs of a study, all published and none stored: four as they were, all but for a little, on
+    another kind of device, and with a failure."""
     assert desk.do("mocose-one", "--publish", "--jobs", "3", **KNOWN).returncode == 0
     for identity in desk.store.runs():
         (desk.results / "runs" / f"{identity}.parquet").unlink()

@@ -111,8 +111,10 @@ def test_an_output_that_takes_nothing_stops_no_training():
 def test_a_terminal_shows_every_running_run_and_a_dumb_one_plain_lines(terminal):
     """With a real terminal, as `script` makes one."""
     code = (
-        "from tests.runner.test_watching import planned; from core.runner.progress import Outcome, display; import time\n"
-        "run = planned(0)\n"
+        "import time; from core.runner.progress import Outcome, display\n"
+        "from core.runner.plan import PlannedRun\n"
+        "from core.spec.methods import base\n"
+        "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), seed=0)\n"
         "with display([run], lambda config: 40.0, 1) as shown:\n"
         "    shown.hear(run.run_id, {'started': True})\n"
         "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0})\n"
