@@ -107,12 +107,6 @@ def test_content_that_is_not_what_the_hub_declares(served, tmp_path, repository,
     assert hub.fetch(repository, name, tmp_path).read_bytes() == served.files[repository.name, name]
 
 
-def test_another_revision_than_pinned(served, tmp_path):
-    served.aliases = ("a" * 40,)
-    with pytest.raises(UserError, match="is at revision cccccccccccc instead of aaaaaaaaaaaa"):
-        text(tmp_path, revision="a" * 40)
-
-
 def test_what_was_fetched_stays_when_the_hub_moves_on(served, tmp_path):
     path = text(tmp_path)
     served.commit, served.files[DATA.name, CORPUS_FILE] = "d" * 40, b"other\n"
@@ -124,13 +118,6 @@ def test_two_at_once_fetch_the_same(served, tmp_path):
     both = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     paths = [process.communicate(timeout=60)[0].splitlines()[-1] for process in both]
     assert paths[0] == paths[1] and Path(paths[0]).read_bytes() == TEXT
-
-
-@pytest.mark.parametrize("content, rows", [(b"a\nb\n", 2), (b"a\nb", 2), (b"a\n\nb\n", 3)])
-def test_rows_are_lines(tmp_path, monkeypatch, content, rows):
-    (tmp_path / "text").write_bytes(content)
-    monkeypatch.setattr(hub, "CORPUS_ROWS", (rows,))
-    hub.check_rows(tmp_path / "text")
 
 
 def test_pins_are_well_formed():

@@ -14,7 +14,6 @@ import pytest
 
 import run_study
 from core.data import sources
-from core.data.hub import ENCODERS
 from core.data.own_data import data_file, named_pairs, own_digest, own_sets, read_pairs, with_own_pairs
 from core.data.sources import local_places, local_sources
 from core.runner import cli, inputs
@@ -273,23 +272,6 @@ def test_a_data_set_that_is_not_named_rightly_is_one_sentence(place, sentence, t
         data_file(place, "pairs", tmp_path)
 
 
-def test_another_encoder_in_the_same_folder_has_tables_of_its_own(desk):
-    assert re.search(r"mocose-table3 0.85 seed 0", desk.do(*ONE_RUN).stdout)
-    first = set(desk.store.runs())
-    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
-    done = desk.do(*ONE_RUN)
-    assert done.returncode == 0 and "these tables are named after encoder=encoder~" in done.stdout, done.stderr
-    assert (
-        re.search(r"mocose-table3@encoder=encoder~[0-9a-f]{8} 0.85 seed 0", done.stdout)
-        and len(desk.store.runs()) == 2
-        and first < set(desk.store.runs())
-    )
-    refused = desk.do("--all", "--plan")
-    assert refused.returncode == 2 and "give another --results-dir" in refused.stderr
-    (desk.folder / "encoder" / "vocab.txt").unlink()
-    assert "named after" not in desk.do(*ONE_RUN, "--plan").stdout  # the first goes on under its plain name
-
-
 def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     assert "Published 1 run in" in desk.do(*ONE_RUN, "--publish").stdout
     shutil.rmtree(desk.results / "runs")
@@ -315,16 +297,3 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
     alone = cli.parse(["mocose-table3", mode, "--scale", "paper", "--pairs", f"a={pairs}", "--pairs", f"dev={pairs}"])
     scored = inputs.sources(alone, PAPER, [], desk.store).sources.evaluation_digest
     assert scored == own_digest(own_sets([("a", pairs), ("dev", pairs)]), None)
-
-
-def test_who_only_looks_fetches_no_named_encoder(desk, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
-    name = next(iter(ENCODERS))
-    monkeypatch.chdir(tmp_path)
-    assert run_study.main(["mocose-table3", "--plan", "--scale", "mini", "--encoder", name, "--data-dir", str(desk.folder / "data")]) == 2
-    said = capsys.readouterr()
-    assert (
-        said.err
-        == f"{tmp_path}/empty/run_study does not hold config.json of {ENCODERS[name].name}, and only a command that trains fetches it; train with a network first, or give a folder of your own.\n"
-    ), said
-    assert "Fetching" not in said.out

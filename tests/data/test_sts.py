@@ -46,11 +46,6 @@ def test_the_root_is_found_below_a_parent(tmp_path, below):
     assert senteval_root(tmp_path) == tmp_path / below
 
 
-def test_no_senteval_data(tmp_path):
-    with pytest.raises(UserError, match="holds no SentEval data.*--scale demo"):
-        load_sts(tmp_path)
-
-
 def test_unscored_lines_are_left_out_and_quotes_are_literal(root):
     text, gold = (root / file for file in year_files("STS16", "headlines"))
     edit(text, lambda content: b'" he said\tit is "so\n' + b"no score\there\n" + content.split(b"\n", 1)[1])
@@ -59,13 +54,6 @@ def test_unscored_lines_are_left_out_and_quotes_are_literal(root):
     place = sets["STS16"].subset.index("headlines")
     assert sets["STS16"].a[place] == '" he said' and sets["STS16"].b[place] == 'it is "so'
     assert sets["STS16"].a[place + 1] == "STS16 headlines a 1 w1 w0 w0"
-
-
-def test_white_space_runs_become_single_blanks(root):
-    text = root / year_files("STS12", "MSRvid")[0]
-    edit(text, lambda content: b"  a\xc2\xa0 b  c \t d  e \n" + content.split(b"\n", 1)[1])
-    place = load_sts(root)["STS12"].subset.index("MSRvid")
-    assert load_sts(root)["STS12"].a[place] == "a b c" and load_sts(root)["STS12"].b[place] == "d e"
 
 
 FNWN = year_files("STS13", "FNWN")
@@ -91,14 +79,6 @@ def test_broken_files_are_named(root, case):
         edit(root / file, change)
     with pytest.raises(UserError, match=message):
         load_sts(root)
-
-
-def test_missing_file_is_named(root):
-    (root / "SICK" / "SICK_test_annotated.txt").unlink()
-    with pytest.raises(UserError, match="SICK_test_annotated.txt is missing"):
-        load_sts(root)
-    with pytest.raises(UserError, match="SICK_test_annotated.txt cannot be read"):
-        evaluation_digest(root)
 
 
 def test_evaluation_digest_follows_content_and_nothing_else(root, tmp_path):

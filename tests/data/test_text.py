@@ -1,33 +1,20 @@
 """Training text and token tables: readers, digests, the cache and its damage."""
 
-import csv
-import gzip
 import hashlib
-import json
-import zlib
 
 import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
-from core.data.digests import DigestCache
 from core.data.encoders import DEMO_ENCODER
 from core.data.text import measure, read_csv_quoted, read_lines, sentences, training_text
-from core.engine.tokens import TokenTable, cached_table, tokenise
+from core.engine.tokens import cached_table, tokenise
 from core.spec.errors import UserError
 from core.spec.run import Data
 
 
 def test_lines_keep_quotes_and_drop_blanks():
     assert read_lines('one\n\n"two\n  three"  \n') == ["one", '"two', 'three"']
-
-
-def test_a_short_text_shortens_no_other_table_of_the_process():
-    """Libraries read tables as well: transformers, when it is imported, those of all installed packages."""
-    before = csv.field_size_limit()
-    assert read_csv_quoted("one\ntwo\n") == ["one", "two"] and csv.field_size_limit() == before
-    long = "x" * (before + 10)
-    assert read_csv_quoted(f'"{long}') == [long] and csv.field_size_limit() == before
 
 
 def test_csv_quoted_swallows_lines_after_an_opening_quote():
@@ -43,14 +30,6 @@ def test_the_reader_switch_changes_the_sentences_and_their_number(tmp_path):
     assert counts == {"lines": 4, "csv_quoted": 3}
     for reader, rows in counts.items():
         assert len(training_text(Data(digest=digest, rows=rows, reader=reader), str(path))) == rows
-
-
-def test_a_packed_text_is_the_text(tmp_path):
-    path = tmp_path / "text.txt.gz"
-    path.write_bytes(gzip.compress(b"one\ntwo\n"))
-    digest = hashlib.sha256(b"one\ntwo\n").hexdigest()
-    assert training_text(Data(digest=digest, rows=2), str(path)) == ["one", "two"]
-    assert DigestCache(tmp_path / "digests.json").text(path) == (digest, 2, 2)
 
 
 def test_wrong_digest_missing_file_and_bad_encoding_are_named(tmp_path):
@@ -107,31 +86,6 @@ def test_table_is_built_once_and_rebuilt_when_damaged(tmp_path):
         for key in (1, 2):
             assert cached_table(tmp_path, ["key", key], build)[0].tolist() == [0, 1, 2]
         assert tokenizer.calls == before + 1
-
-
-def test_unwritable_cache_is_no_obstacle(tmp_path):
-    (tmp_path / "tokens").write_text("a file where the folder should be")
-    table = cached_table(tmp_path, ["key"], lambda: TokenTable(np.array([1, 2], dtype=np.int32), np.array([0, 2])))
-    assert table[0].tolist() == [1, 2]
-
-
-def resealed(folder, ids, offsets) -> None:
-    """A forged table whose checksums are right."""
-    np.save(folder / "ids.npy", ids)
-    np.save(folder / "offsets.npy", offsets)
-    crcs = [zlib.crc32(np.ascontiguousarray(array)) for array in (ids, offsets)]
-    (folder / "checksums.json").write_text(json.dumps(crcs))
-
-
-FORGED = {
-    "sentences beyond the end": ([1, 2, 3], [0, 9]),
-    "sentences that run backwards": ([1, 2, 3], [0, 3, 1, 3]),
-    "a hole before the first": ([1, 2, 3], [1, 3]),
-    "a rest after the last": ([1, 2, 3], [0, 2]),
-    "an id below 0": ([1, -2, 3], [0, 3]),
-    "no sentence's end": ([1, 2, 3], []),
-    "a table of two dimensions": ([[1, 2, 3]], [0, 1]),
-}
 
 
 def test_a_byte_order_mark_is_in_no_sentence(tmp_path):

@@ -65,13 +65,6 @@ def test_a_bad_line_is_named(whole, file, line, text, sentence):
         path.write_bytes(good)
 
 
-def test_a_folder_without_the_tasks(tmp_path):
-    for name in ("STS", "SICK"):
-        (tmp_path / name).mkdir()
-    with pytest.raises(UserError, match="has no transfer tasks .MR/rt-polarity.pos is missing"):
-        load_transfer(tmp_path)
-
-
 def test_the_demo_s_own_tasks():
     tasks = load_probes()
     assert [task.name for task in tasks] == list(DEMO.probes)

@@ -10,7 +10,6 @@ from core.methods.mocose import augmentation as clusters
 from core.methods.mocose.augmentation import spherical_kmeans, summarised
 from core.methods.mocose.model import MoCoSE
 from core.methods.mocose.settings import NegativeQueue
-from core.spec.errors import UserError
 
 
 def drawn(width, dim, seed=0):
@@ -42,13 +41,6 @@ def test_lloyd_steps_against_a_loop(k, steps):
     assert np.allclose(spherical_kmeans(points, points[:k], steps), naive(points, points[:k], steps), atol=1e-5)
 
 
-def test_a_centre_without_points_stays():
-    points = torch.tensor([[1.0, 0.0], [0.8, 0.6]])
-    far = torch.tensor([[-1.0, 0.0]])
-    centres = spherical_kmeans(points, torch.cat([points[:1], far]), 3)
-    assert torch.equal(centres[1:], far) and torch.allclose(centres[0], points.mean(0))
-
-
 def test_well_separated_bundles_are_found_whatever_their_lengths():
     axes = torch.eye(4)[:3]
     entries = torch.cat([axis + 0.02 * drawn(10, 4, seed) for seed, axis in enumerate(axes)])
@@ -61,14 +53,6 @@ def test_well_separated_bundles_are_found_whatever_their_lengths():
     for seed in starts:
         found = summarised(config, entries, stream(seed))
         assert torch.allclose(found[found.argmax(0)[:3]], wanted, atol=1e-5)
-
-
-def test_one_cluster_is_the_mean_of_unit_vectors():
-    entries = drawn(12, 5) * 3
-    mean = summarised(NegativeQueue(size=12, init_size=1, negatives="mean"), entries, stream())
-    one = summarised(NegativeQueue(size=12, init_size=1, negatives="kmeans", clusters=1), entries, stream())
-    by_hand = sum(entry / entry.norm() for entry in entries) / 12
-    assert torch.allclose(mean[0], by_hand, atol=1e-6) and torch.allclose(one, mean, atol=1e-6) and mean.shape == (1, 5)
 
 
 def test_the_start_is_drawn_from_the_stream_alone():
@@ -111,12 +95,3 @@ def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
     for negatives in seen:
         assert np.allclose(negatives, naive(points, points[chosen], clusters.LLOYD_STEPS), atol=1e-5)
     assert torch.equal(model.clustering.get_state(), start.get_state())
-
-
-def test_contradictions_are_refused():
-    with pytest.raises(UserError, match="goes with queue.negatives=kmeans"):
-        NegativeQueue(clusters=5)
-    with pytest.raises(UserError, match="goes with queue.negatives=kmeans"):
-        NegativeQueue(negatives="kmeans")
-    with pytest.raises(UserError, match="between 1 and queue.size"):
-        NegativeQueue(negatives="kmeans", clusters=0)

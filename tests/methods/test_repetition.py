@@ -7,9 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.data.encoders import DEMO_ENCODER
-from core.engine.evaluation.encoding import load_checkpoint
-from core.methods.esimcse.repetition import STOP_WORDS, insertions, positions, repeat_tokens, repeat_words, stream_for
+from core.methods.esimcse.repetition import insertions, positions, repeat_tokens, repeat_words, stream_for
 from core.methods.esimcse.settings import Repetition
 from core.spec.errors import UserError
 
@@ -21,12 +19,6 @@ RELEASED = Repetition(rate=0.32, range="released")
 def test_largest_count_of_the_released_code(length, released, paper):
     assert RELEASED.largest_count(length) == released
     assert PAPER.largest_count(length) == paper
-
-
-def test_released_rates_coincide_at_32_tokens_and_small_rates_are_nearly_off():
-    assert RELEASED.largest_count(32) == Repetition(rate=0.36, range="released").largest_count(32) == 9
-    small = Repetition(rate=0.08, range="released")
-    assert [small.largest_count(n) for n in (24, 25, 32)] == [0, 1, 1]
 
 
 def test_a_cap_is_idle_where_it_changes_no_count():
@@ -43,11 +35,6 @@ def test_chance_of_no_repetition_as_released(length, expected):
     stream = random.Random(1)
     draws = Counter(len(positions(RELEASED, length, stream)) for _ in range(4000))
     assert draws[0] / 4000 == pytest.approx(expected, abs=0.03)
-
-
-def test_word_range_as_released():
-    word = Repetition(rate=0.32, range="released", unit="word")
-    assert [word.largest_count(n) for n in (2, 6, 12, 40)] == [1, 1, 2, 9]
 
 
 def test_special_tokens_are_protected_or_not():
@@ -127,17 +114,6 @@ def test_the_places_do_not_depend_on_what_is_written():
         word = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="word"), random.Random(seed)).split()
         mask = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="mask"), random.Random(seed), ("M",)).split()
         assert [later == "M" for later in mask[1:]] == [earlier == later for earlier, later in itertools.pairwise(word)]
-
-
-def test_what_the_demo_encoder_has_to_insert():
-    tokenizer = load_checkpoint(DEMO_ENCODER, pooling="cls").tokenizer
-    mask = insertions(Repetition(unit="mask"), tokenizer)
-    assert mask == ("[MASK]",) and tokenizer(f"the {mask[0]} dog")["input_ids"][2] == tokenizer.mask_token_id
-    words = insertions(Repetition(unit="stopword"), tokenizer)
-    assert set(words) == {word for word in STOP_WORDS if word in tokenizer.get_vocab()}
-    assert "the" in words and len(words) < len(STOP_WORDS)
-    for unit in ("word", "subword"):
-        assert insertions(Repetition(unit=unit), tokenizer) == ()
 
 
 def test_a_tokenizer_without_masks_or_english_is_refused():

@@ -85,8 +85,3 @@ def test_what_cannot_be_varied_is_one_sentence(fields):
     with pytest.raises(UserError, match=REFUSED[fields]) as refused:
         varied("mocose-table9", *fields)
     assert "\n" not in str(refused.value) and str(refused.value).count(". ") == 0
-
-
-def test_a_field_is_given_to_set_or_to_vary():
-    with pytest.raises(UserError, match="--set and --vary both give train.learning_rate; leave one of them out."):
-        varied("mocose-table9", RATES, settings=("train.learning_rate=1e-3",))

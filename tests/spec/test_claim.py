@@ -17,7 +17,6 @@ from core.spec.claim import (
     greater,
     holds_as_printed,
     interacts,
-    of_metric,
     rising,
     sound,
     truth,
@@ -31,11 +30,6 @@ A, B, C = ("a",), ("b",), ("c",)
 def test_greater_is_a_difference_above_a_threshold():
     assert greater(A, B) == Contrast((Term(1.0, A), Term(-1.0, B)), 0.0)
     assert greater(A, B, by=-0.5).above == -0.5
-
-
-def test_values_are_compared_with_numbers_from_both_sides():
-    assert above(A, 50.0) == Contrast((Term(1.0, A),), 50.0)
-    assert below(A, 50.0) == Contrast((Term(-1.0, A),), -50.0)  # -a > -50
 
 
 def test_the_best_beats_every_other_and_not_itself():
@@ -72,14 +66,6 @@ def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer(
 
         assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen
     assert holds_as_printed(collapsed(A), {A: 0.0}) is None  # a table's score says nothing of vectors
-
-
-def test_another_number_of_the_same_runs_is_asked_of_every_contrast():
-    asked = of_metric(all_of(greater(A, B), at_least(1, [greater(B, C), greater(A, C)])), COLLAPSED)
-    assert [contrast.metric for contrast in asked.contrasts()] == [COLLAPSED] * 3
-    assert (asked.needed, asked.parts[1].needed) == (2, 1) and of_metric(asked, None) == all_of(
-        greater(A, B), at_least(1, [greater(B, C), greater(A, C)])
-    )
 
 
 def test_a_gain_is_as_printed_from_both_sides():
@@ -124,18 +110,3 @@ def test_what_is_missing_leaves_a_joined_claim_open_unless_the_rest_settles_it()
     assert holds_as_printed(at_least(1, [false, missing]), PRINTED) is None
     assert holds_as_printed(at_least(2, [true, false, missing]), PRINTED) is None
     assert holds_as_printed(at_least(2, [false, false, missing]), PRINTED) is False
-
-
-@pytest.mark.parametrize(
-    "nothing",
-    [lambda: best(("a",), [("a",)]), lambda: all_of(), lambda: within([("a",)], 1.0), lambda: at_least(2, [greater(("a",), ("b",))])],
-)
-def test_a_claim_that_compares_nothing_is_a_sentence(nothing):
-    with pytest.raises(UserError, match="comparisons cannot be needed; compare a cell with at least one other"):
-        nothing()
-
-
-@pytest.mark.parametrize("nothing", [lambda: within([A, B], 0.0), lambda: within([A, B], -1.0), lambda: gains(A, B, 1.0, -0.5)])
-def test_nothing_lies_within_no_margin(nothing):
-    with pytest.raises(UserError, match="No difference is within .*; give a margin above 0"):
-        nothing()

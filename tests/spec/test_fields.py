@@ -8,15 +8,12 @@ import pytest
 
 import run_study
 import studies
-from core.methods.esimcse.settings import MomentumQueue
-from core.methods.mocose.settings import NegativeQueue
 from core.spec import methods, vary
 from core.spec.errors import UserError
 from core.spec.fields import fields
-from core.spec.methods import PROFILES, base
+from core.spec.methods import base
 from core.spec.run import TextView
 from core.spec.section import meanings
-from core.spec.study import Study
 
 BASES = [base(method, "paper") for method in methods.names()]
 
@@ -39,19 +36,6 @@ def test_every_field_says_what_it_means_beside_its_type_and_only_there():
         assert set(meanings(section)) == {f.name.rstrip("_") for f in dataclasses.fields(section)}, section
         assert all(len(text) > 10 and not text.endswith(".") for text in meanings(section).values())
         assert not any(typing.get_origin(hint) is typing.Annotated for hint in typing.get_type_hints(section).values())
-
-
-def test_defaults_are_what_each_profile_s_base_has():
-    for field in fields():
-        for method, by_profile in field.defaults.items():
-            for profile in PROFILES:
-                assert by_profile[profile] == vary.read(base(method, profile), field.path)
-    queues = [field for field in fields("queue") if field.path == "queue.size"]
-    assert [list(field.defaults) for field in queues] == [["esimcse"], ["mocose"]]
-    assert [field.defaults[m]["paper"] for field, m in zip(queues, ("esimcse", "mocose"), strict=True)] == [
-        MomentumQueue().size,
-        NegativeQueue().size,
-    ]
 
 
 def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
@@ -78,15 +62,6 @@ def test_what_is_not_there_is_answered_with_what_is(arguments, sentence, capsys)
     assert sentence in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("written, value", [("0-128", ((0, 128),)), ("0-128,384-512", ((0, 128), (384, 512))), ("none", None)])
-def test_a_slice_of_the_queue_is_written_as_ranges(written, value):
-    study = studies.find("table6b")
-    run = base("mocose", "paper")
-    assert vary.parse_setting(run, f"queue.slice={written}") == ("queue.slice", value)
-    assert study.with_settings((f"queue.slice={written}",), {(): run}).name == f"mocose-table6b@queue.slice={written}"
-    assert vary.parse_setting(run, "select.score=0-128") == ("select.score", "0-128")  # ranges are for fields that hold ranges
-
-
 def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
     assert studies.find("table11").name == "esimcse-table11"
     assert studies.find("table4").name == "mocose-table4"
@@ -96,26 +71,6 @@ def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
         studies.find("mocsoe")
     with pytest.raises(UserError, match="mocose stands for all studies of its folder; name one of them, such as mocose-table1"):
         studies.find("mocose")
-
-
-def test_a_paper_s_name_is_all_its_studies(capsys):
-    head, *lines = printed(capsys, "esimcse", "--list").splitlines()
-    assert (
-        head.startswith("ESimCSE, ")
-        and len(lines) == len(studies.CATALOGUE.groups["esimcse"])
-        and all(line.startswith("esimcse-") for line in lines)
-    )
-    assert sum(map(len, studies.CATALOGUE.groups.values())) == len(studies.STUDIES)
-    assert all(isinstance(study, Study) for study in studies.CATALOGUE.groups["own"])
-
-
-def test_options_that_change_nothing_are_said(capsys):
-    least = studies.find("noise").least_seeds
-    out = printed(capsys, "noise", "table4", "--seeds", "2", "--plan", "--scale", "demo")
-    assert f"noise takes at least {least} seeds, so --seeds 2 is passed over for it." in out and "mocose-table4 takes" not in out
-    out = printed(capsys, "table4", "--status", "--jobs", "2", "--grace", "5", "--scale", "demo")
-    assert "--status trains nothing, so --jobs and --grace are passed over." in out
-    assert "passed over" not in printed(capsys, "table4", "--plan", "--jobs", "2", "--scale", "demo")
 
 
 @pytest.mark.parametrize("scale", ["mini", "paper"])

@@ -132,10 +132,6 @@ def test_cells_have_what_the_paper_says_of_their_table(texts, name, labels, valu
     assert any(plain(quote) in text for text in texts[study.paper])
 
 
-def test_words_that_no_paper_has_are_not_found(texts):
-    assert not any(plain("the batch size of the base model is 65") in text for some in texts.values() for text in some)
-
-
 # Today's `repaired`, which is older than `paper`: every field, written out.
 SHARED = {
     "scale": "paper", "data.digest": "", "data.rows": 1_000_000, "data.reader": "lines", "data.max_length": 32, "data.drop_last": True,
@@ -227,14 +223,3 @@ def test_no_run_of_the_code_sided_profiles_has_moved(profile):
     assert len(pinned) > 25
     for name, kept in pinned.items():
         assert set(kept) <= configurations(profile, find(name)), name
-
-
-def test_a_cell_that_names_the_seed_of_the_data_keeps_it():
-    study = find("deviations-esimcse")
-    named, paper = (next(cell for cell in study.cells if cell.labels[0].startswith(name)) for name in ("D35", "paper"))
-    for profile, data in (("paper", [0, 1, 2]), ("released", [42] * 3)):
-        on = {"profile": profile, "scale": PAPER, "sources": SOURCES}
-        runs = [study.config(named, seed=seed, **on) for seed in range(3)]
-        assert [(run.seed.model, run.seed.data) for run in runs] == [(seed, 42) for seed in range(3)]
-        assert runs == study.configs(named, seeds=3, **on)
-        assert [run.seed.data for run in study.configs(paper, seeds=3, **on)] == data

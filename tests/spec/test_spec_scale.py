@@ -7,7 +7,7 @@ from made_scales import FULL, SMALL, SOURCES
 
 from core.spec import methods
 from core.spec.errors import UserError
-from core.spec.methods import PROFILES, base, profile_changes
+from core.spec.methods import PROFILES, base
 from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
 from core.spec.study import unavailable
@@ -29,13 +29,6 @@ def test_profiles_differ_in_exactly_what_is_listed():
     with pytest.raises(UserError, match="no profile 'dirty'; choose paper, repaired or released"):
         base("mocose", "dirty")
     assert PROFILES == ("paper", "repaired", "released")
-
-
-def test_a_profile_passes_over_sections_that_a_run_lacks():
-    only_repetition = vary(ESIMCSE, {"queue": None, "momentum": None})
-    assert not {"momentum.init", "queue.cut_first_batch"} & set(profile_changes(only_repetition, "released"))
-    assert "dup.range" in profile_changes(only_repetition, "released")
-    assert profile_changes(only_repetition, "repaired") == {"dup.cap": 10} and profile_changes(only_repetition, "paper") == {}
 
 
 def test_scale_rules_against_hand_computed_runs():
@@ -60,14 +53,6 @@ def test_scale_keeps_ratios_of_what_a_cell_changes():
     plain = at_scale(SIMCSE, SMALL, SOURCES)
     assert plain.eval.every == 30  # 125 is that method's own cadence
     assert plain.train.precision == "fp32"
-
-
-def test_a_scale_without_a_rate_keeps_the_printed_one():
-    scale = dataclasses.replace(SMALL, learning_rate=None)
-    for changes in ({}, {"train.learning_rate": 1e-5}, {"train.new_layer_factor": 5.0}):
-        run = vary(MOCOSE, changes)
-        assert at_scale(run, scale, SOURCES).train.learning_rate == run.train.learning_rate
-        assert at_scale(run, scale, SOURCES).train.new_layer_factor == run.train.new_layer_factor
 
 
 def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():

@@ -6,7 +6,6 @@ import pytest
 from made_scales import SMALL, SOURCES
 from small_study import printed as study
 
-from core.methods.mocose.settings import NegativeQueue
 from core.spec import run as c
 from core.spec.check import check_shape
 from core.spec.claim import Claim, greater
@@ -95,32 +94,6 @@ def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
     assert own.footnotes[len(one.footnotes) :] == ("No field ema.start, and so unchanged: b.",)
 
 
-def test_a_setting_leaves_the_runs_as_they_are_that_leave_its_section_out():
-    one = study(method="esimcse", cells=(Cell(labels=("a",)), Cell(labels=("b",), changes={"dup": None})))
-    own = one.with_settings(("dup.rate=0.2",), runs(one))
-    changed, beside = (own.config(cell, profile="paper", scale=SMALL, sources=SOURCES, seed=0) for cell in own.cells)
-    assert changed.dup.rate == 0.2 and beside == sample(one, 1) and beside.dup is None
-    assert own.footnotes == ("No field dup.rate, and so unchanged: b.",)
-
-
-def test_a_section_that_a_cell_leaves_out_is_what_the_study_varies():
-    one = study(method="esimcse", cells=(Cell(labels=("a",)), Cell(labels=("b",), changes={"dup": None})), base_changes={})
-    with pytest.raises(UserError, match="dup is what mocose-x varies"):
-        one.with_settings(("dup=none",), runs(one))
-
-
-def test_what_stays_is_named_by_the_axis_that_tells_it_else_by_its_cells():
-    axes = (Axis(name="size", title="Size", labels=("a", "b")), Axis(name="kind", title="Kind", labels=("x", "y")))
-
-    def named(*bare):
-        cells = [Cell(labels=(a, x), method="simcse" if (a, x) in bare else None) for a in "ab" for x in "xy"]
-        one = study(axes=axes, rows="size", columns="kind", cells=tuple(cells), base_changes={}, reference=("a", "x"))
-        return one.with_settings(("ema.start=0.5",), runs(one)).footnotes[-1]
-
-    assert named(("a", "x"), ("a", "y")).endswith("unchanged: a.") and named(("a", "y"), ("b", "y")).endswith("unchanged: y.")
-    assert named(("a", "y")).endswith("unchanged: a/y.")
-
-
 def test_a_field_that_no_run_has_is_refused_by_the_run_that_has_its_section():
     one = study(cells=(Cell(labels=("a",), method="simcse"), Cell(labels=("b",))), base_changes={})
     with pytest.raises(UserError, match=r"did you mean queue.size\?"):
@@ -129,26 +102,10 @@ def test_a_field_that_no_run_has_is_refused_by_the_run_that_has_its_section():
         one.with_settings(("dup.rate=0.3",), runs(one))
 
 
-def test_of_many_unchanged_rows_the_first_are_named():
-    labels = tuple("abcdefg")
-    one = study(
-        axes=(Axis(name="size", title="Size", labels=labels),),
-        cells=(Cell(labels=("a",)), *(Cell(labels=(label,), method="simcse") for label in labels[1:])),
-        base_changes={},
-    )
-    assert one.with_settings(("ema.start=0.5",), runs(one)).footnotes[-1] == "No field ema.start, and so unchanged: b, c, d, e, 2 more."
-
-
 def test_a_setting_of_what_the_study_varies_is_refused():
     one = study()
     with pytest.raises(UserError, match="is what mocose-x varies"):
         one.with_settings(("queue.size=128",), runs(one))
-
-
-def test_a_setting_inside_a_section_that_a_cell_replaces_is_refused():
-    whole = study(cells=(Cell(labels=("a",), changes={"queue": NegativeQueue(size=256)}),))
-    with pytest.raises(UserError, match="queue.init is what mocose-x varies"):
-        whole.with_settings(("queue.init=released_2022",), runs(whole))
 
 
 @pytest.mark.parametrize("text", ["seed.model=3", "scale=paper", "data.digest=x", "data.rows=5", "encoder.digest=x", "method=simcse"])

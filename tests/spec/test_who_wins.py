@@ -1,13 +1,12 @@
 """Which of base, profile, cell and scale wins, and cells that a scale makes one run of."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
 from small_study import printed as study
 
-from core.methods.mocose.settings import NegativeQueue, constant, rising, wrapping
+from core.methods.mocose.settings import NegativeQueue, rising, wrapping
 from core.spec import methods
 from core.spec import run as c
 from core.spec.check import check_shape
@@ -15,7 +14,6 @@ from core.spec.conditions import Edition
 from core.spec.errors import UserError
 from core.spec.methods import PROFILES, as_coded, base
 from core.spec.run import TextView
-from core.spec.scale import EncoderSource
 from core.spec.table import Cell
 from core.spec.vary import read, vary
 
@@ -51,11 +49,6 @@ def test_the_profile_reaches_a_section_that_a_cell_brings_in(changes, kind, deto
     assert in_base.paper_config(in_base.cells[0], "released").text == released.text
 
 
-def test_sections_that_the_base_has_keep_the_cell_s_own_values_under_released():
-    one = study(cells=(Cell(labels=("a",), changes={"queue": NegativeQueue(size=64, init_size=1)}),))
-    assert one.paper_config(one.cells[0], "released").queue.init == "paper_grow"
-
-
 def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
     cells = (Cell(labels=("a",), changes={"eval.every": 50}, by_profile=as_coded({"eval.every": 175})), Cell(labels=("b",)))
     one = study(base_changes=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells)
@@ -67,32 +60,10 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
         check_shape(study(by_profile={"tidy": {}}))
 
 
-def test_a_decay_without_a_schedule_takes_the_profile_s_and_a_named_schedule_stays():
-    cells = (Cell(labels=("a",), changes={"ema.start": 0.5}), Cell(labels=("b",), changes=constant(0.5)))
-    one = study(cells=cells)
-    found = [[one.paper_config(cell, profile).ema.schedule for profile in PROFILES] for cell in one.cells]
-    assert found == [["constant", "released_cosine", "released_cosine"], ["constant"] * 3]
-    assert {one.paper_config(cell, profile).ema.start for cell in one.cells for profile in PROFILES} == {0.5}
-
-
 def test_the_seed_moves_both_streams_but_under_released_the_model_alone():
     one = study()
     seeds = {p: one.config(one.cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed for p in PROFILES}
     assert seeds == {"paper": c.Seed(model=5, data=5), "repaired": c.Seed(model=5, data=5), "released": c.Seed(model=5, data=42)}
-
-
-@pytest.mark.parametrize("names", ["base_changes", "cell", "by_profile"])
-def test_a_seed_of_the_data_that_a_study_names_holds_wherever_it_names_it(names):
-    named = {"seed.data": 7}
-    cell = Cell(
-        labels=("a",),
-        changes=named if names == "cell" else {},
-        by_profile=as_coded(named) | {"paper": named} if names == "by_profile" else {},
-    )
-    one = study(cells=(cell, Cell(labels=("b",))), base_changes=named if names == "base_changes" else {})
-    for profile in PROFILES:
-        seeds = [one.config(one.cells[0], profile=profile, scale=SMALL, sources=SOURCES, seed=n).seed for n in (0, 5)]
-        assert seeds == [c.Seed(model=0, data=7), c.Seed(model=5, data=7)]
 
 
 @pytest.mark.parametrize(
@@ -113,15 +84,6 @@ def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_th
         edition.check(study(cells=(wide, wider)))
     edition.check(study(cells=(wide, same)))
     replace(edition, scale=FULL, sources=PAPER_SOURCES).check(study(cells=(wide, wider)))
-
-
-def test_cells_with_two_encoders_of_which_one_stands_in_for_both_are_refused():
-    both = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), encoder="bert-large")))
-    for digest, refused in ((SOURCES.encoder_digest, True), ("another", False)):
-        large = EncoderSource(stands_for="bert-large", digest=digest, hidden=SOURCES.encoder_hidden, name="the same folder")
-        edition = Edition(profile="paper", scale=SMALL, sources=replace(SOURCES, others=(large,)), seeds=1)
-        with pytest.raises(UserError, match=r"differ in the encoder \(bert-base and bert-large\)") if refused else nullcontext():
-            edition.check(both)
 
 
 @pytest.mark.parametrize("special", ["changes", "by_profile"])

@@ -1,6 +1,5 @@
 """Packed runs: each as it was stored, checked as it was stored, read alone, and written whole whatever dies."""
 
-import os
 import random
 import signal
 import subprocess
@@ -50,25 +49,6 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own):
         assert (mine.config, mine.status, mine.provenance) == (theirs.config, theirs.status, theirs.provenance)
         assert mine.table.equals(theirs.table) and (mine.source, theirs.source) == ("own", "published")
         assert clone.verified_published(run) and not clone.has(run) and clone.has(run, use_published=True)
-
-
-def test_a_run_is_read_without_the_others(own):
-    opened = packs.Pack(own.published / "demo" / "runs.parquet")
-    assert opened._groups == {}
-    last = opened.runs()[-1]
-    opened.read(last)
-    assert list(opened._groups) == [1] and opened._groups[1].num_rows == sum(own.load(run).table.num_rows for run in opened.runs()[64:])
-
-
-def test_the_same_runs_give_the_same_bytes_in_whatever_order_they_came(own, tmp_path):
-    for number, runs in enumerate((own.runs(), own.runs()[::-1])):
-        for run in (runs[:20], runs[20:]):
-            own.publish(run, tmp_path / str(number))
-    content = [(tmp_path / number / "demo" / "runs.parquet").read_bytes() for number in "01"]
-    assert content[0] == content[1] == (own.published / "demo" / "runs.parquet").read_bytes()
-    stamp = os.stat(tmp_path / "0" / "demo" / "runs.parquet").st_mtime_ns
-    own.publish(own.runs()[:3], tmp_path / "0")
-    assert os.stat(tmp_path / "0" / "demo" / "runs.parquet").st_mtime_ns == stamp  # git sees no change where there is none
 
 
 def test_a_run_that_is_published_again_takes_the_place_of_the_old_one(own, tmp_path):

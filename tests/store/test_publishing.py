@@ -1,7 +1,5 @@
 """What publishing says and keeps: own runs against the published ones."""
 
-from dataclasses import replace
-
 import pytest
 from fake_jobs import made_result
 from fake_store import config_of
@@ -62,16 +60,6 @@ def test_runs_that_were_published_themselves_repeat_nothing(tmp_path):
     assert repeats(store, loaded(store)) == ""
     store.save(CONFIGS[0], made_result(CONFIGS[0]))  # trained again
     assert repeats(store, loaded(store)) == "Your run repeats the published one to the last digit."
-
-
-def test_runs_of_another_kind_of_device_repeat_nothing(tmp_path):
-    store = Store(tmp_path / "own", tmp_path / "published")
-    store.save(CONFIGS[0], replace(made_result(CONFIGS[0]), provenance={"device": "cpu: x86_64"}))
-    store.publish(store.runs(), tmp_path / "published")
-    store = Store(tmp_path / "own", tmp_path / "published")
-    for device, sentence in (("cuda: H100", ""), ("cpu: aarch64", "Your run repeats the published one to the last digit.")):
-        store.save(CONFIGS[0], replace(made_result(CONFIGS[0]), provenance={"device": device}))
-        assert repeats(store, loaded(store)) == sentence
 
 
 def test_the_sources_of_a_scale_are_found_without_reading_the_published_runs_of_others(tmp_path, monkeypatch):

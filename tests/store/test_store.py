@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import random
@@ -14,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import SIX
 from fake_jobs import made_result
 from places import ROOT, SUPPORT
 
@@ -24,7 +22,7 @@ from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.vary import vary
 from core.store import files, locks, records
-from core.store.records import CorruptRun, Failure, MissingRun
+from core.store.records import CorruptRun, Failure
 from core.store.store import Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
@@ -55,26 +53,12 @@ def test_what_is_saved_is_what_is_loaded(store):
     assert store.has(RUN) and store.verified(RUN) and store.runs() == (RUN,)
 
 
-def test_pairs_are_kept_as_float32_and_int16(store):
-    block = PairBlock("STS12", "MSRpar", [0.0, 4.75], [0.1, 0.123456789], [3, 70_000], [4, 5])
-    store.save(CONFIG, Result(status="ok", rows=ROWS, pairs=(block,)))
-    pairs = store.load_pairs(RUN)
-    assert list(map(str, pairs.dtypes[["gold", "cosine", "words_a"]])) == ["float32", "float32", "int16"]
-    assert pairs["cosine"].to_numpy()[1] == np.float32(0.123456789) and pairs["words_a"].tolist() == [3, 32_767]
-
-
 def test_the_same_content_gives_the_same_bytes(store, tmp_path):
     other = Store(tmp_path / "other", None)
     for each in (store, other):
         each.save(CONFIG, made_result(CONFIG))
     for kind in ("runs", "pairs"):
         assert (store.root / kind / f"{RUN}.parquet").read_bytes() == (other.root / kind / f"{RUN}.parquet").read_bytes()
-
-
-def test_a_missing_run_is_named(store):
-    assert not store.has(RUN) and store.load_pairs(RUN) is None
-    with pytest.raises(MissingRun, match=RUN):
-        store.load(RUN)
 
 
 def test_published_runs_count_only_when_asked_and_own_ones_come_first(store):
@@ -208,60 +192,6 @@ def test_a_full_disk_leaves_nothing_torn(store):
     assert path(store).read_bytes() == before
     assert [p.name for p in (store.root / "runs").iterdir()] == [f"{RUN}.parquet"]
     assert "disk is full" in files.trouble(path(store), OSError(28, "No space left on device"))
-
-
-def test_what_cannot_be_read_is_not_said_to_be_unwritable(tmp_path):
-    with pytest.raises(OSError) as refused:
-        (tmp_path / "list.txt").read_text()
-    said = files.stopped(refused.value)
-    assert said == f"{tmp_path / 'list.txt'} cannot be used (No such file or directory); mend that and give the same command again."
-    assert (
-        files.stopped(OSError(28, "full", "x"))
-        == "x could not be written because the disk is full; make space and give the same command again."
-    )
-    assert files.stopped(OSError(5, "Input/output error")).startswith("The output could not be written")
-
-
-def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="results"):
-        Store(tmp_path / "file" / "results", None).prepare()
-
-
-def test_other_files_are_passed_over(store):
-    store.save(CONFIG, made_result(CONFIG))
-    (store.root / "runs" / "notes.parquet").write_text("mine")
-    (store.root / "runs" / "README").write_text("mine")
-    assert store.runs() == (RUN,)
-
-
-def test_the_failure_file_is_plain_json(store):
-    store.record_failure(RUN, Failure(cause="killed"))
-    assert json.loads((store.root / "failures" / f"{RUN}.json").read_text())["run_id"] == RUN
-
-
-def test_control_characters_of_a_failure_are_shown_as_escapes(desk):
-    first = desk.six().runs[0]
-    desk.store.prepare()
-    desk.store.record_failure(first.run_id, Failure(cause="\x1b[2J\x1b]0;owned\x07", detail="a\nfailed  0000 b\r\u202e"))
-    told = desk.do(*SIX, "--status").stdout
-    line = next(line for line in told.splitlines() if line.startswith("failed"))
-    assert r"\x1b[2J\x1b]0;owned\x07: a\nfailed  0000 b\r\u202e" in line
-    assert not set(told) & set("\x1b\x07\r\u202e") and sum(line.startswith("failed") for line in told.splitlines()) == 1
-
-
-def test_a_user_s_file_is_read_up_to_its_bound_and_nothing_else_is_read(tmp_path):
-    place = tmp_path / "file"
-    place.write_bytes(b"abc")
-    assert files.content(place, 3) == b"abc"
-    with pytest.raises(OSError, match="it has 3 bytes, where 2 are the most"):
-        files.content(place, 2)
-    with pytest.raises(FileNotFoundError):
-        files.content(tmp_path / "none", 3)
-    os.mkfifo(tmp_path / "pipe")
-    for other in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(OSError, match="it is not a file"):
-            files.content(other, 3)
 
 
 def test_a_folder_in_the_place_of_a_run_is_one_sentence(store):
