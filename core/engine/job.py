@@ -33,7 +33,7 @@ from core.engine.kept_model import keep_model
 from core.engine.measure import check, count_rows, final_evaluation
 from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
-from core.engine.tokens import TokenTable, cached_table, tokenise
+from core.engine.tokens import TokenTable, cached_table, tokenise, unknown
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
@@ -67,6 +67,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     encoder, tokenizer = load_encoder(config, execution)
     scale = with_own_pairs(SCALES[config.scale], [name for name, _ in execution.pairs])
     text = training_text_of(config, execution, tokenizer, device)
+    if note := unknown(text.table, tokenizer):
+        progress({"note": note})
     scorer = scorer_for(scale, config, execution, tokenizer, encoder, device)
     transfer = transfer_for(config, execution, tokenizer, encoder, device) if config.eval.transfer else None
     file = CheckpointFile(config, execution, lambda text: progress({"note": text}))

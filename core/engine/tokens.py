@@ -59,9 +59,21 @@ def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
     if not tokenizer.is_fast:
         return tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
     compiled = tokenizer.backend_tokenizer
-    compiled.enable_truncation(max_length)
+    compiled.enable_truncation(max_length, direction=tokenizer.truncation_side)
     compiled.no_padding()
-    return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
+    try:
+        return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
+    except Exception as error:  # such as a vocabulary without a token for unknown words
+        raise UserError(
+            f"The tokenizer cannot read the text ({error}); copy the encoder's own there."
+        ) from error
+
+
+def unknown(table: TokenTable, tokenizer) -> str:
+    """How many of the tokens the tokenizer does not know, in a sentence; "" for fewer than one in twenty."""
+    share = float((table.ids == tokenizer.unk_token_id).mean())
+    hint = "it may be of another language or case than the text"
+    return f"{share:.0%} of the tokens are unknown to the tokenizer; {hint}." if share > 0.05 else ""
 
 
 def cached_table(cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable]) -> TokenTable:

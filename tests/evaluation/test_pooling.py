@@ -78,7 +78,7 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     pooling = parts.Pooling(16, pooling_mode="mean")
     model = SentenceTransformer(modules=[bert, pooling, parts.Dense(16, 4), parts.Normalize()], device="cpu")
     model.save(str(tmp_path / "whole"))
-    encode, pooling = command._encoder(command._parse([str(tmp_path / "whole")]))
+    encode, pooling, _ = command._encoder(command._parse([str(tmp_path / "whole")]))
     sentences = ["w1 w2 w3", "w4"]
     np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
     assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"

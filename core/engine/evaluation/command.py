@@ -55,15 +55,20 @@ def _run(options: argparse.Namespace) -> int:
     tasks = _transfer_tasks(options)  # read before the model, which takes longer
     import torch  # after the data is known to be right
 
-    from core.engine.evaluation.scoring import evaluate
+    from core.engine.evaluation.encoding import unfollowed
+    from core.engine.evaluation.scoring import distinct_sentences, evaluate
+    from core.engine.tokens import tokenise, unknown
 
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     if options.device == "cuda" and not torch.cuda.is_available():
         raise UserError("There is no CUDA device here; leave --device out.")
-    encode, pooling = _encoder(options)
+    encode, pooling, tokenizer = _encoder(options)
     pairs = sum(len(one) for one in sets.values())
-    print(f"Read {len(tests)} test sets and {dev or 'no development set'}, {pairs} pairs.", flush=True)
+    table = tokenise(tokenizer, distinct_sentences(list(sets.values())), 512)
+    notes = [f"Read {len(tests)} test sets and {dev or 'no development set'}, {pairs} pairs."]
+    notes += [unfollowed(options.model) if options.pooling is None else "", unknown(table, tokenizer)]
+    print(" ".join(filter(None, notes)), flush=True)
     evaluation = evaluate(sets, encode, geometry_of)
     rows: list[tuple[str, str, float, int | str]] = []
     print(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
@@ -112,8 +117,9 @@ def _check_csv(path: Path | None) -> None:
         raise UserError(f"{path} cannot be written, since its folder is not there; give another --csv.")
 
 
-def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any], str]:
-    """The function from sentences to vectors, and its pooling in words. Prints what was read."""
+def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any], str, Any]:
+    """The function from sentences to vectors, its pooling in words, and its tokenizer. Prints what was
+    read."""
     from core.engine.evaluation import encoding
 
     pooling, why, longest = options.pooling, "as asked", None
@@ -129,7 +135,7 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
         kinds = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
         _say_read(options.model, modules[0].auto_model, modules.max_seq_length)
         print(f"Pooling {kinds}, as the folder says, by sentence-transformers.")
-        return lambda texts: modules.encode(list(texts), show_progress_bar=False), kinds
+        return lambda texts: modules.encode(list(texts), show_progress_bar=False), kinds, modules.tokenizer
     settings = {"device": options.device, "allow_pickle": options.allow_pickle}
     checkpoint = encoding.load_checkpoint(options.model, pooling=pooling, **settings)
     checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, longest or checkpoint.max_length))
@@ -142,7 +148,7 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     def encode(texts: Sequence[str]) -> Any:
         return encoding.sentence_vectors(checkpoint, texts, pooling, layer, _counter(len(texts)))
 
-    return encode, pooling
+    return encode, pooling, checkpoint.tokenizer
 
 
 def _say_read(folder: Path, model: Any, longest: int | None) -> None:

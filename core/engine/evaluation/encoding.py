@@ -90,19 +90,25 @@ def load_checkpoint(
     if wrong:
         what = f"wrong or missing: {wrong[0]}"
         raise UserError(f"The weights in {folder} do not fit its config.json ({what}); copy all of them.")
+    first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
+    if pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id]:
+        raise UserError(
+            f"The tokenizer in {folder} sets no [CLS] before a sentence; save it with its post-processor, "
+            "or take --pooling mean."
+        )
     if pooling == "pooler" and (missing or getattr(model, "pooler", None) is None):
         raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
     unused = tuple(sorted({name.partition(".")[0] for name in info["unexpected_keys"]}))
-    return LoadedEncoder(model.eval().to(device), tokenizer, _max_length(model, tokenizer), device, unused)
+    longest = min(_positions(model), tokenizer.model_max_length)
+    return LoadedEncoder(model.eval().to(device), tokenizer, longest, device, unused)
 
 
-def _max_length(model: Any, tokenizer: Any) -> int:
-    """The smaller of the tokenizer's and the position table's limit; RoBERTa's table starts behind its
-    padding."""
+def _positions(model: Any) -> int:
+    """The tokens that the model has positions for; RoBERTa's table starts behind its padding."""
     places = getattr(model.config, "max_position_embeddings", None) or 512
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
-    return min(places if padding is None else places - padding - 1, tokenizer.model_max_length)
+    return places if padding is None else places - padding - 1
 
 
 def sentence_vectors(
@@ -172,20 +178,57 @@ def installed() -> bool:
 
 
 def load_modules(folder: Path, device: str, allow_pickle: bool) -> SentenceTransformer:
-    """All modules of a folder, read by sentence-transformers. Raises UserError."""
-    check_files(folder, allow_pickle)
+    """All modules of a folder, read by sentence-transformers; sentences are cut where their encoder's
+    positions end. Raises UserError."""
+    encoders = [place for kind, place in listed_modules(folder) if kind == "Transformer"]
+    if not encoders:
+        raise UserError(f"{folder}/modules.json lists no Transformer; give the folder of an encoder.")
+    encoder = load_checkpoint(encoders[0], pooling="mean", allow_pickle=allow_pickle)  # refused if incomplete
     from sentence_transformers import SentenceTransformer  # an extra
 
     arguments = {"dtype": torch.float32} | ({} if allow_pickle else {"use_safetensors": True})
     try:
-        return SentenceTransformer(
+        modules = SentenceTransformer(
             str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=arguments
         ).eval()
+        limit, places = modules.max_seq_length, _positions(encoder.model)
+        if limit is not None and (type(limit) is not int or limit < 3):
+            raise ValueError(f"max_seq_length {limit!r}")
+        modules.max_seq_length = min(limit or places, places)
+        modules.encode(["a"])  # a module may lack what the module before it should give
+        return modules
     except Exception as error:
         raise UserError(
             f"sentence-transformers cannot load {folder} ({_first_line(error)}); "
             "give --pooling to score its encoder alone."
         ) from error
+
+
+def listed_modules(folder: Path) -> list[tuple[str, Path]]:
+    """Kinds and folders of the modules in modules.json, in order. Raises UserError, also for what is no model
+    of sentence vectors."""
+    kind = json_object(folder / "config_sentence_transformers.json").get("model_type", "SentenceTransformer")
+    if kind != "SentenceTransformer":
+        raise UserError(
+            f"{folder} holds a {kind}, which gives no sentence vectors; give --pooling to score its encoder."
+        )
+    try:
+        listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        return [(str(one["type"]).rpartition(".")[2], folder / one["path"]) for one in listed]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"{folder}/modules.json cannot be read; copy it there again, or give --pooling."
+        ) from error
+
+
+def unfollowed(folder: Path) -> str:
+    """What a folder says of the use of its vectors that no score follows, in a sentence; "" if nothing."""
+    config = json_object(folder / "config_sentence_transformers.json")
+    similarity, prompts = config.get("similarity_fn_name") or "cosine", config.get("prompts") or {}
+    parts = [f"the similarity {similarity}"] if similarity != "cosine" else []
+    if not config.get("default_prompt_name"):
+        parts += [f"the prompt {name}" for name, prompt in prompts.items() if prompt]
+    return f"Not used, since cosines without a prompt are scored: {', '.join(parts)[:200]}." if parts else ""
 
 
 def stated(folder: Path) -> tuple[Pooling, int | None]:
@@ -197,14 +240,8 @@ def stated(folder: Path) -> tuple[Pooling, int | None]:
     """
     settings = json_object(folder / "sentence_bert_config.json")
     prompts = json_object(folder / "config_sentence_transformers.json")
-    try:
-        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
-        places = {kind: folder / module["path"] for kind, module in zip(kinds, modules, strict=True)}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UserError(
-            f"{folder}/modules.json cannot be read; copy it there again, or give --pooling."
-        ) from error
+    listed = listed_modules(folder)
+    kinds, places = [kind for kind, _ in listed], dict(listed)
     config = json_object(places["Pooling"] / "config.json") if "Pooling" in places else {}
     chosen = [flag for flag, on in config.items() if flag.startswith("pooling_mode_") and on]
     modes = config.get("pooling_mode", [FLAGS.get(flag, flag) for flag in chosen])
