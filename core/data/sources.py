@@ -239,7 +239,8 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
     written = {run: stamp[1] for run in store.runs() if (stamp := store.stamp(run)) is not None}
     published = [run for run in store.runs() if run not in written]
-    for run in (*sorted(written, key=lambda own: written[own]), *published):
+    first = [run for scale in scales if (run := store.first(scale)) is not None]
+    for run in (*first, *sorted(written, key=lambda own: written[own]), *published):
         packed = store.scale_of_pack(run)
         if len(by_scale) == len(scales) or (
             packed is not None and (packed not in scales or packed in by_scale)

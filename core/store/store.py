@@ -8,6 +8,7 @@ laid out.
 <root>/checkpoints/<id>.pt     a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
 <root>/models/<id>/           the run's model, with --keep-models
+<root>/first_runs.json         by scale, the run whose encoder and data the plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
 <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
@@ -28,6 +29,7 @@ from core.spec.errors import UserError, say
 from core.spec.identity import canonical_json, run_id
 from core.spec.result import Result
 from core.spec.run import RunConfig
+from core.spec.scale import SCALES
 from core.store import files, locks, records
 from core.store.published import MEND, Published, Run
 from core.store.records import CorruptRun, Failure, MissingRun, StoredRun
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
+FIRST = "first_runs.json"
 MODEL_FILES = ("modules.json", "model.safetensors")  # without them a folder is no kept model
 
 
@@ -88,6 +91,34 @@ class Store:
         files.write_whole(self._own(run), numbers)
         with contextlib.suppress(OSError):
             self.checkpoint(run).unlink()
+        if not getattr(SCALES.get(config.scale), "generated", True) and self.first(config.scale) is None:
+            self._note_first(config.scale)
+
+    def first(self, scale: str) -> str | None:
+        """The user's first run of a scale, whose encoder and data have plain names in tables; None without."""
+        run = self._first_runs().get(scale)
+        return run if run is not None and self._own(run).exists() else None
+
+    def _first_runs(self) -> dict[str, str]:
+        try:
+            return dict(json.loads((self.root / FIRST).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return {}
+
+    def _note_first(self, scale: str) -> None:
+        """Write down once which run of a scale came first: times of files change when a folder is copied."""
+        with locks.waiting(self.root / ".locks" / "first.lock", f"{self.root / FIRST}"):
+            for path in sorted(
+                (self.root / "runs").glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns
+            ):
+                with contextlib.suppress(UserError):  # a damaged or foreign file was not the first
+                    stored, _ = self._load_own(path.stem)
+                    if stored.config.scale == scale and not stored.provenance.get("own_data"):
+                        runs = {**self._first_runs(), scale: path.stem}
+                        files.write_whole(
+                            self.root / FIRST, json.dumps(runs, indent=1, sort_keys=True).encode()
+                        )
+                        return
 
     def load(self, run: str) -> StoredRun:
         """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or

@@ -1,13 +1,18 @@
 """What publishing says and keeps: own runs against the published ones."""
 
+import os
+import shutil
+
 import pytest
 from fake_jobs import made_result
 from fake_store import config_of
 
 from core.data import sources
 from core.runner.compare import repeats
+from core.spec.identity import run_id
 from core.spec.result import Result, Row
 from core.spec.scale import DEMO, MINI, PAPER
+from core.spec.vary import vary
 from core.store.store import Store
 from studies import find
 
@@ -74,3 +79,18 @@ def test_the_sources_of_a_scale_are_found_without_reading_the_published_runs_of_
     assert sources.recorded_sources(DEMO, store) == sources.demo_sources() and sources.recorded_sources(PAPER, store) is None and not read
     sources.recorded_sources(MINI, store)
     assert read
+
+
+def test_plain_names_stay_those_of_the_first_run_when_files_get_other_times(tmp_path):
+    """A copied folder, or the first run trained again: the encoder of a later run takes no plain names."""
+    store = Store(tmp_path / "own", None)
+    first, other = CONFIGS[0], vary(CONFIGS[0], {"encoder.digest": "another"})
+    for config, name in ((first, "mine"), (other, "another")):
+        provenance = {"encoder_hidden": 384, "encoder": name}
+        store.save(config, Result(status="ok", rows=made_result(config).rows, provenance=provenance))
+    shutil.copytree(store.root, tmp_path / "copy")
+    copy = Store(tmp_path / "copy", None)
+    os.utime(copy.root / "runs" / f"{run_id(other)}.parquet", ns=(1, 1))
+    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "mine"
+    (copy.root / "runs" / f"{run_id(first)}.parquet").unlink()
+    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "another"
