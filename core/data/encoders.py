@@ -80,6 +80,10 @@ def check_encoder(folder: Path) -> None:
         if (has_shape := shapes.get(name, "missing")) != shape:
             what = f"{name} is {has_shape}, not {shape}"
             raise UserError(f"The weights in {folder} do not fit its config.json ({what}); {WHOLE}.")
+    if layers and f"encoder.layer.{layers}.attention.self.query.weight" in shapes:
+        raise UserError(
+            f"{folder} has weights of more layers than its num_hidden_layers {layers}; mend config.json."
+        )
     words, settings = _vocabulary(folder), json_object(folder / "tokenizer_config.json")
     largest, rows = max(words.values(), default=-1), shapes.get("embeddings.word_embeddings.weight", [0])[0]
     what = ""

@@ -10,6 +10,7 @@ import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
 
+from core.data.encoders import check_encoder
 from core.data.sts import load_sick, load_sts
 from core.engine.evaluation import encoding
 from core.engine.evaluation.encoding import POOLINGS, load_checkpoint, sentence_vectors
@@ -98,6 +99,9 @@ def broken(case, folder):
         state = load_file(weights)
         del state["encoder.layer.1.output.dense.weight"]
         save_file(state, weights, metadata={"format": "pt"})
+    elif case == "a layer more":
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 1}))
     elif case == "other shape":
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
@@ -115,12 +119,18 @@ def broken(case, folder):
     ("torn", "file of weights in .* cannot be read"),
     ("lacks a weight", "do not fit .*encoder.layer.1.output.dense.weight"),
     ("other shape", r"do not fit its config.json \(wrong or missing: \S+ is \[.*\], not \[.*\]\)"),
+    ("a layer more", r"more layers than its config.json \(encoder.layer.1.attention"),
     ("no pooler", "no trained pooler; take --pooling cls or mean"),
 ])  # fmt: skip
 def test_refusals_are_one_sentence(tmp_path, case, message):
     with pytest.raises(UserError, match=message) as caught:
         load_checkpoint(broken(case, tmp_path), pooling="pooler")
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_refuses_weights_of_more_layers_at_plan(tmp_path):
+    with pytest.raises(UserError, match="weights of more layers than its num_hidden_layers 1; mend config.json"):
+        check_encoder(broken("a layer more", tmp_path))
 
 
 def test_cls_needs_no_pooler(tmp_path):

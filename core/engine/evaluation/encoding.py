@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,8 @@ def load_checkpoint(
     if wrong:
         what = f"wrong or missing: {wrong[0]}"
         raise UserError(f"The weights in {folder} do not fit its config.json ({what}); copy all of them.")
+    if beyond := [name for name in sorted(info["unexpected_keys"]) if re.search(r"\blayers?\.\d", name)]:
+        raise UserError(f"{folder} has weights of more layers than its config.json ({beyond[0]}); mend it.")
     first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
     if pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id]:
         raise UserError(
