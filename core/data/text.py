@@ -116,13 +116,13 @@ def _table(text: str) -> str:
 
 
 def read_lines(text: str) -> list[str]:
-    """One sentence a line; blank lines are left out (D36)."""
+    """One sentence a line; blank lines are left out (D36, D85)."""
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 def read_csv_quoted(text: str) -> list[str]:
     """As a tab-separated table with quoting, as the released preparation read it: a line that opens with a
-    double quote swallows what follows up to the closing one, and blank lines are skipped (D36)."""
+    double quote swallows what follows up to the closing one, and blank lines are skipped (D36, D87)."""
     before = csv.field_size_limit(len(text) + 1)  # an unclosed quote may swallow the rest of the file
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t")

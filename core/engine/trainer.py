@@ -67,7 +67,7 @@ def train(
     """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model
     as it is.
 
-    Checks come every `eval.every` steps and after the last one. The best score is kept, the earlier one of
+    Checks come every `eval.every` steps and after the last one (D86). The best score is kept, the earlier one of
     equals; with select.metric=last the last. A check must not change the training: it draws from none of its
     streams. `file` writes checkpoints and restores the last one; `batches` must then begin after its step.
     """
