@@ -67,8 +67,8 @@ def train(
     """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model
     as it is.
 
-    Checks come every `eval.every` steps and after the last one (D86). The best score is kept, the earlier one of
-    equals; with select.metric=last the last. A check must not change the training: it draws from none of its
+    Checks come every `eval.every` steps and after the last one (D86). The best score is kept, the earlier one
+    of equals; with select.metric=last the last. A check must not change the training: it draws from none of its
     streams. `file` writes checkpoints and restores the last one; `batches` must then begin after its step.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
