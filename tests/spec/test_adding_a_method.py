@@ -157,9 +157,9 @@ def test_a_missing_file_is_a_sentence(added):
 
 
 def test_an_error_of_a_check_is_a_sentence_with_its_line(added):
-    added(EXAMPLES / "barlow", settings=("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n"))
+    added(EXAMPLES / "barlow", "odd", settings=("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n"))
     with pytest.raises(UserError, match=r"settings.py, line 17: ValueError: odd; mend that line."):
-        base("barlow", "paper")
+        base("odd", "paper")
 
 
 def test_every_hook_is_the_base_s_with_its_parameters():
