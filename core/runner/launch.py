@@ -3,6 +3,7 @@ one run's trouble; the store decides what is done."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -188,10 +189,8 @@ class Launcher:
         over = time.monotonic() - stop.deadline
         patient = "started" in told and self.order.execution.checkpoint_minutes is None
         if over >= 0 or not patient:
-            try:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(told["pid"], signal.SIGKILL if over >= PATIENCE else signal.SIGTERM)
-            except (ProcessLookupError, PermissionError):
-                pass
 
     def _ask(self, request: dict, stop: Stop) -> tuple[Worker, queue.SimpleQueue]:
         """Have a child forked for this request; a worker that has died is started once more."""
@@ -214,18 +213,15 @@ class Worker:
         try:
             with open(log, "ab") as output:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", "core.runner.worker", *words],
-                    cwd=PROJECT,
-                    env=environment(threads),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=output,
+                    [sys.executable, "-m", "core.runner.worker", *words], cwd=PROJECT, env=environment(threads),
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
                     start_new_session=True,  # Ctrl-C is for the command alone
-                )
+                )  # fmt: skip
         except OSError as error:
             raise UserError(files.trouble(log, error)) from error
-        self.log = log
-        self._broken = ""
+        self.log, self._broken = log, ""
+        self._requests: Any = self.process.stdin
+        self._lines: Any = self.process.stdout
         self._ready = threading.Event()
         self._reports: dict[str, queue.SimpleQueue] = {}
         threading.Thread(target=self._listen, daemon=True, name="worker").start()
@@ -250,28 +246,25 @@ class Worker:
         """Have a child forked for this request. Returns the queue of its reports, or None if the worker is
         gone."""
         reports = self._reports[request["run_id"]] = queue.SimpleQueue()
-        assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(request).encode() + b"\n")
-            self.process.stdin.flush()
+            self._requests.write(json.dumps(request).encode() + b"\n")
+            self._requests.flush()
         except OSError:
             return None
         return reports
 
     def close(self) -> None:
         """Let the worker end with its last child; at once if it is still importing."""
-        assert self.process.stdin is not None
         if not self._ready.is_set():
             self.process.kill()
-        try:
-            self.process.stdin.close()
+        with contextlib.suppress(
+            OSError, subprocess.TimeoutExpired
+        ):  # children outlive the command, and save
+            self._requests.close()
             self.process.wait(timeout=10)
-        except (OSError, subprocess.TimeoutExpired):
-            pass  # children that outlive this command save their results all the same
 
     def _listen(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in self._lines:
             message = json.loads(line)
             if "run" in message:
                 self._reports[message.pop("run")].put(message)

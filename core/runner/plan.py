@@ -78,14 +78,9 @@ def _text(config: RunConfig) -> tuple[int, int, int]:
 
 
 def plan(
-    studies: Sequence[Study],
-    edition: Edition,
-    store: Store,
-    *,
-    use_published: bool = False,
-    force: bool = False,
+    studies: Sequence[Study], edition: Edition, store: Store, *, use_published: bool = False, force: bool = False,
     labels: Sequence[str] = (),
-) -> Plan:
+) -> Plan:  # fmt: skip
     """The distinct runs that an edition of these studies asks for; a run that several cells need is counted
     once.
 
@@ -111,10 +106,11 @@ def plan(
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
         for identity, (config, seed) in found.items()
     )
-    absent = [run for run in runs if force or not sound(store, run.run_id, use_published)]
-    _note_other_code([run for run in runs if run not in absent], store)
-    absent.sort(key=lambda run: -cost(run.config))  # stable: runs of equal cost keep the table's order
-    return Plan(runs=runs, missing=tuple(absent), entries=entries)
+    known = [run for run in runs if not force and sound(store, run.run_id, use_published)]
+    _note_other_code(known, store)
+    there = {run.run_id for run in known}
+    missing = batch([run for run in runs if run.run_id not in there]).missing
+    return Plan(runs=runs, missing=missing, entries=entries)
 
 
 def _note_other_code(runs: Sequence[PlannedRun], store: Store) -> None:
@@ -130,9 +126,8 @@ def _note_other_code(runs: Sequence[PlannedRun], store: Store) -> None:
 
 def batch(runs: Sequence[PlannedRun]) -> Plan:
     """These runs as a plan, the longest first."""
-    return Plan(
-        runs=tuple(runs), missing=tuple(sorted(runs, key=lambda run: -cost(run.config))), entries=len(runs)
-    )
+    longest = sorted(runs, key=lambda run: -cost(run.config))  # stable: equal costs keep their order
+    return Plan(runs=tuple(runs), missing=tuple(longest), entries=len(runs))
 
 
 def _names(cell: Cell) -> tuple[str, ...]:
@@ -144,9 +139,8 @@ def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
     known = dict.fromkeys(name for study in studies for cell in study.cells for name in _names(cell))
     for label in labels:
         if label not in known:
-            hint = nearest(
-                label, known, f"there are {', '.join(repr(name) for name in list(known)[:8])} and others."
-            )
+            some = ", ".join(map(repr, list(known)[:8]))
+            hint = nearest(label, known, f"there are {some} and others.")
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
@@ -181,11 +175,10 @@ def lacks_model(store: Store, identity: str, config: RunConfig) -> bool:
 def with_models(plan: Plan, store: Store) -> Plan:
     """The plan in which runs stored without their model count as missing; prints how many these are."""
     missing = {run.run_id for run in plan.missing}
-    again = [
-        run for run in plan.runs if run.run_id not in missing and lacks_model(store, run.run_id, run.config)
-    ]
+    stored = [run for run in plan.runs if run.run_id not in missing]
+    again = [run for run in stored if lacks_model(store, run.run_id, run.config)]
     if again:
         print(f"{are(len(again), 'run')} stored without a model, and trained again to keep it.")
     if unfit := sum(not run.config.keepable for run in plan.runs):
         print(f"No model is kept of {counted(unfit, 'run')}: a head behind [CLS] is scored, which none has.")
-    return replace(plan, missing=tuple(sorted((*plan.missing, *again), key=lambda run: -cost(run.config))))
+    return replace(plan, missing=batch([*plan.missing, *again]).missing)

@@ -39,11 +39,8 @@ from core.store.store import Store
 POLL = 0.05  # seconds between looks at children, and at slots that are taken
 PATIENCE = 2.0  # seconds of waiting for a slot before the command says who holds the slots
 OUT_OF_MEMORY = "out of memory"
-SHORT = (
-    "can't allocate memory",
-    OUT_OF_MEMORY,
-    "status_alloc_failed",
-)  # words of the CPU's allocator and CUDA
+# Words of the CPU's allocator and of CUDA.
+SHORT = ("can't allocate memory", OUT_OF_MEMORY, "status_alloc_failed")
 IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; the command decides
 Job = Callable[[RunConfig, Execution, Callable[[dict], None]], Result]
 
@@ -58,10 +55,7 @@ def main(job_name: str, *warm: str) -> None:
     try:
         module, _, function = job_name.partition(":")
         job: Job = getattr(importlib.import_module(module), function)
-        for name in (
-            "pandas",
-            *warm,
-        ):  # pyarrow imports pandas at the first array, which would be once a child
+        for name in ("pandas", *warm):  # pyarrow imports pandas at its first array: once a child
             importlib.import_module(name)
     except Exception as error:
         _write(out, {"broken": f"{type(error).__name__}: {error}"})
@@ -173,7 +167,7 @@ def take_slot(request: dict, report: Report) -> str:
     while (slot := locks.take_slot(names, folder)) is None:
         if not said and time.monotonic() - began > PATIENCE:
             said = True
-            report({"waiting": devices.holders(names, folder)[:3000]})
+            report({"waiting": devices.holders(names, folder)})
         if report.unheard():
             os._exit(1)  # the command is gone before this run began
         time.sleep(POLL)
@@ -245,11 +239,8 @@ class Report:
 
     def failure(self, cause: str, detail: str) -> None:
         """Report why the run failed, in one line."""
-        line = " ".join(detail.split())[:1000]
-        while len(json.dumps(line)) > 3000:  # in JSON one character may take twelve
-            line = line[: len(line) // 2]
         select.select([], [self.out], [], 5.0)
-        self({"state": "failed", "cause": cause, "detail": line})
+        self({"state": "failed", "cause": cause, "detail": " ".join(detail.split())})
 
     def unheard(self) -> bool:
         """Whether nobody can read the reports any more."""
@@ -260,8 +251,10 @@ class Report:
 
 def _write(out: int, message: dict) -> bool:
     """Write one line, below PIPE_BUF and so whole or not at all. Returns False if the pipe is full."""
+    short = {name: value[:800] if isinstance(value, str) else value for name, value in message.items()}
+    line = json.dumps(short, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
     try:
-        os.write(out, json.dumps(message).encode() + b"\n")
+        os.write(out, line)
     except BlockingIOError:
         return False
     except OSError:
