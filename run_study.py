@@ -45,7 +45,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
             _let_go()
         return 2
     except KeyboardInterrupt:
-        print("Stopped before any training; the same command starts again.", file=sys.stderr)
+        print("Stopped; what is finished is kept, and the same command goes on.", file=sys.stderr)
         return 130
 
 

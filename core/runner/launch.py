@@ -237,10 +237,9 @@ class Worker:
         while not self._ready.wait(0.1) and self.alive and not stop.asked:
             pass
         if self._broken or not (self.alive or stop.asked):
-            raise UserError(
-                f"The training code could not be started ({self._broken or 'it was killed'}); "
-                f"pip install -r requirements.txt, and see {self.log}."
-            )
+            cause, cure = self._broken or "it was killed", "free memory if it ran short"
+            cure = "pip install -r requirements.txt" if self._broken else cure
+            raise UserError(f"The training code could not be started ({cause}); {cure}, and see {self.log}.")
 
     def ask(self, request: dict) -> queue.SimpleQueue | None:
         """Have a child forked for this request. Returns the queue of its reports, or None if the worker is

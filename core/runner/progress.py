@@ -116,9 +116,8 @@ class Display:
                 case "found":
                     line = "trained by another command"
                 case "failed" if outcome.failure is not None:
-                    line = (
-                        f"FAILED, {': '.join(filter(None, (outcome.failure.cause, outcome.failure.detail)))}"
-                    )
+                    why = outcome.failure.cause, outcome.failure.detail
+                    line = f"FAILED, {': '.join(filter(None, why))}"
                 case _:
                     return
             count = f"[{self._ended:{len(str(len(self._runs)))}}/{len(self._runs)}]"

@@ -61,10 +61,8 @@ class Summary:
         lines[0] += f" {found} were trained by another command meanwhile." if found else ""
         for outcome in self.of("failed"):
             failure = outcome.failure or Failure(cause="unknown")
-            lines += [
-                "",
-                f"FAILED {outcome.run.run_id}: {'. '.join(filter(None, (failure.cause, failure.detail)))}",
-            ]
+            why = ". ".join(filter(None, (failure.cause, failure.detail)))
+            lines += ["", f"FAILED {outcome.run.run_id}: {why}"]
             lines += [f"  cells: {'; '.join(outcome.run.cells)}; seed {outcome.run.seed}"]
             lines += [f"  | {line}" for line in failure.log_tail]
             lines += [f"  log: {failure.log}"] if failure.log else []
@@ -77,10 +75,8 @@ class Summary:
         elif self.lost:
             lines += ["", f"{self.lost} {are(stopped, 'run')} open{begun}. Go on with:"]
         elif failed:
-            lines += [
-                "",
-                f"{counted(failed, 'run')} failed; finished ones are kept. To train just those again{begun}:",
-            ]
+            kept = "finished ones are kept. To train just those again"
+            lines += ["", f"{counted(failed, 'run')} failed; {kept}{begun}:"]
         return [*lines, f"  {again}"] if self.exit_status else lines
 
 
@@ -101,10 +97,8 @@ class Training:
         """Train what is missing; the exit status. The warm process stays for the next plan, until `close`."""
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
-        print(
-            f"{counted(len(plan.runs), 'run')}{shared}: {done} done, {len(plan.missing)} to train.",
-            flush=True,
-        )
+        runs = f"{counted(len(plan.runs), 'run')}{shared}"
+        print(f"{runs}: {done} done, {len(plan.missing)} to train.", flush=True)
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
@@ -171,9 +165,8 @@ class Training:
         except UserError as error:
             return Outcome(run, "failed", ending.seconds, Failure(cause="not stored", detail=str(error)))
         wanted = "selected", "avg", f"spearman_{run.config.sts.aggregate}"
-        scores = [
-            row.value for row in stored.rows.itertuples() if (row.checkpoint, row.task, row.metric) == wanted
-        ]
+        rows = stored.rows.itertuples()
+        scores = [row.value for row in rows if (row.checkpoint, row.task, row.metric) == wanted]
         words = [f"{score:.2f}" for score in scores[:1]]
         words += [stored.status] if stored.status != "ok" or not words else []
         return Outcome(run, "done", ending.seconds, score=" ".join(words))
@@ -182,8 +175,7 @@ class Training:
         """What trains: this machine, or the workers of a cluster."""
         order = Order(
             execution=self.execution(found, scale), published=str(self.published), job=self.job,
-            warm=self.warm,
-            command=shlex.join(["run_study.py", *self.argv]), time_limit=self.options.time_limit,
+            warm=self.warm, command=shlex.join(["run_study.py", *self.argv]), time_limit=self.options.time_limit,
             provenance=found.provenance(), use_published=self.options.use_published,
         )  # fmt: skip
         device, jobs = self.options.device, self.options.jobs
@@ -216,7 +208,7 @@ class Training:
         gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
         folder = (
             encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder
-        )  # None: it is still to be fetched
+        )  # None: not fetched
         places = encoders.positions(folder) if folder is not None else None
         for config in (planned.config for planned in plan.missing):
             check_precision(config, "cuda" if gpus else "cpu")
@@ -249,13 +241,8 @@ class Training:
     def grace(self, scale: Scale) -> float:
         """Seconds that running trainings are given after a stop; with checkpoints enough to write
         gigabytes."""
-        return (
-            self.options.grace
-            if self.options.grace is not None
-            else 60.0
-            if self.checkpoint_minutes(scale)
-            else 0.0
-        )
+        usual = 60.0 if self.checkpoint_minutes(scale) else 0.0
+        return usual if self.options.grace is None else self.options.grace
 
 
 @contextlib.contextmanager
@@ -271,12 +258,8 @@ def stopping(stop: Stop, grace: float) -> Iterator[None]:
 
     def ask(number: int, _frame) -> None:
         stop.ask(number, grace)
-        with contextlib.suppress(
-            OSError
-        ):  # a full disk or a closed pipe must not break off what the signal interrupts
-            os.write(
-                2, b"Stopping; what is finished is kept.\n"
-            )  # print() may be interrupted in the middle of itself
+        with contextlib.suppress(OSError):  # a full disk must not break off what the signal interrupts
+            os.write(2, b"Stopping; what is finished is kept.\n")  # print() may be in the middle of itself
 
     before = {number: signal.signal(number, ask) for number in numbers}
     try:
