@@ -56,23 +56,19 @@ def check_encoder(folder: Path) -> None:
         raise UserError(
             f"{folder}/config.json has model_type {kind!r}; only {names} encoders can be trained."
         )
-    check_settings(folder, config)
     if not (folder / "model.safetensors").is_file():
         pickled = any(folder.glob("pytorch_model*.bin"))
         has = "only pickled weights, which can run code when loaded" if pickled else "no model.safetensors"
         has = "its weights in several files" if any(folder.glob("*.safetensors.index.json")) else has
         raise UserError(f"{folder} has {has}; save its weights as one model.safetensors beside config.json.")
-    shapes = _named_as_plain(folder, str(kind))
-    width, layers = config["hidden_size"], config.get("num_hidden_layers", 0)
-    heads = config.get("num_attention_heads", 1)
-    if type(layers) is not int or not ("num_hidden_layers" not in config or 1 <= layers <= 1000):
-        raise UserError(
-            f"{folder}/config.json has num_hidden_layers {layers!r}; give a BERT or RoBERTa encoder."
-        )
-    if type(heads) is not int or heads < 1 or width % heads:
-        what = f"num_attention_heads {heads!r}, which does not divide its hidden_size {width}"
+    check_files(folder, allow_pickle=False)
+    shapes, width = _named_as_plain(folder, str(kind)), config["hidden_size"]
+    layers, heads = config.get("num_hidden_layers", 0), config.get("num_attention_heads", 1)
+    if width % heads:
+        what = f"num_attention_heads {heads}, which does not divide its hidden_size {width}"
         raise UserError(f"{folder}/config.json has {what}; {WHOLE}.")
-    wanted = {f"encoder.layer.{i}.attention.self.query.weight": [width, width] for i in range(layers)}
+    names = [f"encoder.layer.{i}.attention.self.query.weight" for i in range(min(layers, 1000))]
+    wanted = dict.fromkeys(names, [width, width])
     for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
         if size in config:
             wanted[f"embeddings.{table}_embeddings.weight"] = [config[size], width]
@@ -85,11 +81,7 @@ def check_encoder(folder: Path) -> None:
             f"{folder} has weights of more layers than its num_hidden_layers {layers}; mend config.json."
         )
     words, settings = _vocabulary(folder), json_object(folder / "tokenizer_config.json")
-    largest, rows = max(words.values(), default=-1), shapes.get("embeddings.word_embeddings.weight", [0])[0]
-    what = ""
-    if largest >= rows > 0:
-        what = f"token ids up to {largest}, but the encoder has {rows} word embeddings"
-    generic = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend")
+    generic, what = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend"), ""
     if generic and json_object(folder / "tokenizer.json").get("post_processor") is None:
         what = "no post-processor, so it sets no [CLS] before a sentence"
     if kind == "bert" and words and _named(settings, "unk_token", "[UNK]") not in words:
@@ -158,10 +150,12 @@ def json_object(path: Path) -> dict[str, Any]:
 
 def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json, with a width. Raises UserError if it is missing or is none."""
-    path = Path(folder) / "config.json"
+    folder, path = Path(folder), Path(folder) / "config.json"
     if not path.is_file():
-        inner = next((f"; give {f.parent}" for f in Path(folder).glob("*_Transformer/config.json")), "")
-        hint = inner or "; give a folder saved by transformers with --encoder"
+        inner = [*folder.glob("*_Transformer/config.json"), *folder.glob("snapshots/*/config.json")]
+        hint = (
+            f"; give {inner[0].parent}" if inner else "; give a folder saved by transformers with --encoder"
+        )
         raise UserError(f"{folder} holds no config.json{hint}.")
     config = json_object(path)
     if (width := config.get("hidden_size")) is None:

@@ -28,8 +28,6 @@ HEADERS = set("text sentence sent sent0 sent1 sent2 hard_neg sentence1 sentence2
 FOREIGN = {
     b"\x1f\x8b": "packed by gzip; give it a name that ends in .gz",
     b"BZh91AY": "packed by bzip2; unpack it",
-    b"\xfd7zXZ": "packed by xz; unpack it",
-    b"\x28\xb5\x2f\xfd": "packed by zstd; unpack it",
     b"PK\x03\x04": "a zip archive or a spreadsheet; save its lines as text",
     b"PAR1": "parquet; give it a name that ends in .parquet",
     b"version https://git-lfs": "a pointer of git-lfs; fetch it with git lfs pull",
