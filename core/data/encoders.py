@@ -67,8 +67,8 @@ def check_encoder(folder: Path) -> None:
     if width % heads:
         what = f"num_attention_heads {heads}, which does not divide its hidden_size {width}"
         raise UserError(f"{folder}/config.json has {what}; {WHOLE}.")
-    names = [f"encoder.layer.{i}.attention.self.query.weight" for i in range(min(layers, 1000))]
-    wanted = dict.fromkeys(names, [width, width])
+    places = range(min(layers, 1000))
+    wanted = {f"encoder.layer.{i}.attention.self.query.weight": [width, width] for i in places}
     for table, size in (("word", "vocab_size"), ("position", "max_position_embeddings")):
         if size in config:
             wanted[f"embeddings.{table}_embeddings.weight"] = [config[size], width]

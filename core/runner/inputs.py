@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.data import encoders, hub
 from core.data import sources as finding
-from core.data.own_data import data_file, read_pairs, with_own_pairs
+from core.data.own_data import DEV, data_file, read_pairs, with_own_pairs
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
@@ -124,7 +124,11 @@ def _announced(found: finding.Found) -> finding.Found:
     """The same; says how much of your own text and how many of your own pairs were read."""
     if found.places.own_text:
         say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
+    sets = {name: [frozenset(pair[:2]) for pair in read_pairs(path)] for name, path in found.places.pairs}
+    chosen_by = set(sets.get(DEV, ()))
     for name, path in found.places.pairs:
-        kind = "Development set" if name == "dev" else f"Test set {name}"
-        say(f"{kind}: {len(read_pairs(path))} pairs of {path}.")
+        kind = "Development set" if name == DEV else f"Test set {name}"
+        both = sum(pair in chosen_by for pair in sets[name]) if name != DEV else 0
+        also = f", {both} of them in the development set, too" if both else ""
+        say(f"{kind}: {len(sets[name])} pairs of {path}{also}.")
     return found

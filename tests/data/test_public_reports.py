@@ -16,7 +16,9 @@ import tiny_checkpoint
 
 from core.data.encoders import check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
+from core.data.sources import NOT_FETCHED, Found, Places
 from core.data.text import sentences, text_bytes
+from core.runner import inputs
 from core.spec.errors import UserError
 
 ROWS = [("a man runs", "a man walks", 4.5), ("a dog", "a cat", 1.0), ("a river", "a lake", 2.5)]
@@ -156,3 +158,13 @@ def test_a_plan_accepts_no_tokenizer_that_fits_no_encoder(model, change, sentenc
     else:
         with pytest.raises(UserError, match=sentence):
             check_encoder(tmp_path)
+
+
+def test_pairs_that_choose_and_test_are_told(tmp_path, capsys):
+    """embeddings-benchmark/mteb#1036 and #4901: pairs of one split that are in another, in either order."""
+    (tmp_path / "dev.tsv").write_bytes(TSV)
+    (tmp_path / "test.tsv").write_text("a man walks\ta man runs\t4\na bird\ta fish\t0\n")
+    pairs = tuple((name, tmp_path / f"{name}.tsv") for name in ("dev", "test"))
+    inputs._announced(Found(sources=NOT_FETCHED, places=Places(pairs=pairs)))
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("dev.tsv.") and said[1].endswith("1 of them in the development set, too.")
