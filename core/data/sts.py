@@ -79,13 +79,8 @@ MRPC_SPLITS: dict[str, tuple[str, int]] = {
     "test": ("MRPC/msr_paraphrase_test.txt", 1725),
 }
 _PLACES = (
-    "",
-    "senteval",
-    "SentEval",
-    "data/downstream",
-    "senteval/data/downstream",
-    "SentEval/data/downstream",
-    "downstream",
+    *("", "senteval", "SentEval", "data/downstream"),
+    *("senteval/data/downstream", "SentEval/data/downstream", "downstream"),
 )
 
 
@@ -96,11 +91,8 @@ def senteval_root(path: Path) -> Path:
     for place in _PLACES:
         if (path / place / "STS").is_dir() and (path / place / "SICK").is_dir():
             return path / place
-    raise UserError(
-        f"{path} holds no SentEval data: give the folder with STS/ and SICK/ in it (or one that "
-        "holds senteval/ or "
-        "data/downstream/), or use --scale demo, which needs none."
-    )
+    hint = "give the folder with STS/ and SICK/ in it, or one that holds senteval/ or data/downstream/"
+    raise UserError(f"{path} holds no SentEval data: {hint}, or use --scale demo, which needs none.")
 
 
 def year_files(name: str, subset: str) -> tuple[str, str]:
@@ -112,9 +104,8 @@ def year_files(name: str, subset: str) -> tuple[str, str]:
 def used_files(transfer: bool = False) -> tuple[str, ...]:
     """The files that can move a run's number, sorted: seven tests, all of STS-B (selection; alignment, D43),
     transfer tasks."""
-    names = [
-        file for name, subsets in STS_YEARS.items() for subset in subsets for file in year_files(name, subset)
-    ]
+    parts = [(name, subset) for name, subsets in STS_YEARS.items() for subset in subsets]
+    names = [file for part in parts for file in year_files(*part)]
     names += [file for file, _ in STSB_SPLITS.values()]
     names.append(SICK_SPLITS["test"][0])
     return tuple(sorted([*names, *(transfer_files() if transfer else ())]))
@@ -130,10 +121,8 @@ def check_transfer(root: Path) -> None:
     """Raise UserError unless every file of the transfer tasks is there."""
     for file in transfer_files():
         if not (root / file).is_file():
-            raise UserError(
-                f"{root} has no transfer tasks ({file} is missing); fetch SentEval's whole data, or "
-                "leave the transfer tasks off."
-            )
+            hint = "fetch SentEval's whole data, or leave the transfer tasks off"
+            raise UserError(f"{root} has no transfer tasks ({file} is missing); {hint}.")
 
 
 @dataclass(frozen=True)
@@ -177,13 +166,17 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     """STS-B's train, dev or test split."""
     pairs = stsb_pairs(senteval_root(evaluation_path), split)
-    return _single("STS-B" if split == "test" else f"STS-B {split}", pairs)
+    return _single(_split_name("STS-B", split), pairs)
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
     """SICK-R's train, dev (trial) or test split."""
     pairs = sick_pairs(senteval_root(evaluation_path), split)
-    return _single("SICK-R" if split == "test" else f"SICK-R {split}", pairs)
+    return _single(_split_name("SICK-R", split), pairs)
+
+
+def _split_name(name: str, split: str) -> str:
+    return name if split == "test" else f"{name} {split}"
 
 
 def load_demo() -> dict[str, StsSet]:
@@ -240,19 +233,16 @@ def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
         input_path, gold_path = (root / file for file in year_files(name, subset))
         lines, scores = numbered_lines(input_path), numbered_lines(gold_path)
         if len(lines) != len(scores):
-            raise UserError(
-                f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores "
-                f"({gold_path}); {AGAIN}."
-            )
+            what = f"{len(lines)} lines of text but {len(scores)} of gold scores ({gold_path})"
+            raise UserError(f"{name} {subset} has {what}; {AGAIN}.")
         pairs = []
         for (number, line), (_, score) in zip(lines, scores, strict=True):
             if not score.strip():
                 continue
             fields = line.split("\t")
             if len(fields) != 2:
-                raise malformed(
-                    input_path, number, f"two sentences separated by a tab, found {len(fields)} columns"
-                )
+                what = f"two sentences separated by a tab, found {len(fields)} columns"
+                raise malformed(input_path, number, what)
             a, b = (sentence(input_path, number, field) for field in fields)
             pairs.append((a, b, _gold(gold_path, number, score)))
         check_count(f"{name} {subset}", f"scored pairs in {input_path.parent}", count, len(pairs))
@@ -261,53 +251,33 @@ def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
 
 
 def stsb_pairs(root: Path, split: str) -> list[Pair]:
-    """STS-B's train, dev or test split: seven tab-separated columns, of which 5 to 7 are score, sentence,
-    sentence."""
+    """STS-B's train, dev or test split: seven tab-separated columns; 5 to 7 are score and sentences."""
     file, count = STSB_SPLITS[split]
-    path, pairs = root / file, []
-    lines = numbered_lines(path)
-    # some copies end in a blank line
-    for number, line in lines[:-1] if lines and not lines[-1][1].strip() else lines:
-        fields = line.split("\t")
+    lines = numbered_lines(root / file)
+    if lines and not lines[-1][1].strip():
+        lines.pop()  # some copies end in a blank line
+    rows = [(number, line.split("\t")) for number, line in lines]
+    for number, fields in rows:
         if len(fields) < 7:
-            raise malformed(path, number, f"seven tab-separated columns, found {len(fields)}")
-        pairs.append(
-            (
-                sentence(path, number, fields[5]),
-                sentence(path, number, fields[6]),
-                _gold(path, number, fields[4]),
-            )
-        )
-    check_count(
-        "STS-B" if split == "test" else f"STS-B {split}", f"scored pairs in {path.parent}", count, len(pairs)
-    )
-    return pairs
+            raise malformed(root / file, number, f"seven tab-separated columns, found {len(fields)}")
+    return _pairs(_split_name("STS-B", split), root / file, count, [(n, f[5], f[6], f[4]) for n, f in rows])
 
 
 def sick_pairs(root: Path, split: str) -> list[Pair]:
     """SICK-R's train, dev (trial) or test split: a header line, then id, sentence, sentence, relatedness (1
     to 5), entailment."""
     file, count = SICK_SPLITS[split]
-    path, pairs = root / file, []
-    for number, line in numbered_lines(path):
-        if number == 1:
-            continue
-        fields = line.split("\t")
+    rows = [(number, line.split("\t")) for number, line in numbered_lines(root / file)[1:]]
+    for number, fields in rows:
         if len(fields) != 5:
-            raise malformed(path, number, f"five tab-separated columns, found {len(fields)}")
-        pairs.append(
-            (
-                sentence(path, number, fields[1]),
-                sentence(path, number, fields[2]),
-                _gold(path, number, fields[3]),
-            )
-        )
-    check_count(
-        "SICK-R" if split == "test" else f"SICK-R {split}",
-        f"scored pairs in {path.parent}",
-        count,
-        len(pairs),
-    )
+            raise malformed(root / file, number, f"five tab-separated columns, found {len(fields)}")
+    return _pairs(_split_name("SICK-R", split), root / file, count, [(n, f[1], f[2], f[3]) for n, f in rows])
+
+
+def _pairs(name: str, path: Path, count: int, rows: list[tuple[int, str, str, str]]) -> list[Pair]:
+    """The pairs of rows (number, sentence, sentence, gold), as many as were published."""
+    pairs = [(sentence(path, n, a), sentence(path, n, b), _gold(path, n, gold)) for n, a, b, gold in rows]
+    check_count(name, f"scored pairs in {path.parent}", count, len(pairs))
     return pairs
 
 

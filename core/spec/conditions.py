@@ -54,14 +54,11 @@ class Edition:
     def varied(self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()) -> Study:
         """The study under `--set`'s settings and with `--vary`'s fields as axes. Raises UserError for what
         the study cannot have."""
-        runs = {
-            cell.labels: self.config(study, cell, 0)
-            for cell in study.cells
-            if self.unavailable(study, cell) is None
-        }
+        cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
+        runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
         if not runs:
             raise UserError(
-                f"No cell of {study.name} can be run at scale {self.scale.name}, so there is nothing to vary."
+                f"No cell of {study.name} can be run at scale {self.scale.name}; nothing can vary."
             )
         if settings:
             study = study.with_settings(settings, runs)
@@ -80,21 +77,19 @@ class Edition:
             other, already = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, asked))
             if already != asked:
                 names = " and ".join("/".join(each.labels) for each in (other, cell))
-                raise UserError(
-                    f"{names} of {study.name} are one run at scale {self.scale.name}, though they differ in "
-                    f"{_differing(already, asked)}; give them values further apart, or choose "
-                    "another --scale."
-                )
+                differing = _differing(already, asked)
+                what = f"are one run at scale {self.scale.name}, though they differ in {differing}"
+                hint = "give them values further apart, or choose another --scale"
+                raise UserError(f"{names} of {study.name} {what}; {hint}.")
 
 
 def _differing(a: tuple[str, RunConfig], b: tuple[str, RunConfig]) -> str:
     """In which two cells differ: the encoder, or paths of their configurations."""
     if a[0] != b[0]:
         return f"the encoder ({a[0]} and {b[0]})"
-    return (
-        ", ".join(path for path in paths(a[1]) if not has(b[1], path) or read(a[1], path) != read(b[1], path))
-        or "sections"
-    )
+    one, other = a[1], b[1]
+    differing = [path for path in paths(one) if not has(other, path) or read(one, path) != read(other, path)]
+    return ", ".join(differing) or "sections"
 
 
 def with_axes(study: Study, fields: Sequence[str], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
@@ -187,9 +182,8 @@ def _claims(study: Study, labels: tuple[str, ...]) -> Iterator[Claim]:
 
     def labelled(predicate: Predicate) -> Predicate:
         if isinstance(predicate, Contrast):
-            return replace(
-                predicate, terms=tuple(replace(term, cell=(*term.cell, *labels)) for term in predicate.terms)
-            )
+            terms = [replace(term, cell=(*term.cell, *labels)) for term in predicate.terms]
+            return replace(predicate, terms=tuple(terms))
         return replace(predicate, parts=tuple(map(labelled, predicate.parts)))
 
     for claim in study.claims:
@@ -212,7 +206,7 @@ def check_precision(run: RunConfig, device: str) -> None:
     """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train."""
     if run.train.precision == "fp16":
         raise UserError(
-            "train.precision=fp16 can no longer be trained; use --set train.precision=bf16, or fp32."
+            "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32."
         )
     if run.train.precision == "tf32" and device != "cuda":
         raise UserError("train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
@@ -223,7 +217,5 @@ def check_length(run: RunConfig, places: int, device: str) -> None:
     them to the longest that repetition can make; a CPU reads only what is there."""
     if (run.longest if device == "cuda" else run.data.max_length) > places:
         more = f" and repetition makes it up to {run.longest}," if run.longest > run.data.max_length else ""
-        raise UserError(
-            f"data.max_length is {run.data.max_length}{more} but the encoder has only {places} "
-            "positions; lower it."
-        )
+        what = f"{run.data.max_length}{more} but the encoder has only {places} positions"
+        raise UserError(f"data.max_length is {what}; lower it.")

@@ -98,9 +98,8 @@ class Pack:
     def _group(self, number: int) -> pa.Table:
         with self._lock:
             if number not in self._groups:
-                self._groups[number] = self._file.read_row_group(
-                    number, use_threads=False
-                ).replace_schema_metadata(None)
+                group = self._file.read_row_group(number, use_threads=False)
+                self._groups[number] = group.replace_schema_metadata(None)
             return self._groups[number]
 
 
@@ -115,15 +114,12 @@ def write(path: Path, runs: Mapping[str, Run]) -> None:
         use_dictionary=["run_id", "checkpoint", "task", "metric", "step"], use_byte_stream_split=["value"],
     ) as writer:  # fmt: skip
         for start in range(0, len(ids), GROUP):
-            tables = [
-                runs[run][0].add_column(
-                    0, SCHEMA.field("run_id"), pa.array([run] * runs[run][0].num_rows, pa.string())
-                )
-                for run in ids[start : start + GROUP]
-            ]
-            writer.write_table(
-                pa.concat_tables(tables), row_group_size=max(1, sum(table.num_rows for table in tables))
-            )
+            tables = []
+            for run in ids[start : start + GROUP]:
+                named = pa.array([run] * runs[run][0].num_rows, pa.string())
+                tables.append(runs[run][0].add_column(0, SCHEMA.field("run_id"), named))
+            group = pa.concat_tables(tables)
+            writer.write_table(group, row_group_size=max(1, group.num_rows))
         text = json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()
         writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(text, 9)).decode()})
     try:
@@ -177,11 +173,8 @@ class Published:
                 files.sweep(path.parent, path.name)
                 try:
                     old = Pack(path) if path.exists() else None
-                    kept = (
-                        {run: old.read(run) for run in old.runs() if run not in runs}
-                        if old is not None
-                        else {}
-                    )
+                    ids = [run for run in old.runs() if run not in runs] if old is not None else []
+                    kept = {run: old.read(run) for run in ids} if old is not None else {}
                 except Damaged as error:
                     raise CorruptRun(f"{path} is damaged: {error}; {MEND}.") from error
                 write(path, {**kept, **runs})

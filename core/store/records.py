@@ -42,6 +42,7 @@ PAIR_SCHEMA = pa.schema(
         ("words_a", pa.int16()), ("words_b", pa.int16()),
     ]
 )  # fmt: skip
+MISNAMED = "not the one it is named after; delete it or name it rightly"
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
 UNREADABLE = (
     pa.ArrowException,
@@ -108,28 +109,23 @@ class Failure:
 
 def run_table(rows: tuple[Row, ...]) -> pa.Table:
     """The long table of a run's numbers."""
-    columns: list[Sequence[object]] = list(zip(*rows, strict=True)) if rows else [[] for _ in RUN_SCHEMA]
-    return pa.table(
-        [pa.array(c, f.type) for c, f in zip(columns, RUN_SCHEMA, strict=True)], schema=RUN_SCHEMA
-    )
+    return _table(list(zip(*rows, strict=True)) if rows else [[] for _ in RUN_SCHEMA], RUN_SCHEMA)
 
 
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     """Every test pair of a run. Raises ValueError if a block's columns differ in length."""
-    columns: list[list] = [[] for _ in PAIR_SCHEMA]
+    rows: list[tuple] = []
     for block in blocks:
-        n = len(block.gold)
-        if not len(block.cosine) == len(block.words_a) == len(block.words_b) == n:
-            raise ValueError(f"the columns of {block.task}/{block.subset} differ in length")
-        columns[0] += [block.task] * n
-        columns[1] += [block.subset] * n
-        columns[2] += [float(x) for x in block.gold]
-        columns[3] += [float(x) for x in block.cosine]
-        columns[4] += [min(int(x), MOST_WORDS) for x in block.words_a]
-        columns[5] += [min(int(x), MOST_WORDS) for x in block.words_b]
-    return pa.table(
-        [pa.array(c, f.type) for c, f in zip(columns, PAIR_SCHEMA, strict=True)], schema=PAIR_SCHEMA
-    )
+        words = [[min(int(x), MOST_WORDS) for x in side] for side in (block.words_a, block.words_b)]
+        numbers = [[float(x) for x in side] for side in (block.gold, block.cosine)]
+        names = ([name] * len(block.gold) for name in (block.task, block.subset))
+        rows += zip(*names, *numbers, *words, strict=True)
+    return _table(list(zip(*rows, strict=True)) if rows else [[] for _ in PAIR_SCHEMA], PAIR_SCHEMA)
+
+
+def _table(columns: Sequence[Sequence[object]], schema: pa.Schema) -> pa.Table:
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
 
 
 def to_bytes(table: pa.Table, metadata: dict[str, str]) -> bytes:
@@ -187,13 +183,10 @@ def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
         raise CorruptRun(f"{path} is damaged: {reason}; delete it and train the run again.") from error
     except OSError as error:
         raise UserError(
-            f"{path} cannot be read ({error.strerror}); mend that and give the same command again."
+            f"{path} cannot be read ({error.strerror}); mend that and give the command again."
         ) from error
-    if footer.get("run_id") != path.stem:
-        raise CorruptRun(
-            f"{path} holds run {footer.get('run_id')}, not the one it is named after; delete it or "
-            "name it rightly."
-        )
+    if (held := footer.get("run_id")) != path.stem:
+        raise CorruptRun(f"{path} holds run {held}, {MISNAMED}.")
     return table, footer, hashlib.sha256(content).hexdigest()
 
 
@@ -215,24 +208,15 @@ def stored_run(
         # another's may have fields that are unknown here
         if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:
             config, _ = from_canonical_json(footer["config"])
-        status, provenance = (
-            next(status for status in get_args(Status) if status == footer["status"]),
-            json.loads(footer["provenance"]),
-        )
+        status = next(status for status in get_args(Status) if status == footer["status"])
+        provenance = json.loads(footer["provenance"])
     except (UserError, KeyError, ValueError, TypeError, StopIteration, RecursionError) as error:
-        raise CorruptRun(
-            f"{where} has a configuration, a status or a provenance that cannot be read; {mend}."
-        ) from error
+        what = "a configuration, a status or a provenance that cannot be read"
+        raise CorruptRun(f"{where} has {what}; {mend}.") from error
     if config is None:
-        raise OtherVersion(
-            f"{where} was written by another version of the code (NUMERICS {numerics}, here {NUMERICS}); "
-            "use that version or another --results-dir."
-        )
+        what = f"another version of the code (NUMERICS {numerics}, here {NUMERICS})"
+        raise OtherVersion(f"{where} was written by {what}; use that version or another --results-dir.")
     if run_id(config) != run:
-        raise CorruptRun(
-            f"{where} holds run {run_id(config)}, not the one it is named after; delete it or name "
-            "it rightly."
-        )
-    return StoredRun(
-        run_id=run, config=config, status=status, table=table, provenance=provenance, source=source
-    )
+        raise CorruptRun(f"{where} holds run {run_id(config)}, {MISNAMED}.")
+    about = {"status": status, "provenance": provenance, "source": source}
+    return StoredRun(run_id=run, config=config, table=table, **about)
