@@ -84,7 +84,8 @@ def check_encoder(folder: Path) -> None:
     generic, what = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend"), ""
     if generic and json_object(folder / "tokenizer.json").get("post_processor") is None:
         what = "no post-processor, so it sets no [CLS] before a sentence"
-    if kind == "bert" and words and _named(settings, "unk_token", "[UNK]") not in words:
+    unknown = {_named(settings, "unk_token", "[UNK]"), "[UNK]", "<unk>"}  # <unk> is XLM-RoBERTa's
+    if kind == "bert" and words and unknown.isdisjoint(words):
         what = "no token for unknown words"
     pad = words.get(_named(settings, "pad_token", "<pad>"), config.get("pad_token_id", 1))
     if kind == "roberta" and pad != config.get("pad_token_id", 1):
