@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import tempfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,12 +88,8 @@ def gpu_slots(scale: str, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
     """The GPU of each slot, one on each GPU before a second on any. A GPU has two slots, as far as its free
     memory goes; one if that is not known."""
     need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
-    return tuple(
-        name
-        for i in range(GPU_RUNS)
-        for name, gpu in gpus.items()
-        if i == 0 or (gpu.free or 0) >= (i + 1) * need
-    )
+    places = ((i, name, gpu.free or 0) for i in range(GPU_RUNS) for name, gpu in gpus.items())
+    return tuple(name for i, name, free in places if i == 0 or free >= (i + 1) * need)
 
 
 def cores() -> int:
@@ -152,12 +147,7 @@ class Resources:
         different, gpus = tuple(dict.fromkeys(self.gpus)), self.gpus
         if wanted > len(gpus):  # by the user's choice
             gpus = different * -(-wanted // len(different))
-        before: Counter[str] = Counter()
-        names = []
-        for gpu in gpus:
-            names.append(f"gpu{gpu}.{before[gpu]}")
-            before[gpu] += 1
-        return tuple(names)
+        return tuple(f"gpu{gpu}.{gpus[:place].count(gpu)}" for place, gpu in enumerate(gpus))
 
 
 def resources(scale: str, device: str, jobs: int | None) -> Resources:
@@ -171,21 +161,15 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """
     visible = visible_gpus() if device != "cpu" else {}
     if device == "cuda" and not visible:
-        raise UserError(
-            "--device cuda was asked for but no GPU is visible; check nvidia-smi and CUDA_VISIBLE_DEVICES."
-        )
+        raise UserError("No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES.")
     available = cores()
     if visible:
         gpus = gpu_slots(scale, visible)
-        slots, most = (
-            len(gpus),
-            GPU_RUNS * len(visible),
-        )  # threads must not depend on the memory that is free just now
+        # Threads must not depend on the memory that is free just now.
+        slots, most = len(gpus), GPU_RUNS * len(visible)
     else:
-        gpus, slots = (
-            (),
-            available if SCALES[scale].generated else max(1, min(available, memory() // RUN_MEMORY)),
-        )
+        held = available if SCALES[scale].generated else memory() // RUN_MEMORY
+        gpus, slots = (), max(1, min(available, held))
         most = slots
     jobs = jobs or slots
     threads = max(1, available // max(most, jobs))

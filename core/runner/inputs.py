@@ -22,21 +22,18 @@ LOOKING = ("plan", "status", "regenerate-figures")  # modes that train nothing, 
 
 def scale_of(options: Options) -> Scale:
     """The scale that the user named, or that fits the machine; the first line of output says which."""
-    name = options.scale
-    if name is not None:
-        print(f"Scale {name}, as asked.")
-    elif options.gpus:
-        name = "paper"
-        print("Scale paper, since --gpus plans for GPUs; choose another with --scale.")
+    if options.scale is not None:
+        print(f"Scale {options.scale}, as asked.")
+        return SCALES[options.scale]
+    if options.gpus:
+        name, why = "paper", "--gpus plans for GPUs"
     elif options.device == "cpu":
-        name = "demo"
-        print("Scale demo, since --device cpu leaves the GPUs out; choose another with --scale.")
+        name, why = "demo", "--device cpu leaves the GPUs out"
     elif gpus := devices.visible_gpus():
-        name = "paper"
-        print(f"Scale paper, since {are(len(gpus), 'GPU')} visible; choose another with --scale.")
+        name, why = "paper", f"{are(len(gpus), 'GPU')} visible"
     else:
-        name = "demo"
-        print("Scale demo, since no GPU is visible; choose another with --scale.")
+        name, why = "demo", "no GPU is visible"
+    print(f"Scale {name}, since {why}; choose another with --scale.")
     return SCALES[name]
 
 
@@ -44,13 +41,8 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or
     fetched."""
     if scale.generated:
-        if (
-            options.data_dir
-            or options.encoder
-            or options.other_encoders
-            or options.text is not None
-            or options.pairs
-        ):
+        given = options.data_dir, options.encoder, options.other_encoders, options.pairs
+        if any(given) or options.text is not None:
             raise UserError(
                 f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, "
                 "--encoder, --text and --pairs, or take --scale mini instead."
@@ -60,21 +52,17 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     own = options.text is not None or bool(options.pairs)
     if options.mode in ("regenerate-figures", "status") and not own and not (options.data_dir and encoder):
-        recorded = finding.recorded_sources(
-            scale, store
-        )  # what is drawn needs no data, only to know which it was
+        recorded = finding.recorded_sources(scale, store)  # what is drawn needs no data
         if recorded is None:
-            raise UserError(
-                f"No run of scale {scale.name} is stored here; train some, or give --data-dir and --encoder."
-            )
+            none = f"No run of scale {scale.name} is stored here"
+            raise UserError(f"{none}; train some, or give --data-dir and --encoder.")
         return recorded
     if encoder is not None:
         encoder = hub.encoder_folder(encoder, cache_folder(), offline=looking)
     places = finding.local_places(options.data_dir, encoder, options.other_encoders, *_own_data(options))
     used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
-    others = (
-        sorted(used) if scale.name == "paper" and not options.encoder else []
-    )  # one's own encoder has no relatives on the hub
+    # Your own encoder has no relatives on the hub.
+    others = sorted(used) if scale.name == "paper" and not options.encoder else []
     if looking and (others or hub.missing_parts(places)):
         if options.mode == "plan":
             print("Nothing is fetched for a plan.")
@@ -88,9 +76,8 @@ def on_data(
     """Scale and studies; on text or pairs of one's own, or with another encoder than one's own first run in
     `results`, under other names."""
     if own := found.own_data():
-        return with_own_pairs(scale, [name for name, _ in found.places.pairs]), [
-            study.on(own, own=True) for study in studies
-        ]
+        scale = with_own_pairs(scale, [name for name, _ in found.places.pairs])
+        return scale, [study.on(own, own=True) for study in studies]
     local = found.places.encoder is not None and options.mode != "verify-published"
     first = finding.recorded_sources(scale, Store(results, None)) if local else None
     other = finding.other_data(found.sources, first.sources) if first is not None else ""
@@ -109,15 +96,9 @@ def on_data(
 
 def _own_data(options: Options) -> tuple[Path | None, list[tuple[str, Path]]]:
     """Your own text and pairs as files of lines."""
-    text = (
-        None
-        if options.text is None
-        else data_file(options.text, "text", cache_folder(), fetch=options.mode not in LOOKING)
-    )
-    return text, [
-        (name, data_file(place, "pairs", cache_folder(), fetch=options.mode not in LOOKING))
-        for name, place in options.pairs
-    ]
+    cache, fetch = cache_folder(), options.mode not in LOOKING
+    text = None if options.text is None else data_file(options.text, "text", cache, fetch=fetch)
+    return text, [(name, data_file(place, "pairs", cache, fetch=fetch)) for name, place in options.pairs]
 
 
 def _announced(found: finding.Found) -> finding.Found:

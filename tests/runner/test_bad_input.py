@@ -110,7 +110,7 @@ OPTIONS = {
         "budget 0", "budget 0h0m", "budget -1h", "budget soon", "budget h", "budget 2h2h", "budget infh",
         "budget 30m1h", "budget 8761h", f"budget {'9' * 5000}h",
     ),
-    "no GPU is visible": ("device cuda",),
+    "No GPU is visible": ("device cuda",),
     "invalid choice": ("device tpu", "scale huge", "profile dirty"),
     "Unrecognized arguments": ("no\nsuch option", f"o{'x' * 9000} x"),
 }  # fmt: skip

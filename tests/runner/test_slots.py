@@ -47,7 +47,7 @@ def test_jobs_and_threads_fill_the_cores(machine, monkeypatch):
         3,
         2,
     )  # as the user wishes
-    with pytest.raises(UserError, match="no GPU is visible"):
+    with pytest.raises(UserError, match="No GPU is visible"):
         resources("demo", "cuda", None)
 
 
