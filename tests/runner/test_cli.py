@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 
 import pytest
 from desk import Desk
-from places import ROOT
 
 import run_study
 import studies
@@ -188,19 +186,6 @@ def test_a_damaged_digest_cache_is_begun_anew(desk):
     assert desk.found().sources == before and len(json.loads(cache.read_text())) == 1
 
 
-@pytest.mark.parametrize(
-    "names, chosen",
-    [
-        (("other.txt", "README.txt"), "other.txt"),
-        (("a.txt", "wiki1m_for_simcse.txt"), "wiki1m_for_simcse.txt"),
-    ],
-)
-def test_the_training_text_is_found_by_name_or_alone(tmp_path, names, chosen):
-    for name in names:
-        (tmp_path / name).write_text("x")
-    assert sources.corpus_file(tmp_path).name == chosen
-
-
 def test_an_ambiguous_training_text_is_a_sentence(tmp_path):
     with pytest.raises(UserError, match="has no training text.*--scale demo"):
         sources.corpus_file(tmp_path)
@@ -208,22 +193,6 @@ def test_an_ambiguous_training_text_is_a_sentence(tmp_path):
         (tmp_path / name).write_text("x")
     with pytest.raises(UserError, match="has 2 text files"):
         sources.corpus_file(tmp_path)
-
-
-def test_the_runner_imports_neither_torch_nor_the_engine():
-    for file in [
-        ROOT / "run_study.py",
-        *(ROOT / "core" / "runner").glob("*.py"),
-        *(ROOT / "core" / "spec").glob("*.py"),
-    ]:
-        for node in ast.walk(ast.parse(file.read_text())):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not [
-                n
-                for n in names
-                if n.split(".")[0] in ("torch", "transformers") or n.startswith("core.engine")
-            ], file
 
 
 def test_encoders_are_given_by_the_one_they_stand_for(tmp_path):

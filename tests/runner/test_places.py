@@ -8,7 +8,6 @@ import os
 import random
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from desk import SIX, Desk
+from desk import Desk
 from fake_jobs import made_result
 from places import ROOT
 from refusals import check, here, refusing_desk
@@ -126,29 +125,6 @@ def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypa
     monkeypatch.undo()
     assert not desk.six().missing and desk.store.load(old.runs[0].run_id).config == old.runs[0].config
     assert not (desk.results / "damaged").exists()
-
-
-def test_a_moved_folder_goes_on_and_a_copy_is_a_folder_of_its_own(desk):
-    runs = desk.six().runs
-    desk.behave(**{runs[3].run_id: "raise"})
-    assert desk.do(*SIX).returncode == 1
-    stray = desk.results / "runs" / f".{runs[3].run_id}.parquet.elsewhere-1-1-a.tmp"
-    stray.write_text("copied while it was written")
-    copy = desk.folder / "copy"
-    claim = desk.store.claim(runs[4].run_id)  # somebody is at work in the original
-    stray.write_text("copied while it was written")
-    shutil.copytree(desk.results, copy)
-    desk.results.rename(desk.folder / "gone")
-    said = desk.do(*SIX, "--status", "--results-dir", str(copy)).stdout
-    assert "6 runs: 5 done, 0 running, 1 failed, 0 missing" in said and "on purpose" in said
-    desk.behave()
-    done = desk.do(*SIX, "--results-dir", str(copy))
-    assert done.returncode == 0 and "Trained 1 of 1 run." in done.stdout, done.stdout + done.stderr
-    assert not (copy / "runs" / stray.name).exists() and not desk.results.exists()
-    (desk.folder / "gone").rename(desk.results)
-    assert desk.store.claimed(runs[4].run_id)
-    os.close(claim)
-    assert "Trained 1 of 1 run." in desk.do(*SIX).stdout  # what the copy did is not known here
 
 
 def test_two_studies_that_share_runs_under_two_commands_one_of_them_with_force(desk):
