@@ -1,20 +1,24 @@
-"""How often a study has a wrong verdict: made-up studies with a known truth, put to the functions that give the verdicts.
+"""How often a study has a wrong verdict: made-up studies with a known truth, put to the functions that give
+verdicts.
 
-`python -m benchmarks.simulation [--studies 4000]` prints Markdown tables: the share of studies with at least one wrong verdict, by
-truth, scatter and way of looking, and the share of claims that are settled by a number of seeds. About seven minutes of one core.
+`python -m benchmarks.simulation [--studies 4000]` prints Markdown tables: the share of studies with at least
+one wrong verdict, by truth, scatter and way of checking; the whole rule, with the bar for "learns" and its
+own noise; and the share of claims that are settled by a number of seeds. About seven minutes of one core.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from scipy.stats import binomtest
 
-from core.report import scatter
-from core.report.sequential import LOOKS, Tail, alpha_at, claim_p, on_values, settled, tails
+from core.report.comparability import against_bar
+from core.report.looks import LOOKS, alpha_at, claim_p, on_values, scatter_by_seed, settled
+from core.report.statistics import over_seeds
 from core.spec.claim import (
     ROUNDING,
     Claim,
@@ -63,15 +67,24 @@ TRUTHS = {
     "all equal": (76.0,) * 6,
     "as printed": (77.24, 76.49, 76.0, 75.2, 75.6, 76.1),
     "one exact tie": (76.49, 76.49, 76.0, 75.2, 75.6, 76.1),
-    "at the margin": (77.0, 76.0 - 1e-6, 75.0, 75.0, 75.0, 75.0),  # a hair beyond it: "within" and "equivalent" are wrong
+    "at the margin": (
+        77.0,
+        76.0 - 1e-6,
+        75.0,
+        75.0,
+        75.0,
+        75.0,
+    ),  # a hair beyond it: "within" and "equivalent" are wrong
 }
+SIMCSE_GAIN = 14.0  # points over the untrained encoder, as at scale mini
 MEAN_ABSOLUTE = {"normal": np.sqrt(2 / np.pi), "t3": 2 / np.pi}  # mean absolute deviation of one unit of SD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What studies are drawn from: means of six cells; SD of a run, that of cell a `wide` times as large; `shared`: the correlation of
-    cells under one seed; `tails`: normal, or Student's t with 3 degrees, both with the same SD; `fails`: how many runs of cell a score 0."""
+    """What studies are drawn from: means of six cells; SD of a run, that of cell a `wide` times as large;
+    `shared`: the correlation of cells under one seed; `tails`: normal, or Student's t with 3 degrees, both
+    with the same SD; `fails`: how many runs of cell a score 0."""
 
     truth: str
     sd: float
@@ -87,14 +100,24 @@ class World:
     def value(self, contrast: Contrast, shift: float = 0.0) -> bool:
         """Whether a contrast is true, plus a shift."""
         means, absolute = np.array(TRUTHS[self.truth]), MEAN_ABSOLUTE[self.tails] * self.spreads()
-        absolute[0] = (1 - self.fails) * absolute[0] + self.fails * means[0]  # failures are below half, so the median is a healthy run's
+        absolute[0] = (1 - self.fails) * absolute[0] + self.fails * means[
+            0
+        ]  # failures are below half, so the median is a healthy run's
         means[0] *= 1 - self.fails
         of = absolute if contrast.of == "scatter" else means
-        return float(sum(term.weight * of[CELLS.index(term.cell)] for term in contrast.terms)) - contrast.above + shift > ROUNDING
+        return (
+            float(sum(term.weight * of[CELLS.index(term.cell)] for term in contrast.terms))
+            - contrast.above
+            + shift
+            > ROUNDING
+        )
 
     def draw(self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]) -> np.ndarray:
         """Runs of studies, (studies, cells, seeds)."""
-        common, own = self._noise((studies, 1, seeds), generator), self._noise((studies, len(CELLS), seeds), generator)
+        common, own = (
+            self._noise((studies, 1, seeds), generator),
+            self._noise((studies, len(CELLS), seeds), generator),
+        )
         noise = np.sqrt(self.shared) * common + np.sqrt(1 - self.shared) * own
         runs = np.array(TRUTHS[self.truth])[:, None] + self.spreads()[:, None] * noise
         if self.fails:
@@ -102,12 +125,17 @@ class World:
         return runs
 
     def _noise(self, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
-        return generator.standard_normal(shape) if self.tails == "normal" else generator.standard_t(3, shape) / np.sqrt(3)
+        return (
+            generator.standard_normal(shape)
+            if self.tails == "normal"
+            else generator.standard_t(3, shape) / np.sqrt(3)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kinds:
-    """Studies of runs of two kinds: `share` of a cell's runs collapse; `shared`: how often a seed does to all cells what it does to one."""
+    """Studies of runs of two kinds: `share` of a cell's runs collapse; `shared`: how often a seed does to all
+    cells what it does to one."""
 
     share: float
     shared: float = 0.0
@@ -127,11 +155,16 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     """A contrast's values on seeds 0 … n-1, (studies, n), as `core.report.contrasts` has them."""
     cells = runs[:, [CELLS.index(term.cell) for term in contrast.terms], :n]  # (studies, terms, n)
     weights = np.array([term.weight for term in contrast.terms])
-    return scatter.by_seed(cells, weights, contrast.above) if contrast.of == "scatter" else weights @ cells - contrast.above
+    return (
+        scatter_by_seed(cells, weights, contrast.above)
+        if contrast.of == "scatter"
+        else weights @ cells - contrast.above
+    )
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
-    """What `decide` gives for each study of so many claims, as an index into SETTLED: (looks, studies); a run that is not there is NaN."""
+    """What `decide` gives for each study of so many claims, as an index into SETTLED: (looks, studies); a run
+    that is not there is NaN."""
     contrasts, found, by_look = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int), []
     for look, n in enumerate(LOOKS):
         p = claim_p(claim, on_values({contrast: values_of(contrast, runs, n) for contrast in contrasts}))
@@ -140,23 +173,9 @@ def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.nd
     return np.stack(by_look)
 
 
-def careless(claim: Claim, runs: np.ndarray) -> np.ndarray:
-    """The rule that this replaces: p < 0.05 by two-sided t, corrected over the claims, after every seed until there is a verdict."""
-    contrasts, found = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int)
-    for n in range(3, runs.shape[2] + 1):
-        tested = {contrast: tails(values_of(contrast, runs, n)) for contrast in contrasts}
-        p = claim_p(replace(claim, margin=None), unshifted(tested))
-        found = np.where(found == 0, settled(p, 0.025 / len(CLAIMS)), found)
-    return found
-
-
-def unshifted(tested: Mapping[Contrast, Tail]) -> Callable[[Contrast, float], Tail]:
-    """The tails of contrasts where no threshold is moved."""
-    return lambda contrast, shift: tested[contrast]
-
-
 def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
-    """Whether verdicts are wrong: supported though false, contradicted though true, equivalent though beyond the margin."""
+    """Whether verdicts are wrong: supported though false, contradicted though true, equivalent though beyond
+    the margin."""
     holds, margin = truth(claim.predicate, world.value), claim.margin or 0.0
     near = truth(claim.predicate, lambda one: world.value(one, margin)) and not truth(
         claim.predicate, lambda one: world.value(one, -margin)
@@ -164,7 +183,9 @@ def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
     return ((found == 1) & (not holds)) | ((found == 2) & bool(holds)) | ((found == 3) & (not near))
 
 
-def studies_in_error(world: World, runs: np.ndarray, rule: Callable[[Claim, np.ndarray], np.ndarray]) -> np.ndarray:
+def studies_in_error(
+    world: World, runs: np.ndarray, rule: Callable[[Claim, np.ndarray], np.ndarray]
+) -> np.ndarray:
     """Whether each study has a wrong verdict on any of its claims."""
     return np.any([wrong(claim, world, rule(claim, runs)) for claim in CLAIMS], axis=0)
 
@@ -175,11 +196,15 @@ def every_look(claim: Claim, runs: np.ndarray) -> np.ndarray:
 
 
 def chased(world: World, runs: np.ndarray) -> np.ndarray:
-    """Whether a study errs where only the most promising open claim gets more seeds, up to its next look, until all are settled or full.
+    """Whether a study errs where only the most promising open claim gets more seeds, up to its next look,
+    until all are settled or full.
 
     The first verdict of a claim stays.
     """
-    cells = [sorted({CELLS.index(term.cell) for one in claim.predicate.contrasts() for term in one.terms}) for claim in CLAIMS]
+    cells = [
+        sorted({CELLS.index(term.cell) for one in claim.predicate.contrasts() for term in one.terms})
+        for claim in CLAIMS
+    ]
     looks = np.zeros((len(runs), len(CELLS)), dtype=int)  # the latest look of each cell
     found = np.zeros((len(CLAIMS), len(runs)), dtype=int)
     seeds = np.arange(runs.shape[2])
@@ -192,20 +217,61 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             for look in set(reached.tolist()):
                 mine = (reached == look) & (found[place] == 0) & (look < len(LOOKS) - 1)
                 contrasts = set(claim.predicate.contrasts())
-                p = claim_p(claim, on_values({one: values_of(one, runs[mine], LOOKS[look]) for one in contrasts}))
+                p = claim_p(
+                    claim, on_values({one: values_of(one, runs[mine], LOOKS[look]) for one in contrasts})
+                )
                 promise[place, mine] = np.minimum(p.sup, p.con)
         chosen = promise.argmin(0)
         for place in range(len(CLAIMS)):
             mine = (chosen == place) & np.isfinite(promise[place])
             target = looks[mine][:, cells[place]].min(1, keepdims=True) + 1
-            looks[np.ix_(np.flatnonzero(mine), np.array(cells[place]))] = np.maximum(looks[mine][:, cells[place]], target)
+            looks[np.ix_(np.flatnonzero(mine), np.array(cells[place]))] = np.maximum(
+                looks[mine][:, cells[place]], target
+            )
     return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """Studies of a method whose reference, cell a, truly gains `ratio` times the bar, which is a third of
+    SimCSE's gain of 14 points; SimCSE has so many seeds, which scatter as the cells do."""
+
+    world: World
+    ratio: float
+    seeds: int
+
+    def shown(self, studies: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        """By study, whether at any check it shows: a wrong verdict, provisional ones counted; any verdict; a
+        provisional one; one that is not provisional."""
+        runs = self.world.draw(studies, generator)
+        untrained = TRUTHS[self.world.truth][0] - self.ratio * SIMCSE_GAIN / 3
+        simcse = SIMCSE_GAIN + self.world.sd * self.world._noise((studies, self.seeds), generator)
+        found = [(claim, outcomes(claim, runs)) for claim in CLAIMS]  # each (looks, studies)
+        shown = {name: np.zeros(studies, dtype=bool) for name in ("wrong", "any", "provisional", "firm")}
+        for look, n in enumerate(LOOKS):
+            gains = runs[:, 0, :n] - untrained
+            pairs = zip(gains, simcse, strict=True)
+            bar = np.array([against_bar(over_seeds(own), over_seeds(theirs)) for own, theirs in pairs])
+            above, half = bar[:, 0], bar[:, 1]
+            open_, close = above > -half, np.abs(above) <= half
+            verdict = np.any([by_look[look] > 0 for _, by_look in found], axis=0)
+            errs = np.any([wrong(claim, self.world, by_look[look]) for claim, by_look in found], axis=0)
+            for name, here in (
+                ("wrong", errs & open_),
+                ("any", verdict & open_),
+                ("provisional", verdict & close),
+                ("firm", verdict & open_ & ~close),
+            ):
+                shown[name] |= here
+        return shown
+
+
 def worlds() -> Iterator[World]:
-    """Every truth under every scatter: three SDs, one cell with five times as much, seeds shared by 0, 0.5 and 0.9, heavy tails."""
+    """Every truth under every scatter: three SDs, one cell with five times as much, seeds shared by 0, 0.5
+    and 0.9, heavy tails."""
     for name, sd, (wide, shared, shape) in product(TRUTHS, (0.35, 0.84, 1.9), (
-        (1.0, 0.0, "normal"), (1.0, 0.5, "normal"), (1.0, 0.9, "normal"), (5.0, 0.0, "normal"), (5.0, 0.9, "normal"),
+        (1.0, 0.0, "normal"), (1.0, 0.5, "normal"), (1.0, 0.9, "normal"), (5.0, 0.0, "normal"),
+        (5.0, 0.9, "normal"),
         (1.0, 0.0, "t3"), (5.0, 0.5, "t3"),
     )):  # fmt: skip
         yield World(truth=name, sd=sd, wide=wide, shared=shared, tails=shape)
@@ -216,47 +282,92 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=2000)
     studies = parser.parse_args().studies
+    print(f"Studies of {len(CLAIMS)} claims with a wrong verdict, in % of {studies}, and the worst claim\n")
     print(
-        f"Studies of {len(CLAIMS)} claims with a wrong verdict, in % of {studies} (SE {100 * np.sqrt(0.05 * 0.95 / studies):.1f} at 5 %), and the claim wrong most often\n"
-    )
-    print(
-        "| truth | SD | cell a × | shared | tails | at every look | runs chased | which claim |\n| :-- | --: | --: | --: | :-- | --: | --: | :-- |"
+        "| truth | SD | cell a × | shared | tails | at every check | runs chased | which claim |\n"
+        "| :-- | --: | --: | --: | :-- | --: | --: | :-- |"
     )
     for place, world in enumerate(worlds()):
         runs = world.draw(studies, np.random.default_rng(place))
-        print(f"| {world.truth} | {world.sd} | {world.wide:g} | {world.shared} | {world.tails} | {_errors(world, runs)} |", flush=True)
-    print("\nRare failures: cell a scores 0 in so many of its runs\n\n| truth | SD | fails | at every look |\n| :-- | --: | --: | --: |")
+        print(
+            f"| {world.truth} | {world.sd} | {world.wide:g} | {world.shared} | {world.tails} "
+            f"| {_errors(world, runs)} |",
+            flush=True,
+        )
+    print(
+        "\nRare failures: cell a scores 0 in so many of its runs\n\n"
+        "| truth | SD | fails | at every check |\n| :-- | --: | --: | --: |"
+    )
     for place, fails in enumerate((0.02, 0.1, 0.3)):
         world = World(truth="as printed", sd=0.84, fails=fails)
         runs = world.draw(studies, np.random.default_rng(place))
-        print(f"| {world.truth} | {world.sd} | {fails:.0%} | {100 * studies_in_error(world, runs, every_look).mean():.1f} |")
-    _print_collapse(studies)
-    print("\nThe rule before: p < 0.05 after every seed until decided\n\n| truth | SD | wrong |\n| :-- | --: | --: |")
-    for name in TRUTHS:
-        world = World(truth=name, sd=0.84)
         print(
-            f"| {name} | 0.84 | {100 * studies_in_error(world, world.draw(studies // 8, np.random.default_rng(0)), careless).mean():.1f} |"
+            f"| {world.truth} | {world.sd} | {fails:.0%} "
+            f"| {100 * studies_in_error(world, runs, every_look).mean():.1f} |"
         )
+    _print_collapse(studies)
+    _print_learning(studies)
     _print_power(studies)
 
 
 def _errors(world: World, runs: np.ndarray) -> str:
-    by_claim = np.array([wrong(claim, world, every_look(claim, runs)) for claim in CLAIMS])  # (claims, studies)
+    by_claim = np.array(
+        [wrong(claim, world, every_look(claim, runs)) for claim in CLAIMS]
+    )  # (claims, studies)
     worst = int(by_claim.mean(1).argmax())
     few = max(1, len(runs) // 8)
     which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})" if by_claim.any() else ""
     return f"{100 * by_claim.any(0).mean():.1f} | {100 * chased(world, runs[:few]).mean():.1f} | {which}"
 
 
+def _print_learning(studies: int) -> None:
+    """The whole rule in worlds without effects: all cells are worth the same, and the bar has its own
+    noise."""
+    print(
+        "\nThe whole rule, without effects: % of studies that show a verdict at some check (95 % interval)\n"
+    )
+    print(
+        "| gain / bar | SD | seeds of SimCSE | wrong | any verdict | provisional | firm |\n"
+        + "| --: " * 7
+        + "|"
+    )
+    for place, (ratio, sd, seeds) in enumerate(product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))):
+        one = Learning(world=World(truth="all equal", sd=sd, shared=0.5), ratio=ratio, seeds=seeds)
+        shown = one.shown(studies, np.random.default_rng(place))
+        shares = " | ".join(_share(shown[name]) for name in ("wrong", "any", "provisional", "firm"))
+        print(f"| {ratio} | {sd} | {seeds} | {shares} |", flush=True)
+
+
+def _share(studies: np.ndarray) -> str:
+    """A share of studies in percent, with its 95 % interval (Clopper and Pearson)."""
+    low, high = binomtest(int(studies.sum()), len(studies)).proportion_ci(0.95, "exact")
+    return f"{100 * studies.mean():.1f} ({100 * low:.1f} to {100 * high:.1f})"
+
+
 def _print_collapse(studies: int) -> None:
-    print(f"\nRuns that collapse or do not, {len(COLLAPSE)} claims, and the share of claims that are settled by so many seeds, in %\n")
-    print("| collapse | shared | wrong | " + " | ".join(map(str, LOOKS)) + " |\n| --: | --: | --: |" + " --: |" * len(LOOKS))
+    print(
+        f"\nRuns that collapse or do not, {len(COLLAPSE)} claims, and claims settled by so many seeds, in %\n"
+    )
+    print(
+        "| collapse | shared | wrong | "
+        + " | ".join(map(str, LOOKS))
+        + " |\n| --: | --: | --: |"
+        + " --: |" * len(LOOKS)
+    )
     for place, (share, shared) in enumerate(product((0.03, 0.3, 0.5, 0.7, 0.97), (0.0, 0.9))):
         world = Kinds(share=share, shared=shared)
-        found = collapse_outcomes(world.draw(studies, np.random.default_rng(place)))  # (claims, looks, studies)
-        errs = np.any([wrong(claim, world, one[-1]) for claim, one in zip(COLLAPSE, found, strict=True)], axis=0)
+        found = collapse_outcomes(
+            world.draw(studies, np.random.default_rng(place))
+        )  # (claims, looks, studies)
+        errs = np.any(
+            [wrong(claim, world, one[-1]) for claim, one in zip(COLLAPSE, found, strict=True)], axis=0
+        )
         settled_by = (found > 0).mean((0, 2))
-        print(f"| {share:.0%} | {shared} | {100 * errs.mean():.1f} | " + " | ".join(f"{100 * one:.0f}" for one in settled_by) + " |")
+        print(
+            f"| {share:.0%} | {shared} | {100 * errs.mean():.1f} | "
+            + " | ".join(f"{100 * one:.0f}" for one in settled_by)
+            + " |"
+        )
 
 
 def collapse_outcomes(runs: np.ndarray) -> np.ndarray:

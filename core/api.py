@@ -33,7 +33,7 @@ from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 
 if TYPE_CHECKING:
-    from core.report.cells import StudyResult
+    from core.report.verdicts import Judged
 
 HOME = Path(__file__).resolve().parents[1]
 Settings = str | Sequence[str]
@@ -194,7 +194,7 @@ class Results:
         seeds: int | None = None,
         settings: Settings = (),
         vary: Settings = (),
-    ) -> StudyResult:
+    ) -> Judged:
         """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as
         `loss.temperature=0.1`, and `vary` those of `--vary`, such as `loss.temperature=0.05,0.1`; one or
         several.
@@ -218,17 +218,10 @@ class Results:
                 f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read."
             )
         find = importlib.import_module("studies").find
-        cells, signs = (
-            importlib.import_module("core.report.cells"),
-            importlib.import_module("core.report.signflip"),
-        )
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
-        noise = signs.noise_sd(cells.gather(find(signs.NOISE), edition, self.store))
         given, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))
         wanted = edition.varied(find(study), given, fields) if given or fields else find(study)
-        return importlib.import_module("core.report.verdicts").study_result(
-            wanted, edition, self.store, {}, noise
-        )
+        return importlib.import_module("core.report.verdicts").study_result(wanted, edition, self.store)
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
         """Every run that can be believed, or one's `own`; damaged ones, those of another version of the code,

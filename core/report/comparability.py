@@ -1,167 +1,101 @@
-"""Whether the runs of a study can carry the paper's experiment: computed from each configuration, and from the runs once they exist.
+"""Whether a study's runs can carry the paper's experiment: what each claim requires, computed from the
+configurations and the runs.
 
-A run that is too short is another experiment: its queue still holds its first entries, its momentum branch its first weights. A
-study that fails one check has no verdicts at its scale; its tables are drawn all the same. A claim is withheld by itself where a method that it
-compares has not learnt, or where it asks for a range over fewer checks than show one.
+A run that is too short, or trained at too high a rate, is another experiment: its queue still holds its first
+entries, its slow branch lags too far behind. A claim that involves such a cell has no verdict. Neither has a
+claim on a method that does not learn here; where that is too close to call, its verdict is provisional.
+Estimates are shown all the same.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.special import stdtrit
 
-from core.report.cells import CellResult, StudyResult, gather, read_runs
-from core.report.contrasts import Readings, weights
-from core.report.cut_short import cut_short
-from core.report.ill_posed import ill_posed
-from core.report.judgement import Check, Comparability, Kind
-from core.report.quantities import LATE, curve
-from core.report.rows import Rows
-from core.report.worst import counted
-from core.spec.claim import Contrast, Labels, matches
+from core.report.contrasts import Readings, cells_of, weights
+from core.report.looks import LOOKS, decide
+from core.report.quantities import LATE, counted, curve
+from core.report.results import CellResult, NoRuns, RunResult, StudyResult, gather
+from core.report.statistics import Estimate, over_seeds
+from core.spec.baseline import SIMCSE
+from core.spec.claim import ROUNDING, Claim, Contrast, matches
 from core.spec.conditions import Edition
 from core.spec.run import RunConfig
 from core.spec.study import Study
-from core.spec.table import Cell, Metric
+from core.spec.table import Metric
 
 MOST_TURNOVER = 0.05  # share of the run in which the queue still turns over for the first time
-MOST_INITIAL = 0.05  # share of the initial weights left in the momentum branch at half of the run
-LEAST_GAIN = 5.0  # points of the trained reference over the untrained encoder's [CLS]
+MOST_INITIAL = 0.05  # share of the initial weights left in the slow branch at half of the run
+MOST_LAG = 3.0  # times the paper's: rate x steps that a slow branch and a queue look back
+LEAST_LENGTH = 1 / 3  # of the paper's: rate x steps x batch
+LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
+MOST_FIRST = 0.5  # share of seeds whose selected checkpoint is the first
 LEAST_LATE = 4  # checks in the last third of a run, for a range over them
-INITIAL_SPREAD = 0.02  # standard deviation of new weights
+PAPER_SENTENCES = 1_000_000  # that a run of the papers reads
 SCORED = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
+TOO_SHORT = "too short to judge"
+
+Kind = Literal["turnover", "initial weights", "lag", "length", "updates", "gain", "selected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition: its number, in words too, and whether it is met.
+
+    None: unknown before a run, or too close to call (`words` say which); a verdict is provisional then.
+    """
+
+    kind: Kind
+    value: float
+    limit: float
+    met: bool | None
+    words: str
+
+    @property
+    def unknown(self) -> bool:
+        """Whether there is no number yet."""
+        return math.isnan(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparability:
+    """What a study's configurations and runs allow. `checks` has the worst cell of each kind; `no_verdict`
+    says why a claim, by key, has no verdict, and `provisional` why its verdict is provisional."""
+
+    checks: tuple[Check, ...]
+    no_verdict: Mapping[str, str]
+    provisional: Mapping[str, str]
 
 
 def comparability(result: StudyResult) -> Comparability:
-    """The checks of a study under the scale and profile of its result."""
-    if result.checks is not None:
-        return result.checks
-    study = result.study
-    runs = [(cell.cell, result.edition.config(study, cell.cell, 0)) for cell in result.cells if not cell.unavailable]
-    if not runs:
-        return Comparability((), float("nan"))
-    checks = (*_turnover(runs), *_initial_weights(runs), *_updates(runs, result), *_trained(result))
-    return Comparability(checks, min(travel(run) for _, run in runs))
-
-
-def judged(result: StudyResult) -> StudyResult:
-    """The result with its checks, and with the reasons why its scale cannot carry the experiment, or answer single claims; reasons
-    withhold verdicts."""
-    if len(parts := result.parts) > 1:
-        found = [judged(part) for part in parts]
-        whys = {claim.key: part.reason(claim.key) for part in found for claim in part.study.claims}
-        unlike = "" if whys else "; ".join(dict.fromkeys(part.not_comparable for part in found if part.not_comparable))
-        held = {key: why for key, why in whys.items() if why}
-        return replace(result, not_comparable=unlike, withheld=held, checks=Comparability((), float("nan")))
-    checks = comparability(result)
-    return replace(result, not_comparable="; ".join(checks.reasons), withheld=withheld(result), checks=checks)
-
-
-def withheld(result: StudyResult) -> dict[str, str]:
-    """Why claims cannot be answered although their study can be carried, by key: a method of `must_learn` that they compare has run
-    and has not learnt, they ask for a range over too few checks, what they compare says nothing, or a failed run without a number keeps
-    them from their next look."""
-    failed, readings = unlearnt(result), Readings(result)
-    found = {}
+    """The checks of a study, and what they mean for each claim."""
+    readings, no_verdict, provisional = Readings(result), dict[str, str](), dict[str, str]()
     for claim in result.study.claims:
-        contrasts = claim.predicate.contrasts()
-        speaks = {labels for contrast in contrasts for labels in weights(contrast, result)}
-        reasons = [check.words for labels, check in failed.items() if any(matches(labels, one) for one in speaks)]
-        if reason := "; ".join([*reasons, *_too_coarse(result, contrasts), *ill_posed(claim, result), *cut_short(claim, readings)]):
-            found[claim.key] = reason
-    return found
-
-
-def unlearnt(result: StudyResult) -> dict[Labels, Check]:
-    """The entries of `must_learn` of which a cell has run and has not learnt, each with the first check that says so."""
-    found: dict[Labels, Check] = {}
-    for labels in result.study.must_learn:
-        cells = {
-            tuple(run.run_id for run in one.runs): one for one in reversed(result.cells) if matches(labels, one.cell.labels) and one.runs
-        }
-        checks = [check for cell in reversed(cells.values()) for check in _learning(cell, result, _named(labels, result.study))]
-        failed = [check for check in checks if check.met is False]
-        found |= {labels: failed[0]} if failed else {}
-    return found
-
-
-def _named(labels: Labels, study: Study) -> str:
-    """An entry of `must_learn` in words: its labels, all but the first axis's with their axis's title."""
-    named = [(axis, label) for axis, label in zip(study.axes, labels, strict=True) if label is not None]
-    return ", ".join(label if axis is study.axes[0] else f"{axis.title} {label}" for axis, label in named)
-
-
-def _too_coarse(result: StudyResult, contrasts: Sequence[Contrast]) -> list[str]:
-    """A reason if a late range that one of these contrasts reads would be taken over fewer checks than LEAST_LATE."""
-    asked = [(contrast.metric, weights(contrast, result)) for contrast in contrasts]
-    for cell in result.cells:
-        read = {(metric or cell.metric).quantity for metric, named in asked if cell.cell.labels in named}
-        if "curve_late_range" in read and not cell.unavailable:
-            run = result.edition.config(result.study, cell.cell, 0)
-            steps = {*range(run.eval.every, run.train.steps, run.eval.every), run.train.steps}
-            late = sum(step >= LATE * run.train.steps for step in steps)
-            if late < LEAST_LATE:
-                return [f"the last third of the run has {late} development checks, too few for a range (at least {LEAST_LATE})"]
-    return []
-
-
-def reasons(result: StudyResult) -> list[str]:
-    """Why claims of a judged study are not comparable: a sentence for all of them, or one for those, named first, that share a reason."""
-    if not result.study.claims:
-        return []
-    if result.not_comparable:
-        return [result.not_comparable]
-    keys: dict[str, list[str]] = {}
-    for key, why in result.withheld.items():
-        keys.setdefault(why, []).append(key)
-    return [f"{', '.join(names)}: {why}" for why, names in keys.items()]
-
-
-class _Only:
-    """A store as if it held these runs and nothing else, and no pairs."""
-
-    def __init__(self, store, runs: Collection[str]):
-        self.store, self.runs = store, runs
-
-    def has(self, run: str, use_published: bool = False) -> bool:
-        """Whether a run is stored and one of these."""
-        return run in self.runs and self.store.has(run, use_published)
-
-    def load(self, run: str):
-        """One of these runs."""
-        return self.store.load(run)
-
-    def load_pairs(self, run: str) -> None:
-        """Pairs have no part in what the runs are read for."""
+        gates = _gates(claim, result)
+        whys = [check.words for check in gates if check.met is False]
+        begun = all(cell.begun for cell in _cells(claim.predicate.contrasts(), result))
+        whys += [check.words for check in gates if check.unknown and begun]
+        whys += [*_too_coarse(claim, result), *_cut_short(claim, readings)]
+        close = [check.words for check in gates if check.met is None and not check.unknown]
+        if whys:
+            no_verdict[claim.key] = "; ".join(dict.fromkeys(whys))
+        elif close:
+            provisional[claim.key] = "; ".join(dict.fromkeys(close))
+    trained = [cell for cell in result.cells if not cell.unavailable and _is_trained(cell.metric)]
+    learning = [check for cell in _learners(trained, result) for check in _learning(cell, result)]
+    checks = (*_of_configurations(trained, result), *_updates(trained, result), *_worst(learning))
+    return Comparability(checks, no_verdict, provisional)
 
 
 def by_configuration(study: Study, edition: Edition) -> StudyResult:
-    """A study without a run, judged by its configuration alone: whether this scale can carry the experiment."""
-    return judged(gather(study, replace(edition, seeds=1), _Only(None, ())))
-
-
-def not_begun(study: Study, edition: Edition, store) -> StudyResult:
-    """A study that is not begun: without a run, but with the checks of its reference, and of what must learn, where that has run, say for
-    another study; with its runs, too, if they rule the study out."""
-    bare = by_configuration(study, edition)
-    asked = [cell.cell for cell in bare.cells if not cell.unavailable and (cell.is_reference or _must_learn(bare.study, cell.cell))]
-    if bare.not_comparable or not asked:
-        return bare
-    ids = {identity for cell in asked for identity, _ in read_runs(bare.study, cell, edition, store)}
-    runs = [identity for identity in ids if store.has(identity, use_published=True)]
-    found = judged(gather(study, edition, _Only(store, runs))) if runs else bare
-    if study.reference is None:  # the study's own check is of its best cell, which may have to run yet
-        return replace(bare, withheld=found.withheld)
-    return found if found.not_comparable else replace(bare, checks=found.checks, withheld=found.withheld)
-
-
-def _must_learn(study: Study, cell: Cell) -> bool:
-    return any(matches(labels, cell.labels) for labels in study.must_learn)
+    """A study without a run: its configurations alone say which claims this scale can judge."""
+    return gather(study, edition, NoRuns())
 
 
 def turnover(run: RunConfig) -> float:
@@ -171,109 +105,255 @@ def turnover(run: RunConfig) -> float:
 
 @functools.cache  # a product over half of a run's steps, for every cell of every study
 def initial_share(run: RunConfig) -> float:
-    """Share of the initial weights left in the momentum branch at half of the run: the product of the decays so far; 0 without one."""
+    """Share of the initial weights left in the slow branch at half of the run: the product of the decays so
+    far."""
     return run.initial_share(run.train.steps // 2)
 
 
-def travel(run: RunConfig) -> float:
-    """How far a new layer's weight can move at most, rate x steps / 2 under linear decay, in units of its initial spread (0.02)."""
-    rate = run.train.learning_rate * run.train.new_layer_factor
-    return rate * run.train.steps / 2 / INITIAL_SPREAD
+def lag(run: RunConfig, paper: RunConfig) -> float:
+    """How far the slow branch and the queue lag behind, over the paper's: rate x (1 / (1 - decay) + queue /
+    batch)."""
+    rates = [one.train.learning_rate * max(1.0, one.train.new_layer_factor) for one in (run, paper)]
+    memory = 1.0 if paper.memory in (0.0, run.memory) else run.memory / paper.memory
+    return rates[0] / rates[1] * memory
 
 
-def _turnover(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
-    return _worst(
-        runs,
-        turnover,
-        "turnover",
-        MOST_TURNOVER,
-        "the queue turns over for the first time in {value} of the run ({where}; at most {limit})",
-    )
+def length(run: RunConfig, paper: RunConfig) -> float:
+    """How far a run's weights can move, over the paper's: rate x steps x batch."""
+    sentences = run.train.steps * run.train.batch_size / PAPER_SENTENCES
+    return sentences * run.train.learning_rate / paper.train.learning_rate
 
 
-def _initial_weights(runs: Sequence[tuple[Cell, RunConfig]]) -> list[Check]:
-    words = "at half of the run {value} of the momentum branch are still initial weights ({where}; at most {limit})"
-    return _worst(runs, initial_share, "initial weights", MOST_INITIAL, words)
+def gain(runs: Iterable[RunResult], task: str) -> Estimate:
+    """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
+    gains = []
+    for run in runs:
+        before, after = (_score(run, checkpoint, task) for checkpoint in ("untrained", "selected"))
+        score = counted(run.status, after, SCORED)
+        if before is not None and score is not None:
+            gains.append(score - before)
+    return over_seeds(gains)
 
 
-def _worst(runs: Sequence[tuple[Cell, RunConfig]], share, kind: Kind, limit: float, words: str) -> list[Check]:
-    """The check of the cell with the largest share; no check if every share is 0."""
-    cell, value = max(((cell, share(run)) for cell, run in runs), key=lambda pair: pair[1])
-    if value == 0.0:
+def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
+    """The method's gain minus a third of SimCSE's (at least 0), and half of its 95 % interval by Welch.
+
+    Infinite where either has one run: then nothing is certain.
+    """
+    bar = LEAST_GAIN * max(0.0, simcse.mean)
+    weights_of = ((1.0, method), (LEAST_GAIN if bar else 0.0, simcse))
+    if any(weight and one.n < 2 for weight, one in weights_of):
+        return method.mean - bar, math.inf
+    squares = [((weight * one.sd) ** 2 / one.n, one.n - 1) for weight, one in weights_of if weight]
+    total = sum(square for square, _ in squares)
+    freedom = sum(square**2 / degrees for square, degrees in squares)
+    half = -float(stdtrit(total**2 / freedom, 0.025)) * math.sqrt(total) if freedom else 0.0
+    return method.mean - bar, half
+
+
+def _is_trained(metric: Metric) -> bool:
+    """Whether a number comes from training: not a time, a count of data, or a score without training."""
+    return metric.checkpoint in ("selected", "last", "curve")
+
+
+def _cells(contrasts: Iterable[Contrast], result: StudyResult, trained: bool = False) -> list[CellResult]:
+    """The cells of these contrasts; with `trained` those that run here and whose numbers come from
+    training."""
+    labels = {
+        cell.cell.labels
+        for contrast in contrasts
+        for cell in cells_of(weights(contrast, result), result)
+        if not trained or (_is_trained(contrast.metric or cell.metric) and not cell.unavailable)
+    }
+    return cells_of(labels, result)
+
+
+def _gates(claim: Claim, result: StudyResult) -> list[Check]:
+    """The checks that a claim has to pass. A claim on collapse does not require its method to learn."""
+    contrasts = claim.predicate.contrasts()
+    cells = _cells(contrasts, result, trained=True)
+    failed = [check for check in _of_configurations(cells, result) if not check.met]
+    scored = [one for one in contrasts if one.of != "share" and claim.gate != "none"]
+    learners = _learners(_cells(scored, result, trained=True), result)
+    learning = [check for cell in learners for check in _learning(cell, result)]
+    return [*failed[:1], *_updates(cells, result), *learning]
+
+
+def _of_configurations(cells: Sequence[CellResult], result: StudyResult) -> list[Check]:
+    """Lag, length, queue and slow branch of the cells that have a queue or a slow branch: the worst cell of
+    each."""
+    study, pairs = result.study, list[tuple[CellResult, RunConfig, RunConfig]]()
+    for cell in cells:
+        run = result.edition.config(study, cell.cell, 0)
+        if run.memory:
+            pairs.append((cell, run, study.paper_config(cell.cell, result.profile)))
+    limits: tuple[tuple[Kind, Callable[[RunConfig, RunConfig], float], float, str], ...] = (
+        ("lag", lag, MOST_LAG,
+         "queue and slow branch lag {:.2g} times as far as the paper's, at most 3 allowed"),
+        ("length", length, LEAST_LENGTH,
+         "rate × sentences read is {:.2g} times the paper's, at least a third required"),
+        ("turnover", lambda run, _: turnover(run), MOST_TURNOVER,
+         "the queue turns over once in {:.1%} of a run, at most 5 % allowed"),
+        ("initial weights", lambda run, _: initial_share(run), MOST_INITIAL,
+         "at half of a run {:.1%} of the slow branch are initial weights, at most 5 % allowed"),
+    )  # fmt: skip
+    checks = []
+    for kind, number, limit, words in limits if pairs else ():
+        numbers = [(number(run, paper), "/".join(cell.cell.labels)) for cell, run, paper in pairs]
+        value, name = min(numbers) if kind == "length" else max(numbers)
+        met = value >= limit - ROUNDING if kind == "length" else value <= limit + ROUNDING
+        text = words.format(value).replace("%", " %").replace("  ", " ")
+        text += f" ({name})" if max(numbers)[0] - min(numbers)[0] > ROUNDING else ""
+        checks.append(Check(kind, value, limit, met, text if met else f"{TOO_SHORT}: {text}"))
+    return checks
+
+
+def _updates(cells: Sequence[CellResult], result: StudyResult) -> list[Check]:
+    """Equal numbers of updates, or equal epochs where batches differ, as they do in the papers."""
+    trains = [result.edition.config(result.study, cell.cell, 0).train for cell in cells]
+    if not trains:
         return []
-    said = words.format(value=_percent(value), where="/".join(cell.labels), limit=_percent(limit))
-    return [Check(kind, value, limit, value <= limit, said)]
-
-
-def _updates(runs: Sequence[tuple[Cell, RunConfig]], result: StudyResult) -> list[Check]:
-    """Equal numbers of updates, but for batch sizes, which differ in them by the paper's design: equal epochs."""
-    by_sentences = {run.train.steps * run.train.batch_size for _, run in runs}
-    steps = sorted({run.train.steps for _, run in runs})
-    batches = {run.train.batch_size for _, run in runs}
-    ratio = max(by_sentences) / min(by_sentences)
-    if len(steps) == 1:
+    steps = sorted(one.steps for one in trains)
+    sentences = [one.steps * one.batch_size for one in trains]
+    if steps[0] == steps[-1]:
         return [Check("updates", 1.0, 1.0, True, f"every cell has {steps[0]} updates")]
-    if len(batches) > 1 and ratio <= 1.01:  # a ragged last batch is left out
-        said = f"cells have {steps[0]} to {steps[-1]} updates, as in the paper: equal epochs of other batch sizes"
-        return [Check("updates", steps[-1] / steps[0], 1.0, True, said)]
-    return [Check("updates", steps[-1] / steps[0], 1.0, False, f"cells have {steps[0]} to {steps[-1]} updates, which the paper's do not")]
+    # ragged last batch
+    epochs = len({one.batch_size for one in trains}) > 1 and max(sentences) <= 1.01 * min(sentences)
+    words = f"cells have {steps[0]} to {steps[-1]} updates"
+    words += ", equal epochs of other batch sizes" if epochs else ", which the paper's do not"
+    return [Check("updates", steps[-1] / steps[0], 1.0, epochs, words)]
 
 
-def _trained(result: StudyResult) -> list[Check]:
-    """The trained reference against the untrained encoder's [CLS], and where its checkpoint was selected."""
-    cell = learner(result)
-    return [] if cell is None else _learning(cell, result, f"the trained reference ({'/'.join(cell.cell.labels)})")
+def _learners(cells: Sequence[CellResult], result: StudyResult) -> list[CellResult]:
+    """For each method and encoder among these cells, the cell that has to have learnt.
+
+    The study's reference where it is of that method; else the best of `must_learn`; else the best of all. A
+    cell that a claim says collapses must not stand for what a scale can train, or the claim could never hold.
+    """
+    learners = []
+    trained = [cell for cell in result.cells if cell.runs and _is_trained(cell.metric)]
+    for key in dict.fromkeys(_method(cell, result) for cell in cells):
+        same = [cell for cell in trained if _method(cell, result) == key]
+        named = [
+            cell for cell in same if any(matches(one, cell.cell.labels) for one in result.study.must_learn)
+        ]
+        begun = [cell for cell in named or same if cell.begun]
+        reference = [cell for cell in same if cell.cell.labels == result.study.reference]
+        chosen = [cell for cell in reference if cell.begun or not begun] or begun or named or same
+        learners += [max(chosen, key=_mean_score)] if chosen else []
+    return learners
 
 
-def _learning(cell: CellResult, result: StudyResult, name: str) -> list[Check]:
-    """A cell's gain over the untrained encoder's [CLS], and where its checkpoint was selected; `name` is what the words call it."""
-    task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
-    gains, selected = [], []
-    for run in cell.runs:
-        if run.rows is None:
-            continue
-        before, score = (_row(run.rows, checkpoint, task, "spearman_all") for checkpoint in ("untrained", "selected"))
-        value = counted(run.status, score and score[1], SCORED)
-        if before is None or value is None:
-            continue
-        gains.append(value - before[1])
-        if score is not None and run.status != "diverged":
-            selected.append((score[0], min((step for step in curve(run.rows, result.aggregate).index if step > 0), default=0)))
-    if not gains:
-        return [Check("gain", float("nan"), LEAST_GAIN, None, "whether the reference learns is not known before it has run")]
-    gain = float(np.mean(gains))
-    first = sum(step <= first for step, first in selected) / len(selected) if selected else 0.0
-    signed = f"{gain:+.2f}".replace("-", "−")
-    if len(gains) > 1:
-        signed += f" ± {-stdtrit(len(gains) - 1, 0.025) * float(np.std(gains, ddof=1)) / math.sqrt(len(gains)):.2f}"
-    return [
-        Check("gain", gain, LEAST_GAIN, gain >= LEAST_GAIN,
-              f"{name} is {signed} points from the untrained [CLS] (at least {LEAST_GAIN:+.0f}; n = {len(gains)})"),
-        Check("selected", first, 0.5, first <= 0.5, f"the first checkpoint of {name} is the selected one in {_percent(first)} of its seeds (at most 50 %)"),
-    ]  # fmt: skip
+def _method(cell: CellResult, result: StudyResult) -> tuple[str, str]:
+    return cell.cell.method or result.study.method, cell.cell.encoder
 
 
-def learner(result: StudyResult) -> CellResult | None:
-    """The cell by which a study is judged: its reference; in a study without a reference, the cell with the highest score of those that must learn, or, where none is
-    named, of all. A cell that a claim says collapses must not stand for what a scale can train, or the claim could never hold."""
-    named = next((cell for cell in result.cells if cell.is_reference and cell.runs), None)
-    if named is not None:
-        return named
-    learners = [cell for cell in result.cells if any(matches(labels, cell.cell.labels) for labels in result.study.must_learn)]
-    return max((cell for cell in learners or result.cells if cell.runs), key=_score, default=None)
-
-
-def _score(cell: CellResult) -> float:
+def _mean_score(cell: CellResult) -> float:
     """Mean average score of a cell's runs at the selected checkpoint, whatever the cell shows."""
-    found = [(run.status, _row(run.rows, "selected", "avg", "spearman_all")) for run in cell.runs if run.rows is not None]
-    values = [value for status, row in found if (value := counted(status, row and row[1], SCORED)) is not None]
-    return float(np.mean(values)) if values else -np.inf
+    scores = [counted(run.status, _score(run, "selected", "avg"), SCORED) for run in cell.runs]
+    return float(np.mean([score for score in scores if score is not None] or [-np.inf]))
 
 
-def _row(rows: Rows, checkpoint: str, task: str, metric: str) -> tuple[int, float] | None:
-    found = rows.one(checkpoint, task, metric)
-    return None if found is None or not np.isfinite(found.value) else (found.step, found.value)
+def _learning(cell: CellResult, result: StudyResult) -> list[Check]:
+    """A cell's gain against a third of SimCSE's, and how often its selected checkpoint is the first."""
+    name = "/".join(cell.cell.labels)
+    task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
+    own = gain(cell.runs, task)
+    if not own.n:
+        words = f"{name} has no run: {_command(result.study.name, result)} trains it"
+        return [Check("gain", math.nan, math.nan, None, words)]
+    bar = gain(_simcse(cell, result), task)
+    if not bar.n:
+        return [
+            Check("gain", math.nan, math.nan, None, f"train SimCSE first: {_command(SIMCSE.name, result)}")
+        ]
+    above, half = against_bar(own, bar)
+    limit = own.mean - above
+    met = None if abs(above) <= half else above > 0
+    words = (
+        f"{name} gains {_spoken(own)} over the untrained [CLS], SimCSE {_spoken(bar)}; a third is required"
+    )
+    words = f"{words}, which is too close to call" if met is None else words
+    first = _first_selected(cell, result)
+    at_first = f"{name} is best at its first check in {100 * first:.3g} % of its seeds, at most 50 % allowed"
+    return [
+        Check("gain", own.mean, limit, met, words),
+        Check("selected", first, MOST_FIRST, first <= MOST_FIRST, at_first),
+    ]
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+def _spoken(of: Estimate) -> str:
+    spread = f" ± {of.high - of.mean:.1f}" if of.n > 1 else ""
+    return f"{of.mean:+.1f}{spread} (n = {of.n})".replace("-", "−")
+
+
+def _first_selected(cell: CellResult, result: StudyResult) -> float:
+    """In which share of a cell's runs the selected checkpoint is the first check after the start; diverged
+    runs aside."""
+    firsts = []
+    for run in cell.runs:
+        if run.rows is None or run.status == "diverged":
+            continue
+        selected = run.rows.one("selected", "avg", "spearman_all")
+        checks = [step for step in curve(run.rows, result.aggregate).index if step > 0]
+        if selected is not None and np.isfinite(selected.value):
+            firsts.append(selected.step <= min(checks, default=0))
+    return float(np.mean(firsts)) if firsts else 0.0
+
+
+def _simcse(cell: CellResult, result: StudyResult) -> Sequence[RunResult]:
+    """SimCSE's runs on the cell's encoder: the scale's own, or the study's row on another encoder."""
+    if cell.cell.encoder == "bert-base":
+        return result.simcse
+    rows = (one for one in result.cells if _method(one, result) == ("simcse", cell.cell.encoder))
+    return next((one.runs for one in rows if _is_trained(one.metric)), ())
+
+
+def _command(study: str, result: StudyResult) -> str:
+    """The command that trains a study at this scale under this profile."""
+    profile = "" if result.profile == "paper" else f" --profile {result.profile}"
+    return f"`run_study.py {study} --scale {result.scale.name}{profile}`"
+
+
+def _score(run: RunResult, checkpoint: str, task: str) -> float | None:
+    number = None if run.rows is None else run.rows.one(checkpoint, task, "spearman_all")
+    return None if number is None or not np.isfinite(number.value) else number.value
+
+
+def _worst(checks: Sequence[Check]) -> list[Check]:
+    """The worst check of each kind: a failed one, else one that is open, else the first."""
+    kinds = dict.fromkeys(check.kind for check in checks)
+    order = {False: 0, None: 1, True: 2}
+    return [
+        min((one for one in checks if one.kind == kind), key=lambda one: order[one.met]) for kind in kinds
+    ]
+
+
+def _too_coarse(claim: Claim, result: StudyResult) -> list[str]:
+    """A reason if a late range that the claim reads would be taken over fewer checks than LEAST_LATE."""
+    for contrast in claim.predicate.contrasts():
+        for cell in cells_of(weights(contrast, result), result):
+            if (contrast.metric or cell.metric).quantity == "curve_late_range" and not cell.unavailable:
+                run = result.edition.config(result.study, cell.cell, 0)
+                steps = {*range(run.eval.every, run.train.steps, run.eval.every), run.train.steps}
+                late = sum(step >= LATE * run.train.steps for step in steps)
+                if late < LEAST_LATE:
+                    return [
+                        f"{TOO_SHORT}: a range requires {LEAST_LATE} checks in the last third, not {late}"
+                    ]
+    return []
+
+
+def _cut_short(claim: Claim, readings: Readings) -> list[str]:
+    """A reason if an undecided claim can never reach its next check: a run has failed, and what is read of it
+    has no worst value to count it by."""
+    failed = [
+        one for contrast in claim.predicate.contrasts() if (one := readings.failed(contrast)) is not None
+    ]
+    if not failed:
+        return []
+    decision = decide(claim, readings.samples, len(readings.result.study.claims))
+    seed, name, status, quantity = min(failed)
+    if decision.outcome != "undecided" or seed >= next((n for n in LOOKS if n > decision.n), 0):
+        return []
+    return [f"seed {seed} of {name} {status}, and {quantity} has no worst value to count that run by"]

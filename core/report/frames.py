@@ -11,20 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from core.report.cells import CellResult, RunResult, RunStatus, StudyResult
-from core.report.claims import OUTCOMES
-from core.report.comparability import comparability, reasons
-from core.report.comparisons import comparisons
 from core.report.contrasts import Readings
-from core.report.naming import contrast_here
-from core.report.notes import ENVIRONMENT, flattened
-from core.report.quantities import curve, decimals, spectrum, unit, value
-from core.report.rows import Rows
-from core.report.statistics import NO_COMPARISON, Comparison, over_seeds
-from core.report.verdicts import verdicts
-from core.report.withholding import silent
+from core.report.quantities import Rows, curve, spectrum, value
+from core.report.results import CellResult, RunResult, RunStatus
+from core.report.statistics import NO_COMPARISON, Comparison, comparisons, over_seeds
+from core.report.verdicts import Judged, reasons, why_unmarked
+from core.report.words import ENVIRONMENT, OUTCOMES, contrast_here, flattened, why
 from core.spec.claim import Contrast
 from core.spec.errors import UserError, shown
+from core.spec.result import decimals, unit
 from core.spec.study import Study
 from core.spec.table import Metric
 
@@ -40,7 +35,8 @@ POINTS = (
     "difference of Spearman × 100",
 )  # units whose differences are points
 CLAIM_COLUMNS = (
-    "study", "claim", "text", "comparison", "unit", "verdict", "reason", "estimate", "ci95_low", "ci95_high", "n",
+    "study", "claim", "text", "comparison", "unit", "verdict", "reason", "estimate", "ci95_low", "ci95_high",
+    "n",
     "tested_low", "tested_high", "tested_n", "printed",
 )  # fmt: skip
 RUN_COLUMNS = ("seed", "run_id", "status", "source", "checkpoint", "task", "metric", "step", "value")
@@ -64,24 +60,24 @@ def base_of(labels: Labels, pattern: Sequence[str | None]) -> Labels:
     return tuple(own if wanted is None else wanted for own, wanted in zip(labels, pattern, strict=True))
 
 
-def cell_frame(result: StudyResult) -> pd.DataFrame:
+def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if len(parts := result.parts) > 1:
         return pd.concat(map(cell_frame, parts), ignore_index=True)
     axes = [axis.name for axis in result.study.axes]
     cells = {cell.cell.labels: cell for cell in result.cells}
-    pattern, unmarked = base_pattern(result.study), silent(result)
+    pattern, unmarked = base_pattern(result.study), bool(why_unmarked(result))
     tested = _tested(result, pattern)
     rows = []
     for labels, cell in cells.items():
         base = None if pattern is None else cells.get(base_of(labels, pattern))
         row: Row = {**_setting(result, cell), **dict(zip(axes, labels, strict=True))}
-        row |= _numbers(cell, base, tested.get(labels, NO_COMPARISON), labels in unmarked)
+        row |= _numbers(cell, base, tested.get(labels, NO_COMPARISON), unmarked)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, str]:
+def _setting(result: Judged, cell: CellResult | None = None) -> dict[str, str]:
     """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never one."""
     name = result.sources.encoder_name
     if cell is not None:
@@ -90,7 +86,7 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     return {"scale": result.scale.name, "profile": result.profile, "encoder": name}
 
 
-def _tested(result: StudyResult, pattern: tuple[str | None, ...] | None) -> dict[Labels, Comparison]:
+def _tested(result: Judged, pattern: tuple[str | None, ...] | None) -> dict[Labels, Comparison]:
     """Each cell against its base, with the interval that verdicts are tested with."""
     if pattern is None:
         return {}
@@ -119,7 +115,7 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Comparison, unma
     paired = over_seeds(common)
     printed = cell.cell.published
     of_base = None if base is None or not alike and cell.metric != base.metric else base.cell.published
-    is_tested = tested.basis == "own" and cell is not base
+    is_tested = not np.isnan(tested.low) and cell is not base
     different = "yes" if tested.distinguishable else "no"
     row: Row = {
         "mean": estimate.mean, "ci95_low": estimate.low, "ci95_high": estimate.high,
@@ -146,7 +142,7 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Comparison, unma
     return {name: round(entry, places) if isinstance(entry, float) else entry for name, entry in row.items()}
 
 
-def value_frame(result: StudyResult) -> pd.DataFrame:
+def value_frame(result: Judged) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
     rows = [
         (*_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id, run.status, run.value)
@@ -159,8 +155,10 @@ def value_frame(result: StudyResult) -> pd.DataFrame:
     )
 
 
-def pair_frame(result: StudyResult, a: str, b: str) -> pd.DataFrame:
-    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone. Raises UserError."""
+def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
+    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone.
+
+    Raises UserError if there is no such pair."""
     cells = {cell.cell.labels: cell for cell in result.cells}
     rows = []
     for labels, cell in cells.items():
@@ -189,7 +187,7 @@ def pair_frame(result: StudyResult, a: str, b: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def run_frame(result: StudyResult) -> pd.DataFrame:
+def run_frame(result: Judged) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
 
     A run that several cells read stands once, under the first of these cells that reads it after training.
@@ -223,7 +221,7 @@ def _stored(run: RunResult) -> list[tuple]:
     return sorted(numbers, key=lambda row: row[:3])
 
 
-def curve_frame(result: StudyResult) -> pd.DataFrame:
+def curve_frame(result: Judged) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value by index.
 
     Empty for a study that draws no curve. Cells that read the same runs stand once.
@@ -252,7 +250,7 @@ def _spectrum(rows: Rows, checkpoint: str) -> pd.Series:
     return pd.Series(shares, index=range(1, len(shares) + 1))
 
 
-def summary_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
+def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
     rows: dict[str, Row] = {}
     for result in results:
@@ -275,7 +273,7 @@ def summary_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
 
 
-def _summary(run: RunResult, result: StudyResult) -> Row:
+def _summary(run: RunResult, result: Judged) -> Row:
     of = result.aggregate, result.scale
     return {name: value(run.rows, metric, *of) for name, metric in SUMMARY.items() if run.rows is not None}
 
@@ -286,7 +284,7 @@ def seconds(run: RunResult) -> float:
     return float(sum(recorded.values())) if isinstance(recorded, Mapping) else 0.0
 
 
-def claim_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
+def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a claim: its verdict, and the deciding comparison less the claim's threshold (claims.csv)."""
     rows = []
     for result in results:
@@ -297,17 +295,17 @@ def claim_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
                 **_setting(result), "study": result.study.name, "claim": verdict.claim.key,
                 "text": verdict.claim.text, "comparison": contrast_here(verdict.contrast, result),
                 "unit": unit_of(verdict.contrast, result.study), "verdict": verdict.outcome,
-                "reason": verdict.reason, "estimate": estimate.mean,
+                "reason": why(verdict), "estimate": estimate.mean,
                 "ci95_low": np.nan if share else estimate.low,
                 "ci95_high": np.nan if share else estimate.high,
-                "n": n, "tested_low": verdict.low, "tested_high": verdict.high,
-                "tested_n": verdict.n if verdict.look >= 0 else 0,
+                "n": n, "tested_low": verdict.tested.low, "tested_high": verdict.tested.high,
+                "tested_n": verdict.tested.n if verdict.look >= 0 else 0,
                 "printed": np.nan if verdict.printed_effect is None else verdict.printed_effect,
             })  # fmt: skip
     return pd.DataFrame(rows, columns=[*SETTING, *CLAIM_COLUMNS])
 
 
-def seed_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
+def seed_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a claim and seed: the deciding comparison less the claim's threshold (seeds.csv)."""
     rows = [
         (*_setting(result).values(), result.study.name, verdict.claim.key, seed, number)
@@ -318,10 +316,10 @@ def seed_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*SETTING, "study", "claim", "seed", "effect"])
 
 
-def deciding(result: StudyResult) -> Iterator[tuple]:
+def deciding(result: Judged) -> Iterator[tuple]:
     """Each verdict of a study with the values of its deciding comparison by seed, from seed 0 on."""
     readings = Readings(result)
-    for verdict in verdicts(result):
+    for verdict in result.verdicts:
         values = readings.samples(verdict.contrast, readings.seeds(verdict.contrast))
         yield verdict, () if values is None else tuple(map(float, values))
 
@@ -334,45 +332,45 @@ def unit_of(contrast: Contrast, study: Study) -> str:
     return units.pop() if len(units) == 1 else ""
 
 
-def check_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
+def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a study and check: whether its runs can carry the paper's experiment (comparability.csv)."""
     columns = [*SETTING, "study", "check", "value", "limit", "met", "words"]
     rows = [
         (*_setting(result).values(), result.study.name, check.kind, check.value, check.limit,
          {True: "yes", False: "no", None: "not known"}[check.met], check.words)
-        for result in results for check in comparability(result).checks
+        for result in results for check in result.checks.checks
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 
-def overview_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
+def overview_frame(results: Sequence[Judged]) -> pd.DataFrame:
     """One row for these studies' scale and profile: runs, hours, claims by verdict (overview.csv)."""
     if not results:
         return pd.DataFrame()
     runs = {run.run_id: run for result in results for run in result.runs if run.rows is not None}
-    counts = Counter(verdict.outcome for result in results for verdict in verdicts(result))
+    counts = Counter(verdict.outcome for result in results for verdict in result.verdicts)
     row = {**_setting(results[0]), "text": results[0].sources.corpus_name, "runs": len(runs)}
     row |= {"hours": round(sum(map(seconds, runs.values())) / 3600, 2), "claims": sum(counts.values())}
     return pd.DataFrame([row | {outcome.replace(" ", "_"): counts[outcome] for outcome in OUTCOMES}])
 
 
-def untested_frame(results: Iterable[StudyResult]) -> pd.DataFrame:
-    """One row for each thing that failed, is not comparable or cannot be run (not_tested.csv)."""
+def untested_frame(results: Iterable[Judged]) -> pd.DataFrame:
+    """One row for each thing that failed, has no verdict or cannot be run (not_tested.csv)."""
     rows = []
     for result in results:
-        found = [("not comparable", why) for why in reasons(result)]
+        found = [("no verdict", why) for why in reasons(result)]
         counts = Counter(run.status for run in result.runs)
         failed = {status: counts[status] for status in FAILED if counts[status]}
         found += [(status, f"{count} of {len(result.runs)} runs") for status, count in failed.items()]
         causes = Counter(cell.unavailable for cell in result.cells if not cell.cell.copied)
         found += [("cannot be run", f"{count} cells: {why}") for why, count in causes.items() if why]
-        if all(run.rows is None for run in result.runs):
+        if not result.begun:
             found.append(("not started", "no run of its own is stored"))
         rows += [(*_setting(result).values(), result.study.name, what, why) for what, why in found]
     return pd.DataFrame(rows, columns=[*SETTING, "study", "what", "why"])
 
 
-def environment_frame(results: Sequence[StudyResult]) -> pd.DataFrame:
+def environment_frame(results: Sequence[Judged]) -> pd.DataFrame:
     """One row for each version of what can move a number and is no part of a run's id (environment.csv)."""
     stored = [run for result in results for run in result.runs if run.rows is not None]
     runs = {run.run_id: flattened(run.provenance) for run in stored}

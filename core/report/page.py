@@ -1,4 +1,4 @@
-"""The page results/index.html and its README.md, from templates over the data frames; the CSV files beside them."""
+"""The page results/index.html, its README.md and CSV files, from templates over the data frames."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ import pandas as pd
 from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import frames
-from core.report.cells import StudyResult
-from core.report.claims import MARKS, READING
 from core.report.contrasts import Readings
-from core.report.naming import text_here
-from core.report.notes import of_paper, of_runs, reading
 from core.report.prospects import chances
 from core.report.tables import Grid, grid, marks, md, number, signed
-from core.report.verdicts import verdicts
+from core.report.verdicts import Judged
+from core.report.words import MARKS, READING, of_runs, reading, text_here
 from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
@@ -52,7 +49,7 @@ CSV_FILES = (
     "not_tested.csv",
     "environment.csv",
 )
-Results = Mapping[tuple[str, str], Sequence[StudyResult]]  # every study, by scale and profile
+Results = Mapping[tuple[str, str], Sequence[Judged]]  # every study, by scale and profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +104,7 @@ class Table:
 
     scale: str
     profile: str
-    result: StudyResult
+    result: Judged
     grid: Grid
     notes: Sequence[str]
     figures: Sequence[str]
@@ -140,8 +137,8 @@ def page_files(
 ) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `figures` is where the figures lie, `seconds` what a run at the papers' scale takes. Links are to files that
-    are there.
+    `figures` is where the figures lie, `seconds` what a run at the papers' scale takes. Links are to files
+    that are there.
     """
     frame = pd.concat([frames.claim_frame(found) for found in results.values()], ignore_index=True)
     begun = [
@@ -167,7 +164,7 @@ def page_files(
         "csv_files": CSV_FILES,
         "scatters": _scatters(results, folder, figures),
         "lede": _lede(frame),
-        "links": {name: href for name in ("README.md", "docs/using.md", "docs/findings.md", "docs/verdicts.md")
+        "links": {name: href for name in ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
                   if (href := _link(HOME / name, folder))},
         "total": sum(len(one.cards) for one in sections),
     }  # fmt: skip
@@ -197,7 +194,7 @@ def _section(
 
 
 def _card(
-    claim: Claim, rows: pd.DataFrame, results: Mapping[tuple[str, str], StudyResult], order: Sequence
+    claim: Claim, rows: pd.DataFrame, results: Mapping[tuple[str, str], Judged], order: Sequence
 ) -> Card:
     """A claim's card; profiles with the same numbers share a line."""
     alike: dict[tuple, list[tuple[str, Any]]] = {}
@@ -207,7 +204,8 @@ def _card(
             alike.setdefault(key, []).append((profile, row))
     standings = tuple(_standing(key[0], found, results) for key, found in alike.items())
     first = next((row for found in alike.values() for _, row in found), None)
-    printed = {"holds": "The claim holds on the paper’s printed numbers", "fails": "The claim fails on the paper’s printed numbers",
+    printed = {"holds": "The claim holds on the paper’s printed numbers",
+               "fails": "The claim fails on the paper’s printed numbers",
                "not printed": "The paper prints no number for it"}[claim.printed]  # fmt: skip
     if first is not None and np.isfinite(first.printed):
         printed += f" ({signed(first.printed)} {first.unit})".replace(" )", ")")
@@ -215,7 +213,7 @@ def _card(
     return Card(claim=claim, printed=printed, comparison=comparison, standings=standings)
 
 
-def _standing(scale: str, found: Sequence[tuple], results: Mapping[tuple[str, str], StudyResult]) -> Standing:
+def _standing(scale: str, found: Sequence[tuple], results: Mapping[tuple[str, str], Judged]) -> Standing:
     row = found[0][1]
     estimate = tested = chance = ""
     if row.n:
@@ -233,9 +231,9 @@ def _standing(scale: str, found: Sequence[tuple], results: Mapping[tuple[str, st
                     reason=row.reason, seeds=row.n, chance=chance)  # fmt: skip
 
 
-def _chance(key: str, result: StudyResult) -> str:
+def _chance(key: str, result: Judged) -> str:
     """How likely more seeds settle a claim, and what they cost, in a sentence."""
-    verdict = next(one for one in verdicts(result) if one.claim.key == key)
+    verdict = next(one for one in result.verdicts if one.claim.key == key)
     readings = Readings(result)
     by_seeds = chances(verdict.claim, readings, len(result.study.claims))
     if not by_seeds:
@@ -251,7 +249,7 @@ def _chance(key: str, result: StudyResult) -> str:
 
 
 def _summary(
-    cards: Sequence[Card], results: Mapping[tuple[str, str], StudyResult], seconds: Callable
+    cards: Sequence[Card], results: Mapping[tuple[str, str], Judged], seconds: Callable
 ) -> list[str]:
     """A study in a few words for each scale: "English: 2 undecided (3 seeds), 4 not run"."""
     said = []
@@ -262,7 +260,7 @@ def _summary(
         standings = [one for card in cards if (one := card.at(scale))]
         if scale == "paper" and not any(one.seeds for one in standings):
             said.append(f"{name}: {_cost(result, seconds)}")
-        elif standings and all(one.verdict == "not comparable" for one in standings):
+        elif standings and all(one.verdict == "no verdict" for one in standings):
             said.append(f"{name}: {'too short' if result.scale.generated else 'not able'} to judge")
         elif standings and not any(one.seeds for one in standings):
             said.append(f"{name}: not run")
@@ -275,7 +273,7 @@ def _summary(
     return said
 
 
-def _cost(result: StudyResult, seconds: Callable[[RunConfig], float]) -> str:
+def _cost(result: Judged, seconds: Callable[[RunConfig], float]) -> str:
     """What a study would take at the papers' scale."""
     configs = {
         one.runs[0].run_id: result.edition.config(result.study, one.cell, 0)
@@ -290,7 +288,7 @@ def _cost(result: StudyResult, seconds: Callable[[RunConfig], float]) -> str:
     )
 
 
-def _table(result: StudyResult, folder: Path, figures: Path) -> Table:
+def _table(result: Judged, folder: Path, figures: Path) -> Table:
     cells, here = frames.cell_frame(result), f"{result.scale.name}/{result.profile}/{result.study.name}"
     table = grid(result.study, cells)
     drawn = [_link(figures / f"{here}{ending}.png", folder) for ending in ("", "-differences")]
@@ -321,7 +319,7 @@ def _scatters(results: Results, folder: Path, figures: Path) -> dict[str, list[s
 
 
 def _link(path: Path, folder: Path) -> str:
-    """A path as a link from a page in `folder`, in which no letter of a name is syntax; "" if no file is there."""
+    """A path as a link from a page in `folder`, with no letter that is syntax; "" if no file is there."""
     return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()) if path.is_file() else ""
 
 
@@ -353,7 +351,6 @@ def _templates() -> jinja2.Environment:
     made.globals |= {
         "MARKS": MARKS,
         "READING": READING,
-        "of_paper": of_paper,
         "text_here": text_here,
         "number": number,
     }

@@ -1,4 +1,4 @@
-"""Every file of a report: CSV, Markdown, LaTeX, PNG and PDF by study, and the page; each whole or not at all."""
+"""Every file of a report: CSV, Markdown, LaTeX, PNG and PDF by study, and the page; whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ from pathlib import Path
 import pandas as pd
 
 from core.report import frames
-from core.report.cells import RunResult, StudyResult, gather
-from core.report.comparability import not_begun
 from core.report.curves import scatters
 from core.report.drawing import drawing, image
 from core.report.figures import figures
 from core.report.page import page_files
-from core.report.signflip import NOISE, noise_sd
+from core.report.results import RunResult
 from core.report.tables import latex, markdown
-from core.report.verdicts import settled_once, study_result
-from core.report.withholding import instead_of_finding
+from core.report.verdicts import Judged, not_begun, reasons, study_result, why_unmarked
 from core.spec.conditions import Edition
 from core.spec.errors import counted
 from core.spec.run import RunConfig
@@ -32,17 +29,17 @@ from core.store.files import write_changed
 
 WORTH_PROCESSES = 8  # studies; a process takes about two seconds to start
 ENDINGS = (".png", "-differences.png", ".pdf", "-differences.pdf")
-Results = Mapping[tuple[str, str], Sequence[StudyResult]]  # by scale and profile
+Results = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderSummary:
-    """What was drawn: a line a study for the reader, how many distinct runs are missing or published, the results."""
+    """What was drawn: a line a study, how many distinct runs are missing or published, and the results."""
 
     lines: list[str]
     missing: int
     published: int
-    results: list[StudyResult]
+    results: list[Judged]
 
 
 def render(
@@ -58,7 +55,7 @@ def render(
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is left out.
     """
     folders = [Path(folder) / edition.scale.name / edition.profile for folder in (results_dir, figures_dir)]
-    lines, drawn = [], list[tuple[StudyResult, Callable[[], dict[str, bytes]]]]()
+    lines, drawn = [], list[tuple[Judged, Callable[[], dict[str, bytes]]]]()
     runs: dict[str, RunResult] = {}
     for result in gathered(studies, edition, store, everything=True):
         runs |= {run.run_id: run for run in result.runs}
@@ -67,7 +64,7 @@ def render(
         )
         head += f", {result.missing} missing" if result.missing else ""
         if all(run.rows is None for run in result.runs):
-            why = f"; not comparable at this scale: {result.not_comparable}" if result.not_comparable else ""
+            why = "".join(f"; {why}" for why in reasons(result))
             lines.append(f"{head}; nothing to draw yet{why}")
             continue
         lines.append(f"{head}; {folders[0] / result.study.name}.md")
@@ -90,21 +87,17 @@ def render(
     )
 
 
-def gathered(
-    studies: Sequence[Study], edition: Edition, store, everything: bool = False
-) -> list[StudyResult]:
+def gathered(studies: Sequence[Study], edition: Edition, store, everything: bool = False) -> list[Judged]:
     """Studies with a run (or `everything`) as they stand in the store; nothing is written."""
     loaded: dict = {}
-    source = next((study for study in studies if study.name == NOISE), None)
-    noise = None if source is None else noise_sd(gather(source, edition, store, loaded=loaded))
-    found = [study_result(study, edition, store, loaded, noise) for study in studies]
+    found = [study_result(study, edition, store, loaded) for study in studies]
     return [result for result in found if everything or any(run.rows is not None for run in result.runs)]
 
 
-def _drawn(result: StudyResult, small: bool, elsewhere: bool) -> Callable[[], dict[str, bytes]]:
-    """A function that returns a study's figures by file name. Another process begins at once, if `elsewhere`."""
+def _drawn(result: Judged, small: bool, elsewhere: bool) -> Callable[[], dict[str, bytes]]:
+    """A function that returns a study's figures by file name; another process begins if `elsewhere`."""
     given = (result.study, frames.cell_frame(result), frames.curve_frame(result))
-    job = functools.partial(pictures, *given, instead_of_finding(result).partition(": ")[2], small)
+    job = functools.partial(pictures, *given, why_unmarked(result).partition(": ")[2], small)
     future: Future | None = _processes().submit(job) if elsewhere else None
     return job if future is None else future.result
 
@@ -126,7 +119,7 @@ def _processes() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawn, signal.signal, quiet)
 
 
-def write_tables(result: StudyResult, folder: Path, small: bool) -> None:
+def write_tables(result: Judged, folder: Path, small: bool) -> None:
     """Write a study's CSV, Markdown and LaTeX files."""
     name, curves = result.study.name, frames.curve_frame(result)
     texts = {".csv": frames.csv_text(frames.cell_frame(result)), ".md": markdown(result)}
@@ -140,10 +133,10 @@ def render_index(
     studies: Sequence[Study], drawn: Results, stored: Results, editions: Sequence[Edition], store,
     results_dir: Path, figures_dir: Path, seconds: Callable[[RunConfig], float], small: bool = False,
 ) -> list[str]:  # fmt: skip
-    """Write the page over all scales and profiles, its README.md and its CSV files; the paths of what was written.
+    """Write the page over all scales and profiles, its README.md and CSV files; what was written.
 
-    `drawn` are the results that were drawn just now, `stored` all others with a run. `seconds` is what a run at
-    the papers' scale takes.
+    `drawn` are the results that were drawn just now, `stored` all others with a run. `seconds` is what a run
+    at the papers' scale takes.
     """
     results_dir, figures_dir = Path(results_dir), Path(figures_dir)
     known = {key: list(found) for key, found in {**stored, **drawn}.items() if found}
@@ -158,13 +151,13 @@ def render_index(
         with drawing():
             made = {f"{name}.png": image(figure, "png") for name, figure in scatters(runs).items()}
         _write_all(figures_dir / folder, made)
-    results: dict[tuple[str, str], list[StudyResult]] = {}
+    results: dict[tuple[str, str], list[Judged]] = {}
     for edition in editions:
         key = edition.scale.name, edition.profile
         by_name = {result.study.name: result for result in known.get(key, ())}
         if by_name or edition.profile == editions[0].profile:
             waiting = [study for study in studies if study.name not in by_name]
-            by_name |= {study.name: settled_once(not_begun(study, edition, store)) for study in waiting}
+            by_name |= {study.name: not_begun(study, edition) for study in waiting}
             results[key] = [by_name[study.name] for study in studies]
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})

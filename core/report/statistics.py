@@ -1,20 +1,23 @@
-"""Means, intervals and comparisons. Pure functions of numbers; every random step takes a Generator.
+"""Means, intervals and comparisons of cells. Pure functions of numbers; every random step takes a Generator.
 
-Two uncertainties are kept apart: over seeds (a t-interval; what a repetition of the experiment would give), and over test
-pairs (a bootstrap; what another sample of sentences would give), which is all that a single run has.
+Two uncertainties are kept apart: over seeds (a t-interval: what a repetition of the experiment would give),
+and over test pairs (a bootstrap: what another sample of sentences would give), which is all that a single run
+has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import stdtrit  # scipy.stats has the same behind two seconds of imports
 
-from core.report.sequential import ALPHA, LOOKS, alpha_at
+from core.report.looks import LOOKS, alpha_at, moments
+from core.spec.claim import Claim, Contrast, Predicate
 
 Key = TypeVar("Key")  # what names a cell
+Labels = tuple[str, ...]
 LEVEL = 0.95
 HOLDS_95 = 1.96  # standard deviations of a normal number to each side that hold 95 %
 LEAST_SEEDS = 5  # of a difference that a table may mark
@@ -22,7 +25,8 @@ BLOCK = 128  # resamples at a time: small enough for the processor's cache
 
 
 class Estimate(NamedTuple):
-    """A point with its interval, in the unit of the values. `low`, `high` and `sd` are NaN where they cannot be known."""
+    """A point with its interval, in the unit of the values. `low`, `high` and `sd` are NaN where they are
+    unknown."""
 
     mean: float
     low: float
@@ -32,30 +36,34 @@ class Estimate(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Difference to another cell over seeds that both have, with its interval and what that rests on.
-
-    `basis` "own": the scatter of this very difference, tested at a look (`core.report.sequential`) at the level of the whole table;
-    "equal scatter": too few seeds for that, and all cells are assumed to scatter alike; nothing is told by it. "": no interval.
-    """
+    """Difference to another cell over seeds that both have; its tested interval (`core.report.looks`), or
+    NaN."""
 
     difference: float
     low: float
     high: float
     n: int
-    basis: Literal["own", "equal scatter", ""]
 
     @property
     def distinguishable(self) -> bool:
         """Whether the tested interval leaves zero out."""
-        return self.basis == "own" and (self.low > 0 or self.high < 0)
+        return self.low > 0 or self.high < 0
+
+
+class Divisors(NamedTuple):
+    """By what a claim's level is divided at a pair of cells: for the lower and for the upper bound of the
+    difference."""
+
+    low: int
+    high: int
 
 
 NO_ESTIMATE = Estimate(np.nan, np.nan, np.nan, 0, np.nan)
-NO_COMPARISON = Comparison(np.nan, np.nan, np.nan, 0, "")
+NO_COMPARISON = Comparison(np.nan, np.nan, np.nan, 0)
 
 
-def over_seeds(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Mean of n runs with mean ± t(0.975, n-1) * sd / sqrt(n); sd has n-1 below. One run has a mean and no interval."""
+def over_seeds(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> Estimate:
+    """Mean of n runs with mean ± t(0.975, n-1) * sd / sqrt(n); sd has n-1 below. One run has no interval."""
     runs = np.asarray(values, dtype=float)
     if runs.size == 0:
         return NO_ESTIMATE
@@ -66,76 +74,111 @@ def over_seeds(values: Sequence[float], level: float = LEVEL) -> Estimate:
     return Estimate(mean, mean - half, mean + half, int(runs.size), sd)
 
 
-def paired(values: Mapping[int, float], reference: Mapping[int, float], comparisons: int) -> Comparison:
-    """Mean of values[seed] - reference[seed] with the t-interval that is tested, one of so many in its table.
+def comparisons(
+    cells: Mapping[Labels, Mapping[int, float]], reference: Labels, claims: Sequence[Claim]
+) -> dict[Labels, Comparison]:
+    """Each other cell's difference to the reference, paired by seed, with its tested interval.
 
-    The seeds are 0 … n-1 of the latest look k that both have reached, from five on; the level is 1 - 0.05 * share_k / comparisons, so
-    that of a table's intervals at all looks together one in twenty tables has one that misses. Below: the mean over all common
-    seeds, without an interval.
+    Where a claim compares the two cells, the interval is the claim's own at the latest check of both cells
+    (the widest, where several claims do), so a figure and a verdict agree on whether zero lies inside. Other
+    cells share 5 % among the table. Fewer than five seeds have an interval only where a claim's own leaves
+    zero out.
     """
-    common = sorted(set(values) & set(reference))
-    look = latest_look(values, reference)
-    if look is None:
+    others = [labels for labels in cells if labels != reference]
+    differences = {labels: paired(cells[labels], cells[reference], len(others)) for labels in others}
+    for labels in others:
+        divisors = divisors_of(labels, reference, claims)
+        if divisors is not None:
+            own = _tested(cells[labels], cells[reference], divisors, len(claims))
+            if own is not None and (own.n >= LEAST_SEEDS or own.distinguishable):
+                differences[labels] = own
+    return differences
+
+
+def paired(values: Mapping[int, float], reference: Mapping[int, float], pairs: int) -> Comparison:
+    """Mean of values[seed] - reference[seed] with its tested t-interval, one of so many pairs in its table.
+
+    The seeds are 0 … n-1 of the latest check k of both, from five on; the level is 1 - 0.05 * share_k /
+    pairs, so that at most one table in twenty has an interval that misses, at all checks together. Below
+    five: no interval.
+    """
+    looks = [look for look in _reached(values, reference) if LOOKS[look] >= LEAST_SEEDS]
+    if not looks:
+        common = sorted(set(values) & set(reference))
         mean = float(np.mean([values[seed] - reference[seed] for seed in common])) if common else np.nan
-        return Comparison(mean, np.nan, np.nan, len(common), "")
-    found = over_seeds([values[seed] - reference[seed] for seed in range(LOOKS[look])], 1 - alpha_at(look, comparisons))
-    return Comparison(found.mean, found.low, found.high, found.n, "own")
+        return Comparison(mean, np.nan, np.nan, len(common))
+    differences = [values[seed] - reference[seed] for seed in range(LOOKS[looks[-1]])]
+    return Comparison(*over_seeds(differences, 1 - alpha_at(looks[-1], pairs))[:4])
 
 
-def latest_look(*cells: Mapping[int, float]) -> int | None:
-    """The latest look of five seeds or more that all cells have reached; None if they have reached no such look."""
-    return next((k for k in reversed(range(len(LOOKS))) if LOOKS[k] >= LEAST_SEEDS and all(_reached(c, LOOKS[k]) for c in cells)), None)
+def _reached(*cells: Mapping[int, float]) -> list[int]:
+    """The checks, from 0, that all of these cells have reached."""
+    return [look for look, n in enumerate(LOOKS) if all(seed in cell for cell in cells for seed in range(n))]
 
 
-def _reached(values: Mapping[int, float], seeds: int) -> bool:
-    return all(seed in values for seed in range(seeds))
+def _tested(
+    values: Mapping[int, float], reference: Mapping[int, float], divisors: Divisors, claims: int
+) -> Comparison | None:
+    """mean -+ t.isf(level / divisor, n - 1) * sd / sqrt(n) at the latest check of both cells; None before the
+    first."""
+    reached = _reached(values, reference)
+    if not reached:
+        return None
+    n, level = LOOKS[reached[-1]], alpha_at(reached[-1], claims)
+    of = moments(np.array([values[seed] - reference[seed] for seed in range(n)]))
+    mean, error = float(of.mean), float(of.error)
+    low, high = (-float(stdtrit(n - 1, level / divisor)) * error for divisor in divisors)
+    return Comparison(mean, mean - low, mean + high, n)
 
 
-def pooled(cells: Iterable[Mapping[int, float]]) -> tuple[float, int]:
-    """SD of what cell means and seed means leave of cells x seeds, and its degrees of freedom, (cells - 1)(seeds - 1).
+def divisors_of(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> Divisors | None:
+    """How the claims that compare a pair divide its level, the largest of each side; None if no claim
+    compares it."""
+    sides = [
+        Divisors(support, contradiction)
+        if contrast.terms[0].cell == labels
+        else Divisors(contradiction, support)
+        for claim in claims
+        for contrast, support, contradiction in _leaves(claim.predicate)
+        if _is_pair(contrast, labels, reference)
+    ]
+    return Divisors(max(one.low for one in sides), max(one.high for one in sides)) if sides else None
 
-    Of the seeds that all cells with a value have; (NaN, 0) for fewer than two cells or seeds. Of use if all cells scatter alike.
-    """
-    rows = [values for values in cells if values]
-    seeds = sorted(set.intersection(*(set(values) for values in rows))) if rows else []
-    if len(rows) < 2 or len(seeds) < 2:
-        return np.nan, 0
-    table = np.array([[values[seed] for seed in seeds] for values in rows])  # (cells, seeds)
-    residual = table - table.mean(1, keepdims=True) - table.mean(0, keepdims=True) + table.mean()
-    freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
-    return float(np.sqrt((residual**2).sum() / freedom)), freedom
+
+def _leaves(
+    predicate: Predicate, support: int = 1, contradiction: int = 1
+) -> Iterator[tuple[Contrast, int, int]]:
+    """Every contrast of a predicate with what its level is divided by there, as in
+    `core.report.looks.p_values`."""
+    if isinstance(predicate, Contrast):
+        yield predicate, support, contradiction
+        return
+    m, u = len(predicate.parts), predicate.needed
+    for part in predicate.parts:
+        yield from _leaves(part, support * (m - u + 1), contradiction * u)
 
 
-def against_reference(cells: Mapping[Key, Mapping[int, float]], reference: Key) -> dict[Key, Comparison]:
-    """Each other cell's paired comparison with the reference: one of as many as there are other cells, whatever has run.
-
-    Where there are too few seeds for that, the interval is the table's pooled one: ± t(1 - 0.025 / comparisons) * SD * sqrt(2 / n).
-    """
-    others = [key for key in cells if key != reference]
-    scatter, freedom = pooled(cells.values())
-    found = {}
-    for key in others:
-        one = paired(cells[key], cells[reference], len(others))
-        if not one.basis and one.n and freedom:
-            half = -float(stdtrit(freedom, ALPHA / (2 * len(others)))) * scatter * float(np.sqrt(2 / one.n))
-            one = one._replace(low=one.difference - half, high=one.difference + half, basis="equal scatter")
-        found[key] = one
-    return found
+def _is_pair(contrast: Contrast, labels: Labels, reference: Labels) -> bool:
+    """Whether a contrast is one of these cells minus the other, in what the table shows."""
+    plain = contrast.metric is None and contrast.of == "value"
+    weights = [term.weight for term in contrast.terms]
+    return plain and weights == [1.0, -1.0] and {term.cell for term in contrast.terms} == {labels, reference}
 
 
 def clear_best(cells: Mapping[Key, Mapping[int, float]]) -> Key | None:
-    """The cell with the highest mean, if it is told from each of the others by its own paired interval; else None.
+    """The cell with the highest mean, if its paired intervals leave zero out against each other cell; else
+    None.
 
-    Which cell is best is itself learnt from the data, so the intervals are simultaneous over all pairs of cells. A cell without a
-    value is not compared; one with too few seeds leaves the question open.
+    Which cell is best comes from the data, so the intervals are simultaneous over all pairs of cells. A cell
+    without a value is not compared; a cell with too few seeds leaves the question open.
     """
     means = {key: float(np.mean(list(runs.values()))) for key, runs in cells.items() if runs}
     if len(means) < 2:
         return None
     best = max(means, key=lambda cell: means[cell])
     pairs = len(means) * (len(means) - 1) // 2
-    found = [paired(cells[best], cells[key], pairs) for key in means if key != best]
-    return best if all(one.distinguishable and one.difference > 0 for one in found) else None
+    rivals = [paired(cells[best], cells[key], pairs) for key in means if key != best]
+    return best if all(one.low > 0 for one in rivals) else None
 
 
 class Subset(NamedTuple):
@@ -155,9 +198,10 @@ def bootstrap_over_pairs(
 ) -> Estimate:
     """Score x 100 of one run with its percentile interval when the pairs of every subset are drawn anew.
 
-    Gold and cosine of a pair stay together. The score is the mean over `tasks` of each task's aggregate: `all` (one Spearman
-    over the subsets put together), `mean` (of the subsets), `wmean` (weighted by their pairs). The point is the score of the
-    pairs as they are, from the same arithmetic; n is 1 and sd NaN: this is one run. Deterministic, given the generator.
+    Gold and cosine of a pair stay together. The score is the mean over `tasks` of each task's aggregate:
+    `all` (one Spearman over the subsets put together), `mean` (of the subsets), `wmean` (weighted by their
+    pairs). The point is the score of the pairs as they are, from the same arithmetic; n is 1 and sd NaN.
+    Deterministic, given the generator.
     """
     scores = np.zeros(1 + resamples)
     for subsets in tasks:
@@ -171,7 +215,7 @@ def bootstrap_over_pairs(
 
 
 def _draws(size: int, block: slice, generator: np.random.Generator) -> np.ndarray:
-    """How often each pair is drawn in the resamples of this block; number 0 is the pairs as they are, each once."""
+    """How often each pair is drawn in the resamples of this block; resample 0 has each pair once."""
     counts = np.ones((block.stop - block.start, size))  # (resamples, pairs)
     for row in range(block.start == 0, len(counts)):
         counts[row] = np.bincount(generator.integers(0, size, size), minlength=size)
@@ -184,15 +228,16 @@ def _task_scores(subsets: Sequence[Subset], draws: list[np.ndarray], aggregate: 
         return _weighted_spearman(gold, cosine, np.concatenate(draws, axis=1))
     if aggregate not in ("mean", "wmean"):
         raise ValueError(f"there is no aggregate {aggregate!r}")
-    scores = np.array([_weighted_spearman(subset.gold, subset.cosine, counts) for subset, counts in zip(subsets, draws, strict=True)])
+    scores = [_weighted_spearman(*subset, counts) for subset, counts in zip(subsets, draws, strict=True)]
     weights = [len(subset.gold) if aggregate == "wmean" else 1 for subset in subsets]
-    return np.average(scores, axis=0, weights=weights)
+    return np.average(np.array(scores), axis=0, weights=weights)
 
 
 def _weighted_spearman(gold: np.ndarray, cosine: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Spearman x 100 of each row of counts (rows, pairs): a pair counted k times is k tied pairs.
 
-    Sorting is done once: in a resample the mid-rank of a group of ties is (copies below) + (copies in it + 1) / 2.
+    Sorting is done once: in a resample the mid-rank of a group of ties is (copies below) + (copies in it + 1)
+    / 2.
     """
     x, y = _midranks(np.asarray(gold), counts), _midranks(np.asarray(cosine), counts)
     total = counts.sum(axis=1, keepdims=True)

@@ -11,12 +11,20 @@ import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
-from core.report.cells import StudyResult
-from core.report.claims import MARKS as VERDICT_MARKS
-from core.report.claims import READING, by_value, of_scale
 from core.report.frames import cell_frame, claim_frame
-from core.report.naming import text_here
-from core.report.notes import meanings, of_paper, of_runs, reading, setting, title
+from core.report.verdicts import Judged
+from core.report.words import MARKS as VERDICT_MARKS
+from core.report.words import (
+    READING,
+    by_value,
+    meanings,
+    of_runs,
+    of_scale,
+    reading,
+    setting,
+    text_here,
+    title,
+)
 from core.spec.errors import counted, printable
 from core.spec.study import Study
 from core.spec.table import Axis
@@ -171,7 +179,7 @@ def _seeds(n: int, usual: int) -> str:
     return f" (n={n})" if n != usual and n > 1 else ""
 
 
-def markdown(result: StudyResult) -> str:
+def markdown(result: Judged) -> str:
     """The whole Markdown page of a study: title, setting, table, marks, claims, footnotes."""
     cells = cell_frame(result)
     table = grid(result.study, cells)
@@ -180,18 +188,18 @@ def markdown(result: StudyResult) -> str:
     body = _plain(rows, list(map(md, table.headers)), table.lead, "pipe")
     watermark = [f"**{md(result.scale.watermark)}**", ""] if result.scale.watermark else []
     notes = [f"- {md(note)}" for note in (*marks(table), *of_runs(result))]
-    if of_paper(result):
+    if result.study.footnotes:
         notes += [
             "",
             f"{OF_PAPER}:",
             "",
-            *(f"- {md(note)}" for note in (*of_paper(result), *meanings(result))),
+            *(f"- {md(note)}" for note in (*result.study.footnotes, *meanings(result))),
         ]
     head = [f"# {md(title(result))}", "", md(setting(result)), "", *watermark, md(reading(result)), ""]
     return "\n".join([*head, body, "", *notes, *_claims(result)]).rstrip() + "\n"
 
 
-def _claims(result: StudyResult) -> list[str]:
+def _claims(result: Judged) -> list[str]:
     """The verdicts in Markdown, under their heading; nothing for a study without claims."""
     claims = result.study.claims
     if not claims:
@@ -208,22 +216,25 @@ def _claims(result: StudyResult) -> list[str]:
     return ["", "## Claims", "", *said, *lines, "", md(READING), "", md(of_scale(result)), "", *notes]
 
 
-def _sentences(result: StudyResult) -> Iterator[tuple]:
+def _sentences(result: Judged) -> Iterator[tuple]:
     """Each claim's row, and its verdict as a sentence of at most 20 words."""
     for row in claim_frame([result]).itertuples():
         yield row, verdict_sentence(row)
 
 
 def verdict_sentence(row) -> str:
-    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."."""
-    head = f"{row.claim} {row.verdict}"
-    if row.reason or not row.n:
-        return f"{head}{': ' if row.reason else ''}{row.reason.split('; ')[0].rstrip('.')}."
-    seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
-    text = f"{head} ({seeds}): {signed(row.estimate)} {row.unit}".rstrip()
-    if np.isfinite(row.ci95_low):
-        text += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
-    return f"{text}; printed {signed(row.printed)}." if np.isfinite(row.printed) else f"{text}."
+    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."; what is
+    not judged has its estimate, too, and the reason."""
+    text = f"{row.claim} {row.verdict}"
+    if row.n:
+        seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
+        text += f" ({seeds}): {signed(row.estimate)} {row.unit}".rstrip()
+        if np.isfinite(row.ci95_low):
+            text += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
+        if np.isfinite(row.printed):
+            text += f"; printed {signed(row.printed)}"
+    reason = row.reason.rstrip(".")
+    return f"{text}{'. ' if row.n and reason else ': ' if reason else ''}{reason}."
 
 
 def signed(value: float) -> str:
@@ -231,7 +242,7 @@ def signed(value: float) -> str:
     return number(value, 2 if abs(value) >= 0.1 or value == 0 else 3, signed=True)
 
 
-def terminal(result: StudyResult) -> str:
+def terminal(result: Judged) -> str:
     """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
     table = grid(result.study, cell_frame(result))
     rows = [[entry.text for entry in row] for row in table.rows]
@@ -255,13 +266,13 @@ def _plain(rows: Sequence[Sequence[str]], headers: Sequence[str], lead: int, sty
     return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
 
 
-def latex(result: StudyResult) -> str:
+def latex(result: Judged) -> str:
     r"""The table as a LaTeX fragment: a `table` float that needs booktabs, amssymb and adjustbox.
 
     A table that is too large is scaled to fit. The notes, which may fill a page, stand behind the float.
     """
     table = grid(result.study, cell_frame(result))
-    paper = [f"{OF_PAPER}:", *of_paper(result)] if of_paper(result) else []
+    paper = [f"{OF_PAPER}:", *result.study.footnotes] if result.study.footnotes else []
     notes = (*marks(table), *of_runs(result), *paper, *meanings(result))
     name = f"{result.study.name}-{result.scale.name}-{result.profile}"
     label = "".join(c if c.isalnum() else "-" for c in name)
@@ -292,12 +303,14 @@ MARKDOWN = str.maketrans({  # an entity for \\, since one before the other of `\
 })  # fmt: skip
 # One character at a time, so that nothing is escaped twice.
 LATEX = {
-    "\\": r"\textbackslash{}", **{c: f"\\{c}" for c in "{}$&%#_"}, "[": "{[}", "]": "{]}", "*": "{*}", "`": "{`}", '"': "''",
+    "\\": r"\textbackslash{}", **{c: f"\\{c}" for c in "{}$&%#_"}, "[": "{[}", "]": "{]}", "*": "{*}",
+    "`": "{`}", '"': "''",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", "±": r"$\pm$",
     "−": "$-$", "—": "---", "–": "--", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
     "…": r"\ldots{}", "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "“": "``", "”": "''",
     "’": "'", "≈": r"$\approx$", "τ": r"$\tau$", "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$",
-    "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "§": r"$^{\S}$", "ß": r"\ss{}",
+    "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "§": r"$^{\S}$",
+    "ß": r"\ss{}",
 }  # fmt: skip
 ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327", "`'^~\"rvc", strict=True))
 

@@ -1,34 +1,36 @@
 """Verdicts: what the runs say of each claim of a study, and what the paper's own numbers say of it.
 
-A claim comes down to contrasts (`core.spec.claim`), each paired by seed with its own scatter over seeds. Whether it is settled is
-asked at fixed numbers of seeds (`core.report.sequential`); the interval that is shown is the one that was asked.
+A claim comes down to contrasts (`core.spec.claim`), each paired by seed with its own scatter over seeds.
+Claims are checked at fixed numbers of seeds (`core.report.looks`); the interval beside a verdict is the
+tested one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
-from core.report import shares
-from core.report.cells import RunResult, StudyResult, gather
-from core.report.comparability import judged
+from core.report.comparability import Comparability, by_configuration, comparability
 from core.report.contrasts import Readings, printed_value, weights
-from core.report.judgement import Against, Outcome, Verdict
-from core.report.sequential import ALPHA, SETTLED, Tail, alpha_at, claim_p, decide, settled, tails
-from core.spec.claim import Claim, Contrast, Joined, Labels, Predicate, Term, holds_as_printed
+from core.report.looks import PValues, alpha_at, decide, share_bounds
+from core.report.results import RunResult, StudyResult, gather
+from core.report.statistics import NO_ESTIMATE, Estimate, over_seeds
+from core.spec.claim import ROUNDING, Claim, Contrast, Labels, Predicate, holds_as_printed
 from core.spec.conditions import Edition
-from core.spec.study import Study
+from core.spec.study import Study, unmeasured
 
-RESAMPLES = 10_000
-LEAST_RESAMPLED = 3  # seeds; fewer cannot be drawn anew
+Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
+Against = Literal["", "smaller than printed", "larger than printed", "of the other sign than printed"]
+SETTLED = ("supported", "contradicted", "equivalent")  # verdicts that stay
+AS_PRINTED = "as printed, no difference above the margin"
 
 
 class Turn(NamedTuple):
-    """The contrast on which a predicate turns, and by how much its level is divided there, for support and for contradiction."""
+    """The contrast on which a predicate turns, and by how much its level is divided there, on either side."""
 
     contrast: Contrast
     support: int = 1
@@ -36,7 +38,8 @@ class Turn(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Mean of a contrast over n seeds with the two one-sided bounds that are tested; NaN before the first look."""
+    """Mean of a contrast over n seeds with the two one-sided bounds that are tested; NaN before the first
+    check."""
 
     effect: float
     low: float
@@ -44,73 +47,146 @@ class Interval(NamedTuple):
     n: int
 
 
-def verdicts(result: StudyResult) -> tuple[Verdict, ...]:
-    """The verdict on every claim of a study, in its order."""
-    if result.verdicts is not None:
-        return result.verdicts
-    if len(parts := result.parts) > 1:
-        return tuple(one for part in parts for one in verdicts(part))
-    readings = Readings(result)
-    return tuple(_verdict(claim, readings, result.reason(claim.key)) for claim in result.study.claims)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome for a claim. The numbers are those of the contrast on which it turns, the weakest that it
+    needs.
+
+    `tested` is the effect with its tested bounds at check `look` (from 0; -1: none is complete, and there are
+    no bounds): the check that settled the claim, or the latest that all its cells have reached; the p there
+    count at `level`. `estimate` is over all seeds, with its 95 % interval. Effects lie above the claim's
+    threshold, or below it if negative. `reason` says why there is no verdict, or why it is provisional.
+    `printed`: whether the claim holds on the paper's printed numbers (None: not printed); `printed_effect` is
+    the same contrast there, and `against_printed` how ours compares with it if our interval leaves it out.
+    """
+
+    claim: Claim
+    outcome: Outcome
+    provisional: bool
+    reason: str
+    contrast: Contrast
+    tested: Interval
+    look: int
+    p: PValues
+    level: float
+    estimate: Estimate
+    printed: bool | None
+    printed_effect: float | None
+    against_printed: Against
 
 
-def settled_once(result: StudyResult) -> StudyResult:
-    """The result with its verdicts, so that whoever asks for them again need not wait."""
-    return replace(result, verdicts=verdicts(result))
+@dataclass(frozen=True, kw_only=True)
+class Judged(StudyResult):
+    """A study with its checks and its verdicts, in the claims' order; with `--vary`, those of each part in
+    turn."""
+
+    checks: Comparability
+    verdicts: tuple[Verdict, ...]
+    by_value: tuple[Judged, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Judged, ...]:
+        """The study at each combination of varied values; itself if nothing is varied."""
+        return self.by_value or (self,)
 
 
-def study_result(study: Study, edition: Edition, store, loaded: dict[str, RunResult], noise: float | None) -> StudyResult:
-    """A study on its stored runs, with its checks and verdicts; `loaded` and `noise` as in `core.report.cells.gather`."""
-    return settled_once(judged(gather(study, edition, store, loaded=loaded, noise=noise)))
+def judge(result: StudyResult) -> Judged:
+    """The verdict on every claim of a study."""
+    own = {field.name: getattr(result, field.name) for field in fields(StudyResult)}
+    if result.by_value:
+        parts = tuple(judge(part) for part in result.by_value)
+        no_verdict = {key: why for part in parts for key, why in part.checks.no_verdict.items()}
+        provisional = {key: why for part in parts for key, why in part.checks.provisional.items()}
+        checks = Comparability((), no_verdict, provisional)
+        verdicts = tuple(verdict for part in parts for verdict in part.verdicts)
+        return Judged(**own | {"by_value": parts}, checks=checks, verdicts=verdicts)
+    checks, readings = comparability(result), Readings(result)
+    verdicts = tuple(_verdict(claim, readings, checks) for claim in result.study.claims)
+    return Judged(**own, checks=checks, verdicts=verdicts)
 
 
-def _verdict(claim: Claim, readings: Readings, reason: str) -> Verdict:
+def study_result(study: Study, edition: Edition, store, loaded: dict[str, RunResult] | None = None) -> Judged:
+    """A study on its stored runs, judged; `loaded` as in `core.report.results.gather`."""
+    return judge(gather(study, edition, store, loaded=loaded))
+
+
+def not_begun(study: Study, edition: Edition) -> Judged:
+    """A study without a run: its configurations alone say which claims this scale can judge."""
+    return judge(by_configuration(study, edition))
+
+
+def _verdict(claim: Claim, readings: Readings, checks: Comparability) -> Verdict:
     result, number = readings.result, len(readings.result.study.claims)
     decision = decide(claim, readings.samples, number)
     seeds = {contrast: readings.seeds(contrast) for contrast in claim.predicate.contrasts()}
     waiting = decision.outcome == "undecided" and any(n == 0 for n in seeds.values())
-    outcome = "not comparable" if reason else "not run" if waiting else decision.outcome
-    reason = out_of_reach(claim, result) if outcome == "not run" else reason
-    turn = turning(claim.predicate, _strengths(seeds, decision.n, readings), decision.outcome == "contradicted")
-    shown = interval(turn, decision.n, decision.look, number, readings)
-    now = readings.samples(turn.contrast, seeds[turn.contrast])
+    barred, provisional = checks.no_verdict.get(claim.key, ""), checks.provisional.get(claim.key, "")
+    outcome: Outcome = "no verdict" if barred else "not run" if waiting else decision.outcome
+    missing = out_of_reach(claim, result) if outcome == "not run" else ""
+    is_provisional = outcome in SETTLED and bool(provisional)
+    turn = turning(
+        claim.predicate, _strengths(seeds, decision.n, readings), decision.outcome == "contradicted"
+    )
+    tested = interval(turn, decision.n, decision.look, number, readings)
+    every = readings.samples(turn.contrast, seeds[turn.contrast])
     numbers: dict[Labels, float | None] = {cell.cell.labels: cell.cell.published for cell in result.cells}
     return Verdict(
-        claim=claim, outcome=outcome, reason=reason, contrast=turn.contrast, effect=shown.effect, low=shown.low, high=shown.high,
-        n=shown.n, look=decision.look, p=decision.p, alpha=alpha_at(decision.look, number) if decision.look >= 0 else np.nan,
-        effect_now=np.nan if now is None else float(now.mean()), n_now=seeds[turn.contrast],
+        claim=claim,
+        outcome=outcome,
+        provisional=is_provisional,
+        reason=barred or missing or (provisional if is_provisional else ""),
+        contrast=turn.contrast,
+        tested=tested,
+        look=decision.look,
+        p=decision.p,
+        level=alpha_at(decision.look, number) if decision.look >= 0 else np.nan,
+        estimate=NO_ESTIMATE if every is None else over_seeds(every),
         printed=holds_as_printed(claim.predicate, numbers, claim.read_to),
-        printed_effect=printed_value(turn.contrast, result), against_printed=against_printed(turn.contrast, shown, result),
-        paper_runs=on_paper_runs(claim, result), p_best=p_best(claim.predicate, readings),
-    )  # fmt: skip
+        printed_effect=printed_value(turn.contrast, result),
+        against_printed=against_printed(turn.contrast, tested, result),
+    )
 
 
 def out_of_reach(claim: Claim, result: StudyResult) -> str:
-    """Why cells that a claim speaks of cannot be run at this scale; "" if they all can."""
-    speaks = {cell.labels for cell in result.study.cells_of(claim.predicate.contrasts())}
-    return "; ".join(dict.fromkeys(cell.unavailable for cell in result.cells if cell.cell.labels in speaks and cell.unavailable))
+    """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do not leave;
+    else ""."""
+    whys = []
+    for contrast in claim.predicate.contrasts():
+        named = weights(contrast, result)
+        for cell in (cell for cell in result.cells if cell.cell.labels in named):
+            if cell.unavailable:
+                whys.append(cell.unavailable)
+            elif contrast.metric is not None:
+                transfer = result.edition.config(result.study, cell.cell, 0).eval.transfer
+                whys.append(unmeasured(contrast.metric, transfer, result.scale) or "")
+    return "; ".join(dict.fromkeys(why for why in whys if why))
 
 
 def interval(turn: Turn, n: int, look: int, claims: int, readings: Readings) -> Interval:
-    """The contrast at a look, with the bounds that its tests exclude beyond: t.isf(a / divisor, n - 1) * s / sqrt(n) to each side, of a
-    share of runs Clopper and Pearson's.
-
-    Without a complete look: the mean over the stored seeds, without bounds.
-    """
+    """The contrast at a check, with the bounds that its tests exclude beyond: t.isf(a / divisor, n - 1) * s /
+    sqrt(n) to each side, of a share of runs Clopper and Pearson's. Without a complete check: the mean,
+    without bounds."""
     values = readings.samples(turn.contrast, n) if look >= 0 else None
     if values is None:
         n = readings.seeds(turn.contrast)
         values = readings.samples(turn.contrast, n)
         return Interval(np.nan if values is None else float(values.mean()), np.nan, np.nan, n)
-    effect, error, level = float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)), alpha_at(look, claims)
+    effect, error, level = (
+        float(values.mean()),
+        float(values.std(ddof=1) / np.sqrt(n)),
+        alpha_at(look, claims),
+    )
     if turn.contrast.of == "share":
-        return Interval(effect, *shares.bounds(values, level / turn.support, level / turn.contradiction), n)
-    low, high = (-float(stdtrit(n - 1, level / divisor)) * error for divisor in (turn.support, turn.contradiction))
+        return Interval(effect, *share_bounds(values, level / turn.support, level / turn.contradiction), n)
+    low, high = (
+        -float(stdtrit(n - 1, level / divisor)) * error for divisor in (turn.support, turn.contradiction)
+    )
     return Interval(effect, effect - low, effect + high, n)
 
 
 def turning(predicate: Predicate, strengths: Mapping[Contrast, float], refuted: bool) -> Turn:
-    """The contrast on which a predicate turns: where u of its parts are needed, the u-th strongest (NaN: no run).
+    """The contrast on which a predicate turns: where u of its parts are needed, the u-th strongest (NaN: no
+    run).
 
     A part without a run counts as the strongest if the claim is refuted without it, else as the weakest.
     """
@@ -118,24 +194,28 @@ def turning(predicate: Predicate, strengths: Mapping[Contrast, float], refuted: 
         return Turn(predicate)
     unknown = np.inf if refuted else -np.inf
     parts = [turning(part, strengths, refuted) for part in predicate.parts]
-    found = [unknown if np.isnan(strengths[part.contrast]) else strengths[part.contrast] for part in parts]
-    order = sorted(range(len(parts)), key=found.__getitem__, reverse=True)
+    strength = [strengths[part.contrast] for part in parts]
+    known = [unknown if np.isnan(one) else one for one in strength]
+    order = sorted(range(len(parts)), key=known.__getitem__, reverse=True)
     m, u = len(parts), predicate.needed
     part = parts[order[u - 1]]
     return Turn(part.contrast, part.support * (m - u + 1), part.contradiction * u)
 
 
 def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dict[Contrast, float]:
-    """How far each contrast is above zero in units of its error, at a look, or (n = 0) on all stored seeds; NaN without a run.
+    """How far each contrast is above zero in units of its error, at a check, or (n = 0) on all stored seeds;
+    NaN: no run.
 
-    Where no contrast has a run, how far each is above zero as printed, so that a claim that waits turns on what decides it in print.
+    Where no contrast has a run, how far each is above zero as printed, so that a waiting claim turns on what
+    decides it in print.
     """
 
     def of(contrast: Contrast) -> float:
         values = readings.samples(contrast, n or seeds[contrast])
         if values is None:
             return np.nan
-        mean, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 1.0
+        mean = float(values.mean())
+        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 1.0
         return mean / error if error > 0 else np.copysign(np.inf, mean) if mean else 0.0
 
     if any(seeds.values()):
@@ -144,69 +224,66 @@ def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dic
     return {contrast: np.nan if value is None else value for contrast, value in printed.items()}
 
 
-def against_printed(contrast: Contrast, shown: Interval, result: StudyResult) -> Against:
-    """Whether the printed effect lies outside our interval, and if so whether ours is smaller or larger in the printed direction, or
-    lies with the whole interval in the other direction.
+def against_printed(contrast: Contrast, tested: Interval, result: StudyResult) -> Against:
+    """Whether the printed effect lies outside our interval, and on which side of ours, seen from the printed
+    direction.
 
-    Compared are the weighted sums themselves, without the claim's threshold. Of a single cell's level nothing is said: it is no effect.
+    The sums of cells are compared, without what the claim requires of them. One cell alone is a level, of
+    which more is no larger effect.
     """
-    theirs = printed_value(contrast, result)
-    if len(contrast.terms) == 1 or theirs is None or not np.isfinite(shown.low) or shown.low <= theirs <= shown.high:
+    printed = printed_value(contrast, result)
+    if (
+        len(contrast.terms) == 1
+        or printed is None
+        or np.isnan(tested.low)
+        or tested.low <= printed <= tested.high
+    ):
         return ""
-    positive = theirs + contrast.above >= 0  # of an effect that is printed below zero, more of it lies further below
-    if (shown.high + contrast.above < 0) if positive else (shown.low + contrast.above > 0):
+    # of an effect that is printed below zero, more of it lies further below
+    positive = printed + contrast.above >= 0
+    if (tested.high + contrast.above < 0) if positive else (tested.low + contrast.above > 0):
         return "of the other sign than printed"
-    return "smaller than printed" if (theirs > shown.high) == positive else "larger than printed"
+    return "smaller than printed" if (printed > tested.high) == positive else "larger than printed"
 
 
-def on_paper_runs(claim: Claim, result: StudyResult) -> Outcome:
-    """The outcome on the paper's own single runs, taken as independent (Welch), at 5 % over the study's claims, with a single look."""
-    every = claim.predicate.contrasts()
-    tested = {contrast: tail for contrast in every if (tail := _welch(contrast, result)) is not None}
-    if len(tested) < len(set(every)):
-        return "not run"
-    p = claim_p(claim, lambda contrast, shift: tested[contrast](shift))
-    return SETTLED[int(settled(p, ALPHA / len(result.study.claims)))]
+def as_printed(verdict: Verdict) -> str:
+    """Of an "equivalent" claim whose printed lead is below its margin: that the paper prints no larger
+    one."""
+    effect, margin = verdict.printed_effect, verdict.claim.margin
+    small = effect is not None and margin is not None and abs(effect) < margin - ROUNDING
+    return AS_PRINTED if verdict.outcome == "equivalent" and small else ""
 
 
-def _welch(contrast: Contrast, result: StudyResult) -> Callable[[float], Tail] | None:
-    """The tails of a contrast (plus a shift) on the paper's single runs; None if the paper's runs are not known."""
-    found = weights(contrast, result)
-    runs = {cell.cell.labels: cell.cell.published_runs for cell in result.cells if cell.cell.labels in found}
-    if contrast.metric is not None or contrast.of != "value" or any(len(values) < 2 for values in runs.values()):
-        return None
-    parts = [found[labels] ** 2 * np.var(values, ddof=1) / len(values) for labels, values in runs.items()]
-    effect = float(sum(found[labels] * np.mean(values) for labels, values in runs.items()) - contrast.above)
-    spread = sum(part**2 / (len(values) - 1) for part, values in zip(parts, runs.values(), strict=True))
-    if spread == 0:
-        return lambda shift: tails(np.full(2, effect + shift))
-    error, freedom = float(np.sqrt(sum(parts))), float(sum(parts) ** 2 / spread)
-    return lambda shift: Tail(float(stdtr(freedom, -(effect + shift) / error)), float(stdtr(freedom, (effect + shift) / error)))
+def why_unmarked(result: Judged) -> str:
+    """Why a figure marks no row: none of the claims that have run has a verdict here, or, without claims, the
+    method does not learn; else ""."""
+    if not result.study.claims:
+        check = next(
+            (check for check in result.checks.checks if check.kind == "gain" and check.met is False), None
+        )
+        return "" if check is None else f"No verdict: {check.words}"
+    outcomes = {verdict.outcome for verdict in result.verdicts} - {"not run"}
+    if outcomes != {"no verdict"}:
+        return ""
+    return f"No verdict: {'; '.join(dict.fromkeys(result.checks.no_verdict.values()))}"
 
 
-def p_best(predicate: Predicate, readings: Readings) -> float | None:
-    """How often the cell that a claim calls best has the highest mean when the seeds are drawn anew, all cells together; else None."""
-    cells = called_best(predicate)
-    if not cells:
-        return None
-    single = [Contrast((Term(1.0, cell),)) for cell in cells]
-    n = min(readings.seeds(contrast) for contrast in single)
-    if n < LEAST_RESAMPLED:
-        return None
-    values = np.stack([found for one in single if (found := readings.samples(one, n)) is not None])  # (cells, seeds); all have n
-    drawn = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
-    means = values[:, drawn].mean(2)  # (cells, resamples)
-    return float((means[0] > means[1:].max(0)).mean())
-
-
-def called_best(predicate: Predicate) -> tuple[Labels, ...]:
-    """The cell that a predicate calls best, and the others, if the predicate is `best(a, others)` with two others or more; else nothing."""
-    if not isinstance(predicate, Joined) or predicate.needed < len(predicate.parts) or len(predicate.parts) < 2:
-        return ()
-    pairs = []
-    for part in predicate.parts:
-        if isinstance(part, Joined) or part.metric is not None or part.of != "value" or [t.weight for t in part.terms] != [1.0, -1.0]:
-            return ()
-        pairs.append((part.terms[0].cell, part.terms[1].cell))
-    firsts, others = {a for a, _ in pairs}, {b for _, b in pairs}
-    return (pairs[0][0], *(b for _, b in pairs)) if len(firsts) == 1 and len(others) == len(pairs) else ()
+def reasons(result: Judged) -> list[str]:
+    """Why claims have no verdict, or a provisional one: a sentence for each reason, which names the
+    claims."""
+    sentences = []
+    for head, whys in (("No verdict", result.checks.no_verdict), ("Provisional", result.checks.provisional)):
+        by_why: dict[str, list[str]] = {}
+        for key, why in whys.items():
+            by_why.setdefault(why, []).append(key)
+        every = len(result.study.claims)
+        for why, keys in by_why.items():
+            named = (
+                ""
+                if len(keys) == every > 1
+                else f" on {', '.join(keys)}"
+                if head == "No verdict"
+                else f" {', '.join(keys)}"
+            )
+            sentences.append(f"{head}{named}: {why}.")
+    return sentences

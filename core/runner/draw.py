@@ -170,7 +170,7 @@ class Drawing:
 
     def _answers(self, study: Study, edition: Edition) -> bool:
         """Whether every run of a claim's first check is stored."""
-        first = importlib.import_module("core.report.sequential").LOOKS[0]
+        first = importlib.import_module("core.report.looks").LOOKS[0]
 
         def stored(cell: Cell) -> bool:
             return edition.unavailable(study, cell) is None and all(

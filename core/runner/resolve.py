@@ -21,6 +21,7 @@ from core.runner.estimate import expectation
 from core.runner.plan import PlannedRun, batch, sound
 from core.runner.progress import spoken
 from core.runner.train import Training
+from core.spec.baseline import SIMCSE
 from core.spec.conditions import Edition
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
@@ -30,6 +31,7 @@ from core.store.store import Store
 
 SHOWN = 5  # choices that --plan prints
 OPEN = ("undecided", "not run")
+NO_BAR = "train SimCSE first"  # how the reason of a claim begins that lacks SimCSE's runs
 
 
 class Judged(NamedTuple):
@@ -71,9 +73,9 @@ class Resolving:
     ):
         self.options, self.training, self.found = options, training, found
         self.store = store if options.use_published else Store(store.root, None)
-        names = ("cells", "comparability", "contrasts", "prospects", "sequential", "verdicts")
+        names = ("contrasts", "looks", "prospects", "results", "verdicts")
         self.report = {name: importlib.import_module(f"core.report.{name}") for name in names}
-        self.looks = self.report["sequential"].LOOKS
+        self.looks = self.report["looks"].LOOKS
         self.edition = replace(edition, seeds=self.looks[0])  # later stored seeds are read, too
         self.studies = [study.at(edition.scale) for study in studies]
         self.failed: set[str] = set()
@@ -105,7 +107,7 @@ class Resolving:
                 before = after
         finally:
             self.training.close()
-        settled = sum(outcome in self.report["sequential"].SETTLED[1:] for outcome in before.values())
+        settled = sum(outcome in self.report["looks"].SETTLED[1:] for outcome in before.values())
         took = spoken(time.monotonic() - self.began)
         print(f"{settled} of {counted(len(before), 'claim')} settled. This command took {took}.")
         return status
@@ -127,13 +129,14 @@ class Resolving:
         """Each study on the stored runs; a study without a new run is as it was."""
         self._loaded = {identity: run for identity, run in self._loaded.items() if run.rows is not None}
         for study in self.studies:
-            result = self.report["cells"].gather(study, self.edition, self.store, loaded=self._loaded)
+            result = self.report["results"].gather(study, self.edition, self.store, loaded=self._loaded)
             runs = tuple(run.run_id for run in result.runs if run.rows is not None)
             if study.name not in self._judged or self._judged[study.name].runs != runs:
-                result = self.report["comparability"].judged(result)
-                readings = self.report["contrasts"].Readings(result)
-                verdicts = self.report["verdicts"].verdicts(result)
-                self._judged[study.name] = Judged(result, readings, verdicts, runs)
+                result, readings = (
+                    self.report["verdicts"].judge(result),
+                    self.report["contrasts"].Readings(result),
+                )
+                self._judged[study.name] = Judged(result, readings, result.verdicts, runs)
         return list(self._judged.values())
 
     def _outcomes(self) -> dict[str, str]:
@@ -156,7 +159,11 @@ class Resolving:
         """What may be trained for each open claim, the best first; without claims that need a failed run."""
         self.history = expectation(self.options, self.edition.scale, self.found, self.store, cache_folder())
         every = [(one, verdict) for one in self._judge() for verdict in one.verdicts]
-        able = [(one, verdict) for one, verdict in every if verdict.outcome in OPEN and not verdict.reason]
+        able = [
+            (one, verdict)
+            for one, verdict in every
+            if (verdict.outcome in OPEN and not verdict.reason) or verdict.reason.startswith(NO_BAR)
+        ]
         found = [self._choice(one, verdict.claim, left) for one, verdict in able]
         ids = {choice: {run.run_id for run in choice.runs} for choice in found if choice is not None}
         whole = (choice for choice in ids if not ids[choice] & self.failed)
@@ -178,6 +185,11 @@ class Resolving:
         runs = self._missing(study, reference, 1) if reached < self.looks[0] else ()
         if runs and runs[0].run_id not in self.failed:
             return Choice(name, runs, 1, "first run of the reference", (False, self._seconds(runs)))
+        bar = self._missing(SIMCSE, SIMCSE.cells, self.looks[0]) if claim.gate != "none" else ()
+        if bar and not {run.run_id for run in bar} & self.failed:
+            return Choice(
+                name, bar, self.looks[0], "SimCSE, the bar of other methods", (False, self._seconds(bar))
+            )
         seeds = next((n for n in self.looks if n > reached), None)
         if seeds is None or not (runs := self._missing(study, cells, seeds)):
             return None
@@ -186,8 +198,12 @@ class Resolving:
         worth = []
         for n, chance in self.report["prospects"].chances(claim, one.readings, len(study.claims)).items():
             lacking = self._missing(study, cells, n)
+            if not lacking:  # another command has just trained them
+                continue
             if n == seeds or self._wall(lacking) <= left:
                 worth.append((chance / self._seconds(lacking), chance, n))
+        if not worth:
+            return None
         rate, chance, n = max(worth, key=lambda each: each[0])
         why = f"a chance of {100 * chance:.0f} % to be settled with {n} seeds"
         return Choice(name, runs, seeds, why, (True, -rate))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core.spec.check import check_configurations, check_names, check_shape
+from core.spec.check import check_comparisons, check_configurations, check_names, check_shape
 from core.spec.errors import UserError, nearest
 from core.spec.study import Study
 from core.spec.table import Paper
@@ -76,6 +76,7 @@ class Catalogue:
         """Refuse a study of which some cell makes no run. Raises UserError with the file and line."""
         try:
             check_configurations(study)
+            check_comparisons(study)
         except UserError as error:
             file = next((path for path, other in self._files.items() if other.name == study.name), HOME)
             raise UserError(str(_fault(file, error, "STUDY"))) from error

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from core.spec import methods
-from core.spec.claim import Labels, matches
+from core.spec.claim import POINT, ROUNDING, Labels, matches
 from core.spec.errors import UserError
 from core.spec.methods import PROFILES, settled_for_cells
-from core.spec.result import CHECKPOINTS, TASKS, known_quantity
+from core.spec.result import CHECKPOINTS, TASKS, known_quantity, unit
 from core.spec.scale import SCALES
 from core.spec.study import Study
 from core.spec.table import ENCODERS, Cell, Metric
@@ -140,6 +140,43 @@ def check_names(study: Study) -> None:
             )
     for label in study.axis("task").labels if study.tasks is not None else ():
         _check_one_of("task", label, ("avg", *sorted(SETS)))
+
+
+def check_comparisons(study: Study) -> None:
+    """Refuse a claim that says nothing: of one number and itself, of two kinds of numbers, or with a margin
+    in another unit. Raises UserError."""
+    for claim in study.claims:
+        for contrast in claim.predicate.contrasts():
+            names = " and ".join(dict.fromkeys(_joined(term.cell) for term in contrast.terms))
+            units: set[str] = set()
+            sums: dict[object, float] = {}
+            for term in contrast.terms:
+                cells = study.matching(term.cell)
+                for cell in cells:
+                    metric = contrast.metric or study.metric_of(cell)
+                    number = (
+                        cell.labels if cell.copied else (cell.encoder, _every_config(study, cell)),
+                        metric,
+                    )
+                    sums[number] = sums.get(number, 0.0) + term.weight / len(cells)
+                    units.add(unit(metric))
+            if all(abs(weight) < ROUNDING for weight in sums.values()):
+                raise UserError(
+                    f"Claim {claim.key} compares {names}, one number of one run; name cells that differ."
+                )
+            if len(units) > 1:
+                raise UserError(
+                    f"Claim {claim.key} compares different kinds ({', '.join(sorted(units))}): {names}."
+                )
+            if claim.margin == POINT and not next(iter(units)).endswith("× 100"):
+                raise UserError(
+                    f"Claim {claim.key} has a margin of a point, and its unit is {', '.join(units)}. "
+                    "Give it a margin in their unit, or None."
+                )
+
+
+def _every_config(study: Study, cell: Cell) -> tuple[object, ...]:
+    return tuple(study.paper_config(cell, profile) for profile in PROFILES)
 
 
 def check_configurations(study: Study) -> None:

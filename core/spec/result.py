@@ -59,6 +59,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from core.spec.table import Metric
+
 Status = Literal["ok", "collapsed", "diverged"]
 CHECKPOINTS = (
     "selected",
@@ -90,6 +92,41 @@ DERIVED = frozenset(
     spectrum_0 singular_0 length_gap like_length_excess_learnt view_cosine_loss alignment_plus_uniformity
     """.split()
 )
+
+
+SCORE, ACCURACY = "Spearman × 100", "accuracy × 100"  # units of which a point is one
+GEOMETRY = ("alignment", "uniformity")
+SUM, EXCESS, LEARNT = "alignment_plus_uniformity", "like_length_excess", "like_length_excess_learnt"
+UNITS = {  # of what is no score
+    "pairs": "pairs",
+    "mean_cosine": "cosine",
+    "view_cosine": "cosine",
+    "view_cosine_plain": "cosine",
+    "view_cosine_loss": "cosine",
+    "effective_rank": "effective rank",
+    "collapsed": "share of runs",
+    "step_seconds": "seconds",
+    "length_gap": "difference of Spearman × 100",  # no score: a run that learnt nothing has none to lose
+    SUM: "alignment + uniformity",
+    EXCESS: "SDs of the cosines",
+    LEARNT: "SDs of the cosines",
+}
+
+
+def unit(metric: Metric) -> str:
+    """What the metric's numbers are, for axes and headings."""
+    starts = {
+        "accuracy": ACCURACY, "cosine": "cosine", "alignment": "alignment", "uniformity": "uniformity",
+        "spectrum": "singular value over the largest", "singular": "singular value",
+    }  # fmt: skip
+    kind = UNITS.get(metric.quantity)
+    return kind or next((unit for start, unit in starts.items() if metric.quantity.startswith(start)), SCORE)
+
+
+def decimals(metric: Metric) -> int:
+    """Decimals that the metric is printed with."""
+    kind = unit(metric)
+    return 0 if kind == "pairs" else 2 if kind.endswith("× 100") else 3
 
 
 def known_quantity(name: str) -> bool:

@@ -286,6 +286,11 @@ class RunConfig(Section):
         return 0.0
 
     @property
+    def memory(self) -> float:
+        """Steps that slow branch and queue look back: 1 / (1 - decay) + queue / batch; 0 without both."""
+        return 0.0
+
+    @property
     def rewriting(self) -> TextView | None:
         """How the text of a view is rewritten before training, if it is."""
         return None

@@ -196,8 +196,8 @@ class Study(Typed):
         return [self.config(cell, seed=seed, **at) for seed in range(seeds)]
 
     def with_settings(self, settings: tuple[str, ...], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
-        """The user's own variant: the same cells over a changed base, under a name of its own, without the
-        paper's numbers.
+        """The user's own variant: the same cells and claims over a changed base, under a name of its own,
+        without the paper's numbers.
 
         `runs` has a run of each cell, against which paths and values are checked. A setting changes the runs
         that have its field; the others stay as they are, and a footnote names their rows. Raises UserError
@@ -216,6 +216,9 @@ class Study(Typed):
         notes = (*self.footnotes, *(note for path in parsed if (note := self.unchanged(path, runs))))
         name, title = f"{self.name}@{suffix}", f"{self.title} with {suffix}"
         own = self._own(self.cells)
+        kept = {cell.labels for cell in own.cells}
+        claims = tuple(claim for claim in self.claims if _speaks_of(claim, kept))
+        own = replace(own, claims=claims, must_learn=self.must_learn)
         return replace(own, name=name, title=title, settings=tuple(settings), footnotes=notes)
 
     def setting(self, text: str, runs: Mapping[tuple[str, ...], RunConfig]) -> tuple[str, object]:

@@ -18,9 +18,9 @@ from small_study import result, small
 from core.report.drawing import drawing, image
 from core.report.figures import figures
 from core.report.frames import cell_frame, curve_frame
-from core.report.notes import footnotes, setting
 from core.report.page import page_files
 from core.report.tables import latex, markdown, md, tex
+from core.report.words import of_runs, setting
 from core.spec.errors import printable, shown
 from core.spec.scale import DEMO, MINI
 
@@ -139,7 +139,7 @@ def test_a_stored_provenance_is_shown_as_it_is():
                 store.add(config_of(STUDY, (label,), seed), 50.0 + seed, provenance={"versions": {"torch": version}})
         found = result(STUDY, store)
         made = pages(found)
-        note = next(note for note in footnotes(found) if "differ in torch" in note)
+        note = next(note for note in of_runs(found) if "differ in torch" in note)
         assert note in Seen(made["index.html"]).text and words(markdown(found)) and "\x1b" not in made["environment.csv"]
         assert SYNTAX.sub("", tex(note)) == "" and tex(note) in latex(found)
 

@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 from pages import EVIL, TABLE, TABLE7, Reader, StoreOnDisk, page
 from places import ROOT
 
-from core.report.comparability import by_configuration
 from core.report.page import CSV_FILES
 from core.report.render import render
+from core.report.verdicts import not_begun
 from core.spec.scale import PAPER
 from studies import find
 
@@ -108,11 +108,14 @@ def test_profiles_that_agree_share_a_line_and_one_that_disagrees_is_named(folder
 
 
 def test_what_a_scale_cannot_judge_says_why_before_it_has_a_run(folder):
-    reason = by_configuration(TABLE, edition()).not_comparable
-    claims = {row["claim"]: row for row in csv.DictReader((folder / "claims.csv").open()) if row["profile"] == "paper"}
-    assert reason and {(claims[one.key]["verdict"], claims[one.key]["reason"]) for one in TABLE.claims} == {("not comparable", reason)}
+    reasons = not_begun(TABLE, edition()).checks.no_verdict
+    claims = {
+        row["claim"]: row for row in csv.DictReader((folder / "claims.csv").open()) if (row["scale"], row["profile"]) == ("demo", "paper")
+    }
+    found = {key: claims[key]["reason"] for key in claims if claims[key]["verdict"] == "no verdict"}
+    assert reasons and all(found[key].startswith(why) for key, why in reasons.items())
     lines = render([TABLE7], edition(), StoreOnDisk(), folder / "none", folder / "none").lines
-    assert "nothing to draw yet; not comparable at this scale: " in lines[0] and not (folder / "none").exists()
+    assert "nothing to draw yet; No verdict: too short to judge: " in lines[0] and not (folder / "none").exists()
 
 
 def test_the_page_is_small_and_names_no_place_of_the_machine(folder):

@@ -1,46 +1,88 @@
-"""The chances by which --resolve orders its work: what is nearly sure, what is hopeless, and what comes true."""
+"""The power of the verdicts' own test, against simulation with the functions that give verdicts and against known sizes."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_jobs import A, B
+from claim_study import A, B, C, around, result, study
+from fake_store import SOURCES, edition
+from scipy import stats
 
-from core.report.prospects import DRAWS, _urn, chances
-from core.spec.claim import Claim, greater
+from core.report.contrasts import Readings
+from core.report.looks import LOOKS, SETTLED, alpha_at, claim_p, on_values, settled
+from core.report.prospects import Normal, chances, cost, costs, lines, one_sided, power, seeds_needed, spread_of
+from core.report.results import NoRuns, gather
+from core.spec.claim import Claim, best, collapsed, gains, greater
+from core.spec.scale import PAPER
+from studies import find
 
-
-class Values:
-    """The readings of one contrast: these values under seeds 0, 1, …"""
-
-    def __init__(self, values):
-        self.values = np.asarray(values)
-
-    def samples(self, contrast, n):
-        return self.values[:n] - contrast.above
-
-    def seeds(self, contrast):
-        return len(self.values)
+AT = edition(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
 
 
-CLAIM = Claim(key="K", text="a is better than b.", predicate=greater(A, B), margin=None)
+def claim(predicate, margin=1.0):
+    return Claim(key="K", text="t", predicate=predicate, margin=margin)
 
 
-def test_chances_are_of_later_checks_and_grow_with_seeds():
-    found = chances(CLAIM, Values([1.0, 0.2, 0.9, 0.1, 0.6]), 4)
-    assert list(found) == [8, 12, 18, 27, 40, 60] and list(found.values()) == sorted(found.values())
-    assert found[60] > 0.9 > found[8]
-    assert not chances(CLAIM, Values([1.0, 2.0]), 4)
-    assert found == chances(CLAIM, Values([1.0, 0.2, 0.9, 0.1, 0.6]), 4)
+def test_the_power_of_one_comparison_is_that_of_the_t_test():
+    for mean, sd, n, level in ((1.0, 1.2, 8, 0.01), (0.3, 0.8, 40, 0.002)):
+        critical = stats.t.isf(level, n - 1)
+        assert one_sided(mean, sd, n, level) == pytest.approx(stats.nct.sf(critical, n - 1, mean / sd * n**0.5), abs=1e-4)
+    assert one_sided(1.0, 0.0, 3, 0.01) == 1.0 and one_sided(-1.0, 0.0, 3, 0.01) == 0.0
 
 
-def test_a_difference_that_is_not_there_has_a_small_chance_unless_a_margin_holds_it():
-    values = np.tile([0.1, -0.1], 6)
-    assert max(chances(CLAIM, Values(values), 4).values()) < 0.2
-    equal = Claim(key="K", text="a is better than b.", predicate=greater(A, B), margin=1.0)
-    assert chances(equal, Values(values), 4)[18] == 1.0
+@pytest.mark.parametrize(
+    ("predicate", "means", "outcome"),
+    [
+        (greater(A, B), (1.3, 0.0, 0.0), "supported"),
+        (best(A, (B, C)), (1.4, 0.0, 0.2), "supported"),
+        (gains(A, B, 1.5, 1.0), (-0.9, 0.0, 0.0), "contradicted"),
+        (greater(A, B), (0.1, 0.0, 0.0), "equivalent"),
+    ],
+)
+def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predicate, means, outcome):
+    """Parts of a claim count as independent: they share cell a, so the formula may lie below, and not far."""
+    look, claims, sd, cells, one = 4, 3, 0.84, (A, B, C), claim(predicate)
+    runs = np.random.default_rng(1).normal(np.array(means)[:, None], sd, (4000, 3, LOOKS[look]))
+    sums = {
+        contrast: sum(term.weight * runs[:, cells.index(term.cell)] for term in contrast.terms) - contrast.above
+        for contrast in predicate.contrasts()
+    }
+    simulated = (settled(claim_p(one, on_values(sums)), alpha_at(look, claims)) == SETTLED.index(outcome)).mean()
+    of = {contrast: Normal(float(np.dot([term.weight for term in contrast.terms], [means[cells.index(term.cell)] for term in contrast.terms])
+          - contrast.above), sd * 2**0.5) for contrast in predicate.contrasts()}  # fmt: skip
+    assert -0.06 < power(one, of.__getitem__, look, claims)[outcome] - simulated < 0.03 and 0.1 < simulated < 0.99
 
 
-def test_the_urn_repeats_stored_seeds_and_keeps_their_spread():
-    drawn = _urn(4, 60)
-    assert (drawn[:, :4] == np.arange(4)).all() and set(np.unique(drawn)) == {0, 1, 2, 3} and drawn.shape == (DRAWS, 60)
-    shares = (drawn == 0).mean(1)  # Dirichlet(1, 1, 1, 1) in the limit: mean 1/4, variance 3/80
-    assert shares.mean() == pytest.approx(0.25, abs=0.04) and shares.var() == pytest.approx(3 / 80, rel=0.35)
+def test_a_larger_lead_takes_fewer_seeds():
+    needed = [seeds_needed(claim(greater(A, B)), lambda _, lead=lead: Normal(lead, 1.19), 3, ("supported",)) for lead in (0.15, 1.18, 4.0)]
+    assert needed[0] is None and needed[1:] == sorted(needed[1:], reverse=True) and needed[2] <= 8
+    assert seeds_needed(claim(collapsed(A), None), lambda _: Normal(0.5, 0.0), 7, ("supported",)) == 12
+
+
+def test_the_papers_claims_have_a_cost_with_its_source():
+    costs_of = {
+        one.claim: one for name in ("mocose-table4", "mocose-table7", "esimcse-table6") for one in costs([find(name)], AT, lambda _: 3600.0)
+    }
+    assert costs_of["T4.1"].seeds > 100 and "more than 100 seeds" in costs_of["T4.1"].words
+    assert (costs_of["T4.1"].source, costs_of["T4.1"].spread) == ("hppRC's 50 seeds of SimCSE", 0.84)
+    assert all(one.hours == len(one.runs) for one in costs_of.values() if one.seeds <= 100)
+    assert spread_of(find("mocose-figure3"))[1] == "MoCoSE's single runs, read off its figures"
+    text = lines([find("esimcse-table6")], AT, lambda _: 3600.0, 4)
+    assert (
+        "80 % power" in text[0]
+        and text[-1].endswith("on 4 GPUs.")
+        and len(text) == 2 + len(costs([find("esimcse-table6")], AT, lambda _: 0.0))
+    )
+    bare = gather(find("mocose-table4"), AT, NoRuns())
+    unprinted = next(one for one in bare.study.claims if one.predicate.contrasts()[0].metric is not None)
+    assert cost(unprinted, bare, lambda _: 0.0) is None
+
+
+def test_chances_are_of_later_checks_and_follow_the_stored_seeds():
+    clear = Readings(result(study(greater(A, B)), a=around(50.4, 3, 0.3), b=around(50.0, 3, 0.2)))
+    chance = chances(clear.result.study.claims[0], clear, 4)
+    assert list(chance) == [5, 8, 12, 18, 27, 40, 60] and list(chance.values()) == sorted(chance.values())
+    flat = Readings(result(study(greater(A, B), margin=None), a=[50.0, 52.0, 49.0], b=[50.5, 51.0, 49.4]))
+    assert max(chances(flat.result.study.claims[0], flat, 4).values()) < 0.3 < chance[60]
+    few = Readings(result(study(greater(A, B)), a=[50.0, 51.0], b=[49.0, 50.0]))
+    assert not chances(few.result.study.claims[0], few, 4)

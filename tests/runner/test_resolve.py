@@ -8,18 +8,20 @@ import re
 import shutil
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 from desk import Desk
-from fake_store import FakeStore, config_of, edition
+from fake_store import FakeStore, add_simcse
+from fake_store import config_of as config_at
+from fake_store import edition as edition_at
 from known_jobs import ONE, TWO
 
-from core.report import comparability
-from core.report.cells import gather
-from core.report.comparability import judged
-from core.report.verdicts import verdicts
+from core.report import verdicts
+from core.report.comparability import Comparability
+from core.report.results import gather
+from core.report.verdicts import judge
 from core.runner import resolve as resolving
 from core.runner.estimate import History
 from core.spec.identity import run_id
@@ -51,7 +53,7 @@ def outcomes(desk: Desk) -> dict[str, str]:
     found = {}
     for study in (ONE, TWO):
         found |= {
-            one.claim.key: one.outcome for one in verdicts(judged(gather(study, desk.edition(3), desk.store)))
+            one.claim.key: one.outcome for one in judge(gather(study, desk.edition(3), desk.store)).verdicts
         }
     return found
 
@@ -144,6 +146,8 @@ def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(al
 # On a store in memory: what each claim is given next.
 
 LEVELS = {"a": 56.0, "b": 50.0, "c": 53.0, "d": 52.5}
+edition = partial(edition_at, scale=MINI)
+config_of = partial(config_at, scale=MINI)
 
 
 def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gaps: tuple = ()) -> FakeStore:
@@ -154,6 +158,7 @@ def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gap
                 store.add(
                     config_of(ONE, (label,), seed),
                     levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd),
+                    scale=MINI,
                 )
     return store
 
@@ -202,30 +207,23 @@ def test_a_check_beyond_the_budget_is_no_reason_to_train(choices):
     assert short.why.endswith("with 8 seeds") and long.runs == short.runs
 
 
-def test_a_reference_runs_once_before_any_check_and_rules_its_study_out_if_it_does_not_learn(choices):
-    named = replace(ONE, reference=("d",))
+def test_a_reference_and_simcse_run_before_any_check_and_a_method_that_does_not_learn_gets_nothing(choices):
+    named = replace(ONE, reference=("d",), claims=tuple(replace(one, gate="learns") for one in ONE.claims))
     store = filled({"a": 2, "b": 3}, LEVELS)
-    found = choices(store, named)
-    assert {choice.why for choice in found} == {"first run of the reference"} and len(
-        {choice.runs for choice in found}
-    ) == 1
-    (run,) = found[0].runs
-    made = store.add(run.config, 53.0)
-    untrained = pd.DataFrame([("untrained", "avg", "spearman_all", 0, 50.0)], columns=made.rows.columns)
-    made.rows = pd.concat([made.rows, untrained], ignore_index=True)
+    (first,) = {(choice.why, choice.runs) for choice in choices(store, named)}
+    assert first[0] == "first run of the reference"
+    for seed, run in enumerate([first[1][0].config, *(config_of(ONE, ("d",), seed) for seed in (1, 2))]):
+        store.add(run, 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
+    (bar,) = {(choice.why, len(choice.runs)) for choice in choices(store, named)}
+    assert bar == ("SimCSE, the bar of other methods", 3)
+    add_simcse(store, edition(3), 66.0, 67.0, 68.0, untrained=52.0)
     assert not choices(store, named)
-    made.rows.loc[made.rows["checkpoint"] == "untrained", "value"] = 40.0
+    add_simcse(store, edition(3), 53.0, 54.0, 55.0, untrained=52.0)
     assert {choice.why for choice in choices(store, named)} == {"first check"}
 
 
 def test_a_claim_without_a_verdict_is_given_nothing(choices, monkeypatch):
-    monkeypatch.setattr(
-        comparability, "judged", lambda result: replace(result, withheld={"K4": "two checks"})
-    )
+    monkeypatch.setattr(verdicts, "comparability", lambda result: Comparability((), {"K4": "two checks"}, {}))
     assert "mocose-one K4" not in [
         choice.name for choice in choices(filled(dict.fromkeys("abcd", 5), LEVELS))
     ]
-    monkeypatch.setattr(
-        comparability, "judged", lambda result: replace(result, not_comparable="the queue turns over once")
-    )
-    assert not choices(filled({}, LEVELS))

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from places import ROOT, SHARED
 
-from core.report.quantities import unit
 from core.spec.claim import holds_as_printed, truth
+from core.spec.result import unit
 from core.spec.scale import DEMO
 from studies import STUDIES, find
 

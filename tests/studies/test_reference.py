@@ -10,8 +10,7 @@ from places import ROOT
 from printed import TABLES, printed_rows
 from small_study import result
 
-from core.report.claims import noted
-from core.report.notes import footnotes
+from core.report.words import meanings, noted
 from core.spec.fields import FILE, explained, explanations
 from studies import STUDIES, find
 
@@ -52,7 +51,7 @@ def test_every_number_in_the_notes_of_a_table_or_claim_is_explained_there():
         made = result(study, FakeStore())
         labels = [label for axis in made.study.axes for label in axis.labels]
         wanted = set(re.findall(r"\bD\d+\b", " ".join([*made.study.footnotes, *labels, *(claim.note for claim in made.study.claims)])))
-        explained_there = {note.partition(":")[0] for note in footnotes(made) if re.match(r"D\d+: ", note)}
+        explained_there = {note.partition(":")[0] for note in meanings(made) if re.match(r"D\d+: ", note)}
         assert explained_there == wanted, study.name
     (claim,) = [claim for claim in find("table8").claims if claim.key == "T8.3"]
     assert noted(claim) == f"{claim.note} D44: {explanations()['D44']}"

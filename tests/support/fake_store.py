@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from core.spec.baseline import SIMCSE
 from core.spec.conditions import Edition
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, Scale, Sources
@@ -69,8 +70,10 @@ class FakeStore:
     def load_pairs(self, run_id: str) -> pd.DataFrame | None:
         return self.pairs.get(run_id)
 
-    def add(self, config, value: float, *, scale: Scale = DEMO, status: str = "ok", source: str = "own", provenance=None) -> FakeRun:
-        """Store a run whose average and dev score are `value` under every aggregate (NaN if diverged)."""
+    def add(
+        self, config, value: float, *, scale: Scale = DEMO, status: str = "ok", source: str = "own", provenance=None, untrained=None
+    ) -> FakeRun:
+        """Store a run whose average and dev score are `value` under every aggregate (NaN if diverged), the untrained encoder's where given."""
         if status == "diverged":
             value = float("nan")
         rows = [
@@ -80,10 +83,17 @@ class FakeStore:
             for aggregate in ("all", "mean", "wmean")
         ]
         rows += [("curve", "dev", "spearman_all", step, value * step / 300) for step in (100, 200, 300)]
+        rows += [("untrained", "avg", "spearman_all", 0, untrained)] if untrained is not None else []
         frame = pd.DataFrame(rows, columns=["checkpoint", "task", "metric", "step", "value"])
         made = FakeRun(run_id(config), config, status, frame, provenance or {"device": "cpu", "torch": "2.9.0"}, source)
         self.runs[made.run_id] = made
         return made
+
+
+def add_simcse(store: FakeStore, at: Edition, *values: float, untrained: float = 0.0) -> None:
+    """SimCSE's own runs, the bar for other methods, with these scores."""
+    for seed, value in enumerate(values):
+        store.add(at.config(SIMCSE, SIMCSE.cells[0], seed), value, scale=at.scale, untrained=untrained)
 
 
 def config_of(study, labels, seed: int, profile: str = "paper", scale: Scale = DEMO):

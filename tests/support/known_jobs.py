@@ -66,11 +66,11 @@ def study(name: str, claims: tuple[Claim, ...]) -> Study:
 
 A, B, C, D = ((label,) for label in NAMES)
 ONE = study("mocose-one", (
-    Claim(key="K1", text="a is better than b.", predicate=greater(A, B)),
-    Claim(key="K2", text="a is better than b, and b than c.", predicate=all_of(greater(A, B), greater(B, C))),
-    Claim(key="K3", text="c is better than d.", predicate=greater(C, D)),
-    Claim(key="K4", text="c is better than d, by whatever.", predicate=greater(C, D), margin=None),
+    Claim(key="K1", text="a is better than b.", predicate=greater(A, B), gate="none"),
+    Claim(key="K2", text="a is better than b, and b than c.", predicate=all_of(greater(A, B), greater(B, C)), gate="none"),
+    Claim(key="K3", text="c is better than d.", predicate=greater(C, D), gate="none"),
+    Claim(key="K4", text="c is better than d, by whatever.", predicate=greater(C, D), margin=None, gate="none"),
 ))  # fmt: skip
-TWO = study("mocose-two", (Claim(key="L1", text="d is better than b.", predicate=greater(D, B)),))
+TWO = study("mocose-two", (Claim(key="L1", text="d is better than b.", predicate=greater(D, B), gate="none"),))
 STUDIES = (ONE, TWO)
 assert SCALES["mini"].seeds == 3  # what the tests count on

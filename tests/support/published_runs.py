@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from core.data.sources import recorded
-from core.report.cells import gather
 from core.report.frames import csv_text, run_frame
+from core.report.results import gather
 from core.spec.conditions import Edition
 from core.spec.scale import SCALES
 from core.store.store import Store

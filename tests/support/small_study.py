@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from fake_store import SOURCES, FakeStore, config_of, edition
 
-from core.report.cells import gather
+from core.report.verdicts import study_result
 from core.spec.scale import DEMO
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
-    return gather(study, edition(seeds, scale=scale, sources=sources), store)
+    return study_result(study, edition(seeds, scale=scale, sources=sources), store)
 
 
 def small(**changes):
@@ -25,14 +25,14 @@ def small(**changes):
     return Study(**{**fields, **changes})
 
 
-def stored(study, **by_label):
+def stored(study, scale=DEMO, untrained=None, **by_label):
     """A store with these values by cell and seed; a tuple (value, status) sets the status."""
     store = FakeStore()
     for label, values in by_label.items():
         for seed, value in enumerate(values):
             if value is not None:
                 value, status = value if isinstance(value, tuple) else (value, "ok")
-                store.add(config_of(study, (label,), seed), value, status=status)
+                store.add(config_of(study, (label,), seed, scale=scale), value, scale=scale, status=status, untrained=untrained)
     return store
 
 

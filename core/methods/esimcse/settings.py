@@ -169,6 +169,11 @@ class ESimCSERun(RunConfig):
         return 0.0 if self.momentum is None else self.momentum.lambda_**step
 
     @property
+    def memory(self) -> float:
+        branch = 0.0 if self.momentum is None else 1.0 / (1.0 - self.momentum.lambda_)
+        return branch + self.kept / self.train.batch_size
+
+    @property
     def reads_words(self) -> bool:
         return self.dup is not None and self.dup.unit != "subword"
 

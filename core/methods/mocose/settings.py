@@ -213,8 +213,7 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
     """eta of update number `update` (1 at the first training forward), D2.
 
     constant: eta = start. cosine_to_end: half a cosine from start to end over the run's `steps`, then end.
-    released_cosine: eta_t = end - (end - start) * (cos(pi * t / T) + 1) / 2 with T = total_updates; it comes
-    back down after T, as the released code does.
+    released_cosine: end - (end - start) * (cos(pi * t / T) + 1) / 2, T = total_updates; after T down again.
     """
     if ema.schedule == "constant" or ema.end is None:
         return ema.start
@@ -226,8 +225,7 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
 
 
 def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
-    """Maximum traceable distance d = 1 / (1 - eta) + queue / batch (MoCoSE, eq. 4), in steps; infinite at eta
-    = 1 (D4)."""
+    """Maximum traceable distance 1 / (1 - eta) + queue / batch (eq. 4) in steps; infinite at eta = 1 (D4)."""
     return math.inf if decay >= 1.0 else 1.0 / (1.0 - decay) + queue_size / batch_size
 
 
@@ -274,14 +272,11 @@ class MoCoSERun(RunConfig):
             why = "since a ragged batch has other slots (D20)"
             raise UserError(f"fgsm.gradient=stale_online needs data.drop_last=true, {why}.")
         if self.text is not None and self.fgsm.gradient == "current" and self.fgsm.views == "both_same":
-            hint = "set fgsm.views=online_only"
-            raise UserError(
-                f"fgsm.gradient=current has no gradient for a target view of another text; {hint}."
-            )
+            hint = "a target view of another text; set fgsm.views=online_only"
+            raise UserError(f"fgsm.gradient=current has no gradient for {hint}.")
 
     def scaled(self, measure: Measure) -> dict[str, object]:
-        """Widths, queue and the period of the released decay (D2). A model that rewrites text is the run's
-        own encoder where none is fetched."""
+        """Widths, queue, period of the released decay (D2); the own encoder where no model is fetched."""
         heads, queue = self.heads, self.queue
         changes: dict[str, object] = {
             "heads.out_size": scaled_count(heads.out_size, measure.width),
@@ -292,8 +287,9 @@ class MoCoSERun(RunConfig):
         if heads.predictor_hidden is not None:
             changes["heads.predictor_hidden"] = scaled_count(heads.predictor_hidden, measure.width)
         if queue.slice is not None:
-            places = [tuple(round(place * measure.batches) for place in part) for part in queue.slice]
-            changes["queue.slice"] = tuple(places)
+            changes["queue.slice"] = tuple(
+                tuple(round(n * measure.batches) for n in cut) for cut in queue.slice
+            )
         if self.ema.total_updates is not None:
             share = measure.paper_steps / common.PAPER_STEPS
             changes["ema.total_updates"] = scaled_count(self.ema.total_updates, share)
@@ -313,6 +309,10 @@ class MoCoSERun(RunConfig):
 
     def initial_share(self, step: int) -> float:
         return math.prod(ema_decay(self.ema, update, self.train.steps) for update in range(1, step + 1))
+
+    @property
+    def memory(self) -> float:
+        return traceable_distance(max(self.ema.start, self.ema.end or 0.0), self.kept, self.train.batch_size)
 
     @property
     def keepable(self) -> bool:
