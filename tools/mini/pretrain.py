@@ -16,7 +16,6 @@ MiniLM is a finished sentence encoder. Its lowest layers have least of that fini
 from __future__ import annotations
 
 import argparse
-import csv
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -85,27 +84,23 @@ def train(
 
 
 class Losses:
-    """Means over LOGGED steps, printed as they come and written to a CSV file at the end."""
+    """Means over LOGGED steps, printed and appended to a CSV file as they come."""
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[float, ...]] = []
+    def __init__(self, file: Path) -> None:
+        self._file, self._begin = file, time.monotonic()
         self._since: list[tuple[float, ...]] = []
-        self._begin = time.monotonic()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("step,masked_words,masked_words_from_cls,pairs,pairs_right\n")
 
     def add(self, step: int, words: float, top: float, pairs: float, right: float) -> None:
         """Take one step's losses."""
         self._since.append((words, top, pairs, right))
         if step % LOGGED == 0:
-            self.rows.append((step, *(sum(values) / len(values) for values in zip(*self._since, strict=True))))
+            means = [f"{sum(values) / len(values):.4f}" for values in zip(*self._since, strict=True)]
             self._since.clear()
-            print(*(f"{value:.3f}" for value in self.rows[-1]), f"{time.monotonic() - self._begin:.0f} s", flush=True)
-
-    def write(self, file: Path) -> None:
-        """The means so far, one row each."""
-        with file.open("w", newline="") as out:
-            writer = csv.writer(out)
-            writer.writerow(("step", "masked_words", "masked_words_from_cls", "pairs", "pairs_right"))
-            writer.writerows((step, *(f"{value:.4f}" for value in values)) for step, *values in self.rows)
+            print(step, *means, f"{time.monotonic() - self._begin:.0f} s", flush=True)
+            with self._file.open("a") as out:
+                out.write(",".join([str(step), *means]) + "\n")
 
 
 def main() -> None:
@@ -136,13 +131,12 @@ def main() -> None:
     stream = passages.batches(
         passages.examples([_ids(tokenizer, document) for document in running], _ids(tokenizer, single), choice), BATCH, choice
     )
-    losses = Losses()
+    losses = Losses(given.out / "losses.csv")
     if given.steps:
         train(model, stream, given.steps, given.seed, given.from_cls, losses.add)
     print(f"{save(model, tokenizer, given.out, torch.float16)}  {given.out / 'model.safetensors'}")
     names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     (given.out / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-    losses.write(given.out / "losses.csv")
 
 
 def _ids(tokenizer: BertTokenizer, sentences: list[str]) -> list[list[int]]:
