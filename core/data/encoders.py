@@ -159,8 +159,7 @@ def configuration(folder: Path) -> dict[str, Any]:
         )
         raise UserError(f"{folder} holds no config.json{hint}.")
     config = json_object(path)
-    if (width := config.get("hidden_size")) is None:
-        raise UserError(f"{path} names no hidden_size; give a BERT or RoBERTa encoder.")
+    width = config.get("hidden_size")
     if type(width) is not int or width < 1:
         raise UserError(f"{path} has hidden_size {width!r}; give a BERT or RoBERTa encoder.")
     return config
@@ -207,11 +206,8 @@ def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
     shapes = {}
     for name, shape in tensor_shapes(folder).items():
         start = max(name.find("embeddings."), name.find("encoder.layer."), 0)
-        if (
-            start
-            and name[:start] not in ("bert.", "roberta.")
-            and name.split(".")[0] not in ("cls", "lm_head")
-        ):
+        plain = name[:start] in ("", "bert.", "roberta.") or name.startswith(("cls.", "lm_head."))
+        if not plain:
             hint = f"rename them as {kind} has them, {name[start:]}"
             raise UserError(f"The weights in {folder} have names such as {name}; {hint}.")
         shapes[name[start:]] = shape

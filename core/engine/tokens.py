@@ -64,9 +64,7 @@ def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
     try:
         return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
     except Exception as error:  # such as a vocabulary without a token for unknown words
-        raise UserError(
-            f"The tokenizer cannot read the text ({error}); copy the encoder's own there."
-        ) from error
+        raise UserError(f"The tokenizer cannot read the text ({error}); copy the encoder's own.") from error
 
 
 def unknown(table: TokenTable, tokenizer) -> str:

@@ -94,7 +94,7 @@ ENCODERS = {
     "a file": (lambda p: (shutil.rmtree(p), p.write_text("x")), "", "is no folder"),
     "no configuration": (Path.unlink, "config.json", "holds no config.json"),
     "no JSON": (lambda p: p.write_text("{"), "config.json", "cannot be read"),
-    "a list": (lambda p: p.write_text("[]"), "config.json", "names no hidden_size"),
+    "a list": (lambda p: p.write_text("[]"), "config.json", "hidden_size None"),
     "width in words": (lambda p: encoder(p, hidden_size="wide"), "", "has hidden_size 'wide'"),
     "no layers": (lambda p: encoder(p, num_hidden_layers="x"), "", "has num_hidden_layers 'x'"),
     "no layer at all": (lambda p: encoder(p, num_hidden_layers=0), "", "has num_hidden_layers 0"),
