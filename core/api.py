@@ -117,13 +117,11 @@ class Results:
         return _joined(self._each(), lambda run: run.rows)
 
     def curves(self) -> pd.DataFrame:
-        """One row a check: run, step, dev (Spearman x 100 on the development set), loss (mean training loss
-        since the last check)."""
+        """One row a check: run, step, dev (Spearman x 100 on the development set), mean training loss."""
         return _joined(self._each(), _curve)
 
     def pairs(self) -> pd.DataFrame:
-        """One row a test pair of one's own runs: run, task, subset, gold, cosine, words_a, words_b. Published
-        runs keep none."""
+        """One row a test pair of your own runs: run, task, subset, gold, cosine, words_a, words_b."""
         found = ((run, self._pairs(run)) for run in self._each() if run.source == "own")
         parts = [frame.assign(run=run.run_id) for run, frame in found if frame is not None]
         return (

@@ -47,8 +47,7 @@ def encoder_digest(folder: Path) -> str:
 
 
 def check_encoder(folder: Path) -> None:
-    """Raises UserError for a folder that no run could train from, by its configuration, weights or
-    tokenizer."""
+    """Raises UserError for a folder that no run could train from."""
     config = configuration(folder)
     kind = config.get("model_type")
     if kind not in TRAINABLE:
@@ -95,8 +94,7 @@ def check_encoder(folder: Path) -> None:
 
 
 def check_files(folder: Path, allow_pickle: bool) -> None:
-    """Raises UserError for a folder without config.json, weights or tokenizer, or whose tokenizer is
-    another's."""
+    """Raises UserError for a folder without config.json, weights or a tokenizer of its own."""
     config = json_object(folder / "config.json")
     check_settings(folder, config)
     if not folder.is_dir() or not (folder / "config.json").is_file():
@@ -201,8 +199,7 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
 
 
 def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:
-    """The shapes of the encoder's tensors by their names in a bare encoder. Raises UserError for a foreign
-    prefix."""
+    """The shapes of the encoder's tensors by plain name. Raises UserError for a foreign prefix."""
     shapes = {}
     for name, shape in tensor_shapes(folder).items():
         start = max(name.find("embeddings."), name.find("encoder.layer."), 0)
@@ -221,8 +218,7 @@ def _named(settings: dict[str, Any], role: str, default: str) -> str:
 
 
 def _vocabulary(folder: Path) -> dict[str, int]:
-    """The tokens of the folder's tokenizer with their ids. Raises UserError if there is none, or it cannot be
-    read."""
+    """The tokens of the folder's tokenizer with their ids. Raises UserError."""
     path = next((folder / name for name in TOKENIZERS if (folder / name).is_file()), None)
     if path is None:
         raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")

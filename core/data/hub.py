@@ -130,8 +130,7 @@ def missing_parts(places: Places) -> list[str]:
 
 
 def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
-    """`places` with what is missing from the hub, and with these other encoders of the papers. Raises
-    UserError."""
+    """`places` with what is missing, and with these other encoders, from the hub. Raises UserError."""
     present = {stands_for for stands_for, _, _ in places.others}
     names = {
         stands_for: HUB_NAMES.get(stands_for, stands_for)
@@ -156,8 +155,7 @@ def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> 
 
 
 def encoder_folder(encoder: Path, cache_dir: Path, *, offline: bool = False) -> Path:
-    """`encoder`, or the folder of the pinned encoder of that name if `encoder` is no folder. Raises
-    UserError."""
+    """`encoder`, or the folder of the pinned encoder of that name. Raises UserError."""
     if encoder.exists() or encoder.name not in ENCODERS:
         return encoder
     return fetch_folder(ENCODERS[encoder.name], cache_dir, offline=offline)
@@ -239,8 +237,7 @@ def check_rows(text: Path) -> None:
 
 
 def unpack(archive: Path) -> Path:
-    """The folder of SentEval data, unpacked once beside its archive. No name or link in it may lead
-    outside."""
+    """The folder of SentEval data, unpacked once beside its archive; nothing in it leads outside."""
     target = archive.with_suffix("")
     with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
         if not target.is_dir():

@@ -78,8 +78,7 @@ class Table:
 
 
 def named_pairs(text: str) -> tuple[str, str]:
-    """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`. A FILE alone is named without its ending. Raises
-    UserError."""
+    """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`. Raises UserError."""
     name, equals, place = text.partition("=")
     if text.startswith("hf:") or not equals or Path(text).is_file():
         place = text
@@ -220,8 +219,7 @@ def _column(table: Table, columns: Sequence[str], choices: tuple[str, ...]) -> s
 
 
 def _text(row: Mapping[str, Any], column: str) -> str:
-    """The text or number in a column; `labels.label` is a field of a column. Raises ValueError or
-    KeyError."""
+    """The text or number in a column, or in a field of it (`a.b`). Raises ValueError or KeyError."""
     value: Any = row
     for part in column.split("."):
         if not isinstance(value, Mapping) or part not in value:
@@ -300,8 +298,7 @@ def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
 
 
 def own_digest(sets: Mapping[str, StsSet], rest: str | None) -> str:
-    """SHA-256 over your own sets and their names, and over `rest`: the digest of the scale's sets if some are
-    scored."""
+    """SHA-256 over your own sets and names, and over `rest`, the digest of the scale's sets if scored."""
     return hashlib.sha256(f"own pairs\n{sets_digest(dict(sets))}\n{rest}\n".encode()).hexdigest()
 
 

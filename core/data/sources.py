@@ -58,8 +58,7 @@ DEMO_SOURCES = replace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the parts of a scale lie. All are None at the generated scales, whose parts the project ships.
-    Names are labels."""
+    """Where the parts of a scale lie; all None at scale demo. Names are labels."""
 
     corpus: Path | None = None
     evaluation: Path | None = None

@@ -85,8 +85,7 @@ _PLACES = (
 
 
 def senteval_root(path: Path) -> Path:
-    """The folder that holds STS/ and SICK/: `path` itself or a usual place below it. Raises UserError if
-    there is none."""
+    """The folder that holds STS/ and SICK/: `path` or a usual place below it. Raises UserError."""
     path = Path(path)
     for place in _PLACES:
         if (path / place / "STS").is_dir() and (path / place / "SICK").is_dir():
@@ -102,8 +101,7 @@ def year_files(name: str, subset: str) -> tuple[str, str]:
 
 
 def used_files(transfer: bool = False) -> tuple[str, ...]:
-    """The files that can move a run's number, sorted: seven tests, all of STS-B (selection; alignment, D43),
-    transfer tasks."""
+    """The files that can move a run's number, sorted: seven tests, all of STS-B, transfer tasks."""
     parts = [(name, subset) for name, subsets in STS_YEARS.items() for subset in subsets]
     names = [file for part in parts for file in year_files(*part)]
     names += [file for file, _ in STSB_SPLITS.values()]
@@ -180,8 +178,7 @@ def _split_name(name: str, split: str) -> str:
 
 
 def load_demo() -> dict[str, StsSet]:
-    """The demo's test sets and development set, by name. A line has two sentences and a score, between
-    tabs."""
+    """The demo's test sets and development set, by name: two sentences and a score, between tabs."""
     sets = {}
     for name in (*DEMO.tests, DEMO.dev):
         rows = (line.split("\t") for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"))
@@ -190,8 +187,7 @@ def load_demo() -> dict[str, StsSet]:
 
 
 def sets_digest(sets: dict[str, StsSet]) -> str:
-    """SHA-256 of the sets' content: name, sentences and gold of every pair, one a line, sets in order of
-    name."""
+    """SHA-256 of the sets' content: name, sentences and gold of every pair, in order of name."""
     lines = [
         f"{name}\t{a}\t{b}\t{float(gold)!r}\n"
         for name in sorted(sets)
@@ -215,8 +211,7 @@ def _set(name: str, labels: list[str], pairs: list[Pair]) -> StsSet:
 
 
 def check_sets(evaluation_path: Path) -> None:
-    """Read every set that a run uses. Raises UserError, naming file and line, for whatever is not as it was
-    published."""
+    """Read every set that a run uses. Raises UserError with file and line for an unpublished content."""
     root = senteval_root(evaluation_path)
     for name in STS_YEARS:
         year_pairs(root, name)
@@ -264,8 +259,7 @@ def stsb_pairs(root: Path, split: str) -> list[Pair]:
 
 
 def sick_pairs(root: Path, split: str) -> list[Pair]:
-    """SICK-R's train, dev (trial) or test split: a header line, then id, sentence, sentence, relatedness (1
-    to 5), entailment."""
+    """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
     file, count = SICK_SPLITS[split]
     rows = [(number, line.split("\t")) for number, line in numbered_lines(root / file)[1:]]
     for number, fields in rows:

@@ -55,8 +55,7 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
 
 
 def text_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a text file of at most `most` bytes, unpacked if its name ends in .gz. Raises OSError,
-    also for what is no text."""
+    """The content of a text file, unpacked if its name ends in .gz. Raises OSError, also for no text."""
     content = files.content(path, most)
     if path.suffix == ".gz":
         try:

@@ -31,8 +31,7 @@ TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
 @dataclass(frozen=True)
 class Part:
-    """Examples of one part of a task: sentences, labels counted from 0, and for a task on pairs the second
-    sentences."""
+    """Examples of one part of a task: sentences, labels from 0, and second sentences of pairs."""
 
     first: tuple[str, ...]
     labels: tuple[int, ...]
@@ -154,8 +153,7 @@ def _trec(path: Path, number: int, line: str) -> tuple[str, int]:
 
 
 def _mrpc(root: Path, file: str, count: int) -> Part:
-    """Five tab-separated columns after a header line: 0 or 1, two ids, two sentences. The byte-order mark is
-    in the header."""
+    """Five tab-separated columns after a header line: 0 or 1, two ids, two sentences."""
     path, rows = root / file, []
     for number, line in numbered_lines(path):
         if number == 1:

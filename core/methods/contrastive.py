@@ -44,8 +44,7 @@ class Contrastive(nn.Module):
     scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
 
     def form(self) -> Hashable:
-        """What the model's state decides about the shapes of the next step, beside the batch: whether a queue
-        still grows, say."""
+        """What the model's state decides about the shapes of the next step, such as a growing queue."""
         return ()
 
     @classmethod
@@ -72,8 +71,7 @@ class Contrastive(nn.Module):
         """What follows a step, outside its graph."""
 
     def weights_moved(self, weights: list[nn.Parameter]) -> None:
-        """Called by a method that has changed these weights itself; a step that computes with copies of
-        weights replaces it."""
+        """Called when a method has changed these weights; a step that keeps copies replaces it."""
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, dim), in whatever mode the model is in."""
@@ -118,8 +116,7 @@ class Views:
         return rows(sentences, max(longest, min(wide, self.config.longest)))
 
     def skip(self, indices: Sequence[int]) -> None:
-        """Make the draws of `make` for a step that was done before; nothing if draws do not depend on earlier
-        ones."""
+        """Draw what `make` draws for a step that was done before; nothing if steps draw independently."""
 
 
 def averaged_pairs(targets: list[nn.Module], sources: list[nn.Module]) -> tuple[list, list]:

@@ -22,8 +22,7 @@ def new_linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Line
 
 
 def pooler(encoder: Encoder, generator: torch.Generator) -> nn.Linear:
-    """MoCoSE's pooler: a bare Linear on [CLS], (B, hidden) to (B, hidden), started from the checkpoint's
-    pooler if it has one."""
+    """MoCoSE's pooler: a bare Linear on [CLS], (B, hidden), the checkpoint's own if it has one."""
     layer = new_linear(encoder.hidden, encoder.hidden, generator)
     source = encoder.pretrained_pooler[0]
     if source is not None:
@@ -76,8 +75,7 @@ def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.
 
 
 class TrainingHead(nn.Module):
-    """SimCSE's and ESimCSE's head: Linear and tanh, (B, hidden) to (B, hidden), new at the start of each
-    run."""
+    """SimCSE's and ESimCSE's head: Linear and tanh, (B, hidden) to (B, hidden), new in each run."""
 
     def __init__(self, encoder: Encoder, generator: torch.Generator):
         super().__init__()

@@ -67,8 +67,7 @@ class KeyQueue(nn.Module):
 
 
 class VectorQueue(nn.Module):
-    """ESimCSE's queue of momentum-encoder vectors: empty at the start, newest last, the newest `size` are
-    kept (D70)."""
+    """ESimCSE's queue of momentum-encoder vectors: empty at first, newest last, `size` kept (D70)."""
 
     def __init__(self, config: MomentumQueue):
         super().__init__()

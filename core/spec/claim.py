@@ -142,8 +142,7 @@ def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: fl
 
 
 def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Contrast:
-    """The least-squares slope of the cells over x is greater than `above`, in the cells' unit per unit of x.
-    x must not be constant."""
+    """The least-squares slope of the cells over x, which varies, is greater than `above`."""
     mean = sum(x) / len(x)
     square = sum((value - mean) ** 2 for value in x)
     return Contrast(
@@ -190,8 +189,7 @@ def within(cells: Iterable[Labels], margin: float) -> Predicate:
 
 
 def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
-    """Some two of the cells differ by more than `by`, in either direction. Not so means that none do: give
-    the claim a margin."""
+    """Some two of the cells differ by more than `by`, in either direction; give the claim a margin."""
     pairs = list(combinations([tuple(cell) for cell in cells], 2))
     return any_of(*(greater(x, y, by) for a, b in pairs for x, y in ((a, b), (b, a))))
 

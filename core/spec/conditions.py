@@ -19,8 +19,7 @@ from core.spec.vary import has, paths, read, setting_path, vary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
-    """A profile at a scale, on these texts, tests and encoders, under seeds 0 … seeds-1 of each cell (more,
-    where a study needs more)."""
+    """A profile at a scale, on these sources, under seeds 0 … seeds-1 of each cell or more."""
 
     profile: str
     scale: Scale
@@ -44,16 +43,14 @@ class Edition:
         return max(self.seeds, study.least_seeds)
 
     def asked(self, study: Study) -> Iterator[tuple[Cell, list[RunConfig]]]:
-        """The cells of a study, as it stands at the scale, that can be run here, each with its runs in the
-        order of their seeds."""
+        """The cells of a study that can be run here, each with its runs in the order of their seeds."""
         study = study.at(self.scale)
         for cell in study.cells:
             if self.unavailable(study, cell) is None:
                 yield cell, self.configs(study, cell, self.seeds_of(study))
 
     def varied(self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()) -> Study:
-        """The study under `--set`'s settings and with `--vary`'s fields as axes. Raises UserError for what
-        the study cannot have."""
+        """The study under `--set`'s settings, with `--vary`'s fields as axes. Raises UserError."""
         cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
         runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
         if not runs:
@@ -66,8 +63,7 @@ class Edition:
         return with_axes(study, fields, runs) if fields else study
 
     def check(self, study: Study) -> None:
-        """Whether cells that a study tells apart are apart at this scale, which rounds widths and counts.
-        Raises UserError."""
+        """Refuse different cells that this scale rounds to one run. Raises UserError."""
         kept: dict[str, tuple[Cell, tuple[str, RunConfig]]] = {}
         study = study.at(self.scale)
         for cell in study.cells:

@@ -10,8 +10,7 @@ from typing import TextIO
 
 
 class UserError(Exception):
-    """One sentence that says what is wrong and what to do; the command line prints it and exits with status
-    2."""
+    """One sentence that says what is wrong and what to do; the command exits with status 2."""
 
 
 def printable(text: str) -> str:
@@ -42,8 +41,7 @@ def are(number: int, noun: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
-    """How a sentence about an unknown name ends: `did you mean x?` with the known name nearest to it, or
-    `otherwise` if none is near."""
+    """How a sentence about an unknown name ends: `did you mean x?`, or `otherwise` if none is near."""
     near = difflib.get_close_matches(str(name), known, n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else otherwise
 

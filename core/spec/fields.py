@@ -56,8 +56,7 @@ class Field:
     settled: str | None  # the option that settles it, if --set may not
 
     def lines(self) -> list[str]:
-        """The field as --fields prints it: name, type and D-numbers, then its meaning, then its default or
-        what settles it."""
+        """The field as --fields prints it: name, type, D-numbers, meaning, default or what settles it."""
         last = f"Settled by {self.settled}." if self.settled else f"Default: {in_words(self.defaults)}."
         meaning = [f"    {self.meaning[:1].upper()}{self.meaning[1:]}."] if self.meaning else []
         return [
@@ -80,8 +79,7 @@ def fields(section: str | None = None) -> list[Field]:
 
 
 def _sections() -> list[tuple[str, type[Section]]]:
-    """The sections of runs by name, those of every method first; two methods' sections may share a name
-    (queue)."""
+    """The sections of runs by name, those of every method first; two may share a name (queue)."""
     runs: list[type[Section]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
     kinds = [
         (name, option)

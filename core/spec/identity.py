@@ -59,8 +59,7 @@ def to_plain(value):
 
 
 def from_plain(plain: dict) -> RunConfig:
-    """The configuration that `to_plain` wrote. Raises UserError for unknown kinds, unknown or missing
-    fields."""
+    """The configuration that `to_plain` wrote. Raises UserError for unknown or missing parts."""
     if plain.get("kind") != _kind(RunConfig) and "method" not in plain:
         raise UserError("This document does not hold a run configuration.")
     run = _section_from(plain, methods.method(str(plain.get("method"))).run)
@@ -86,8 +85,7 @@ def _tag(section: type) -> str:
 
 
 def _kind(section: type[Section]) -> str:
-    """What stands for a class in the canonical form: its name, and one for the runs of every method, whose
-    field says which it is."""
+    """What stands for a class in the canonical form: its name; one for the runs of every method."""
     return "RunConfig" if issubclass(section, RunConfig) else section.__name__
 
 

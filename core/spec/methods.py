@@ -182,8 +182,7 @@ def _own_sections(stated: Method) -> list[str]:
 
 @functools.cache
 def _model_trouble(folder: Path, fields: tuple[str, ...]) -> str:
-    """What is wrong with a method's model.py, with its line; "" if nothing. Planning has no torch to import
-    it."""
+    """What is wrong with a method's model.py, with its line; or "". It is not imported."""
     file = folder / "model.py"
     try:
         text = file.read_text(encoding="utf-8")

@@ -150,8 +150,7 @@ class Row(NamedTuple):
 
 
 class PairBlock(NamedTuple):
-    """The pairs of one subset of one set: gold scores, cosines, and each side's number of blank-separated
-    words."""
+    """The pairs of one subset of one set: gold scores, cosines, and each side's number of words."""
 
     task: str
     subset: str
@@ -163,8 +162,7 @@ class PairBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A finished run, before it is stored. `provenance`: library versions, device, seconds, names of data and
-    encoder, …"""
+    """A finished run, before it is stored. `provenance`: versions, device, seconds, names, …"""
 
     status: Status
     rows: tuple[Row, ...]
@@ -173,7 +171,6 @@ class Result:
 
 
 def device_kind(provenance: Mapping[str, object]) -> str:
-    """The kind of device that made a run, `cpu` or `cuda`; empty if that is not recorded. Dropout masks can
-    differ between kinds."""
+    """The kind of device that made a run, `cpu` or `cuda`; empty if that is not recorded."""
     kind = str(provenance.get("device", "")).partition(":")[0]
     return kind if kind in ("cpu", "cuda") else ""

@@ -22,8 +22,7 @@ Switch = Literal["on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data(Section):
-    """Training text. `digest` is the SHA-256 of the text file (or of the generated text), `rows` its
-    sentences."""
+    """Training text. `digest` is the SHA-256 of its content, `rows` its sentences."""
 
     digest: Annotated[str, "SHA-256 of the training text's content"]
     rows: Annotated[int, "sentences of the training text"]
@@ -53,8 +52,7 @@ class Data(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder(Section):
-    """The pretrained encoder, by content. `digest` covers its weights, its configuration and its
-    tokenizer."""
+    """The pretrained encoder. `digest` covers its weights, configuration and tokenizer."""
 
     digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
     hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)"] = 0.1
@@ -223,8 +221,7 @@ class Seed(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What a method's sections are scaled by: batches and widths over the papers', the run's steps, and the
-    papers' steps that it stands for."""
+    """What a method's sections are scaled by, as ratios to the paper's, and the paper's steps."""
 
     batches: float
     width: float
@@ -234,8 +231,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig(Section):
-    """One run: a cell of a study under one seed. Each method's runs are a class of their own, with its
-    sections (`core.methods`)."""
+    """One run: a cell of a study under one seed. Each method has a class with its sections."""
 
     scale: Annotated[str, "how large the run is"]
     method: Annotated[str, "what is trained"]
@@ -271,8 +267,7 @@ class RunConfig(Section):
 
     @property
     def passes(self) -> float:
-        """Work of a training step, in forward passes of the batch. A backward pass counts as two, so SimCSE
-        has six."""
+        """Work of a training step, in forward passes of the batch; a backward pass counts as two."""
         return 6.0
 
     @property
@@ -281,8 +276,7 @@ class RunConfig(Section):
         return 0
 
     def initial_share(self, step: int) -> float:
-        """Share of its initial weights that a slowly moving branch still has after `step` steps; 0 without
-        one."""
+        """Share of its initial weights that a slowly moving branch has after `step` steps; else 0."""
         return 0.0
 
     @property
@@ -302,8 +296,7 @@ class RunConfig(Section):
 
     @property
     def disturbed(self) -> bool:
-        """Whether sentences are disturbed when they are scored, which a kept model's folder does not do (D20,
-        D21)."""
+        """Whether sentences are disturbed when scored, which a kept model does not do (D20, D21)."""
         return self.eval.apply_augmentation
 
     @property

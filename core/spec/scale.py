@@ -21,8 +21,7 @@ PAPER_RATE = 3e-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderSource:
-    """An encoder by content: `stands_for` is its name in the papers (bert-large, …), `name` for labels
-    only."""
+    """An encoder by content: `stands_for` is its name in the papers, `name` a label."""
 
     stands_for: str
     digest: str
@@ -32,8 +31,7 @@ class EncoderSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What was found on this machine for a scale, by content: digests, counts and names (names are for labels
-    only)."""
+    """What a scale is made of on this machine: digests, counts, and names as labels."""
 
     corpus_digest: str
     corpus_rows: int
@@ -195,8 +193,7 @@ def at_scale(
 
 
 def evaluation_digest(run: RunConfig, sources: Sources) -> str:
-    """The digest of what this run is evaluated on. Raises UserError where it wants transfer tasks and there
-    are none."""
+    """The digest of what this run is evaluated on. Raises UserError without its transfer tasks."""
     if not run.eval.transfer:
         return sources.evaluation_digest
     if sources.transfer_digest is None:

@@ -107,8 +107,7 @@ def meanings(section: type) -> dict[str, str]:
 
 @kept
 def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, set[type]]]:
-    """Name, annotation and place in messages of each field, and the types of which every value fits as it
-    is."""
+    """Name, annotation and place of each field, and the types of which every value fits as it is."""
     declared = []
     for field in dataclasses.fields(typed):
         hint = field_types(typed)[field.name]
@@ -209,6 +208,5 @@ def decimal(text: str) -> float | None:
 
 
 def _plain_digits(text: str) -> bool:
-    """Whether a text can be a number without what Python alone reads: underscores and digits of other
-    scripts."""
+    """Whether a text has no underscore and no digits of other scripts, which Python alone reads."""
     return len(text) <= 100 and text.strip().isascii() and "_" not in text

@@ -179,8 +179,7 @@ class Study(Typed):
         return _paper_config(self, cell, profile)
 
     def named(self, cell: Cell, profile: str) -> dict[str, object]:
-        """The fields that a cell's run has from the study and from the cell itself. A cell of another method
-        has the latter alone."""
+        """The fields that study and cell name; a cell of another method has its own alone."""
         own = over(cell.changes, cell.by_profile.get(profile, {}))
         if cell.method not in (None, self.method):
             return own
@@ -222,8 +221,7 @@ class Study(Typed):
         return replace(own, name=name, title=title, settings=tuple(settings), footnotes=notes)
 
     def setting(self, text: str, runs: Mapping[tuple[str, ...], RunConfig]) -> tuple[str, object]:
-        """Path and value of `FIELD=VALUE`, against a run of each cell. Raises UserError for a field that no
-        run has or the study varies."""
+        """Path and value of `FIELD=VALUE`. Raises UserError if no run has it or the study varies it."""
         cells = [each for cell in self.cells for each in (cell.changes, *cell.by_profile.values())]
         changes = [change for each in cells for change in each.items()]
         varied = {path for path, _ in changes}
@@ -238,8 +236,7 @@ class Study(Typed):
         return path, value
 
     def unchanged(self, path: str, runs: Mapping[tuple[str, ...], RunConfig]) -> str:
-        """A footnote on what has no such field: labels of the first axis that tells these cells from the
-        others, or cells; "" if all have it."""
+        """A footnote that names the rows or cells without such a field; "" if all have it."""
         lacking = [labels for labels, run in runs.items() if not has(run, path)]
         if not lacking:
             return ""
@@ -275,8 +272,7 @@ class Study(Typed):
         return replace(study, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
     def _own(self, cells: tuple[Cell, ...]) -> Study:
-        """The study of these of its cells without what is the paper's: printed numbers, rows copied from
-        elsewhere, claims."""
+        """The study of these cells without the paper's numbers, copied rows and claims."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
         axes = []
         for place, axis in enumerate(self.axes):
@@ -333,8 +329,7 @@ def _config(study: Study, cell: Cell, profile: str, scale: Scale, sources: Sourc
 
 
 def _nearest(runs: Sequence[RunConfig], path: str) -> RunConfig:
-    """The first run that has a field, else the first that has its section: it says best what is wrong with a
-    path."""
+    """The first run that has a field, else the first that has its section, for the best message."""
     section = path.partition(".")[0]
     beside = [run for run in runs if has(run, section) and read(run, section) is not None]
     return next((run for run in runs if has(run, path)), [*beside, *runs][0])

@@ -11,8 +11,7 @@ from core.spec.section import Typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper(Typed):
-    """What is known of a paper. `key` is what its studies say (`paper="mocose"`), `name` what tables say;
-    papers come by `order`."""
+    """A paper: `key` is what its studies say, `name` what tables say; papers come by `order`."""
 
     key: str
     name: str
@@ -29,8 +28,7 @@ ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis(Typed):
-    """What a table varies: `name` for CSV headers, `title` as the paper heads it, `labels` in the paper's
-    order."""
+    """What a table varies: `name` for CSV headers, `title` and `labels` as the paper has them."""
 
     name: str
     title: str

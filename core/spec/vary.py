@@ -50,8 +50,7 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
 
 
 def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[str, object]:
-    """Changes and more special ones, which win. A section that these bring whole, or drop, takes the place of
-    its fields among the others."""
+    """Changes and more special ones, which win; a whole section replaces its fields."""
     whole = {path for path in special if "." not in path}
     return {
         **{path: value for path, value in changes.items() if path.partition(".")[0] not in whole},
@@ -82,8 +81,7 @@ def paths(run: RunConfig) -> list[str]:
 
 
 def has(run: RunConfig, path: str) -> bool:
-    """Whether a run has a field at a dotted path: not where its method has no such section, or the run leaves
-    it out."""
+    """Whether a run has a field at a dotted path; not in a section that it leaves out."""
     head, _, tail = path.partition(".")
     name = public_names(type(run)).get(head)
     if name is None or not tail:
@@ -98,8 +96,7 @@ def setting_path(text: str) -> str:
 
 
 def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
-    """Path and typed value of `FIELD=VALUE`, as `--set` takes it. Raises UserError with what would be
-    right."""
+    """Path and typed value of `FIELD=VALUE`. Raises UserError with what would be right."""
     path, (_, equals, written) = setting_path(text), text.partition("=")
     written = written.strip()
     if not equals or not path or not written:
@@ -172,8 +169,7 @@ def _field(section: Section, public: str, path: str) -> str:
 
 
 def _inner(run: RunConfig, name: str) -> list[str]:
-    """The paths of this run that end in a field of this name, or in the name closest to it if no section is
-    closer."""
+    """The paths that end in a field of this name, or of the closest name."""
     by_name: dict[str, list[str]] = {}
     for path in paths(run):
         if "." in path:

@@ -120,8 +120,7 @@ def sweep_all(folders: Iterable[Path]) -> None:
 
 
 def move_aside(path: Path, folder: Path, stem: str) -> Path:
-    """Move a file into `folder` under a name that is free, stem.0 or stem.1 or …; the name. Raises
-    UserError."""
+    """Move a file into `folder` as stem.0 or stem.1 or …; the name. Raises UserError."""
     try:
         folder.mkdir(exist_ok=True)
         names = (folder / f"{stem}.{i}{path.suffix}" for i in itertools.count())

@@ -25,8 +25,7 @@ WORDS = 300  # characters of a holder's note
 
 
 def hold(path: Path) -> int | None:
-    """A descriptor that holds the lock at `path`, or None if somebody else holds it. Raises UserError if it
-    cannot be made."""
+    """A descriptor that holds the lock at `path`, or None if it is held. Raises UserError."""
     while True:
         descriptor = _opened(path)
         try:
@@ -53,8 +52,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def held(path: Path) -> bool:
-    """Whether somebody holds the lock at `path` just now; leaves no file behind, and needs no more than to
-    read it."""
+    """Whether somebody holds the lock at `path`; leaves no file behind, and only reads."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

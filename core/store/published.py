@@ -45,8 +45,7 @@ class Place(NamedTuple):
 
 
 class Pack:
-    """One file, opened: its list of runs is known, their rows are read when they are needed. Raises
-    Damaged."""
+    """One file, opened; rows are read when they are needed. Raises Damaged."""
 
     def __init__(self, path: Path):
         self._lock, self._path = threading.Lock(), path  # runs are launched from threads
@@ -104,8 +103,7 @@ class Pack:
 
 
 def write(path: Path, runs: Mapping[str, Run]) -> None:
-    """Put a pack of exactly these runs at `path`, whole or not at all; the same runs give the same bytes.
-    Raises UserError."""
+    """Put a pack of these runs at `path`, the same bytes for the same runs. Raises UserError."""
     ids = sorted(runs)
     listed = [[runs[run][1], seal(*runs[run]), runs[run][0].num_rows] for run in ids]
     sink = io.BytesIO()

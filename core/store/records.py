@@ -97,8 +97,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """How an attempt at a run failed: for people, never a result. `cause` is a few words, `detail` a sentence
-    or nothing."""
+    """How an attempt at a run failed: `cause` is a few words, `detail` a sentence or nothing."""
 
     cause: str
     detail: str = ""
@@ -140,8 +139,7 @@ def to_bytes(table: pa.Table, metadata: dict[str, str]) -> bytes:
 
 
 def from_bytes(content: bytes, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
-    """Table and metadata of such a file. Raises Damaged unless every byte that carries a number is as it was
-    written."""
+    """Table and metadata of such a file. Raises Damaged unless all is as it was written."""
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         metadata = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
@@ -171,8 +169,7 @@ def seal(table: pa.Table, metadata: dict[str, str]) -> str:
 
 
 def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
-    """Table, footer and SHA-256 of a run's file. Raises MissingRun, CorruptRun, or UserError if it may not be
-    read."""
+    """Table, footer and SHA-256 of a run's file. Raises MissingRun, CorruptRun or UserError."""
     try:
         content = path.read_bytes()
         table, footer = from_bytes(content, schema)

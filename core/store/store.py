@@ -95,7 +95,7 @@ class Store:
             self._note_first(config.scale)
 
     def first(self, scale: str) -> str | None:
-        """The user's first run of a scale, whose encoder and data have plain names in tables; None without."""
+        """The user's first run of a scale, whose encoder and data have plain names in tables; or None."""
         run = self._first_runs().get(scale)
         return run if run is not None and self._own(run).exists() else None
 
@@ -115,14 +115,11 @@ class Store:
                     stored, _ = self._load_own(path.stem)
                     if stored.config.scale == scale and not stored.provenance.get("own_data"):
                         runs = {**self._first_runs(), scale: path.stem}
-                        files.write_whole(
-                            self.root / FIRST, json.dumps(runs, indent=1, sort_keys=True).encode()
-                        )
+                        files.write_whole(self.root / FIRST, json.dumps(runs, sort_keys=True).encode())
                         return
 
     def load(self, run: str) -> StoredRun:
-        """The run: the user's own if it exists, else the published one. Raises MissingRun, CorruptRun or
-        OtherVersion."""
+        """The user's own run, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
         if self._own(run).exists():
             return self._load_own(run)[0]
         if (published := self.load_published(run)) is not None:
@@ -130,16 +127,13 @@ class Store:
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
-        """Every test pair of the user's own run; None if no pairs are stored (published runs have none).
-        Raises CorruptRun."""
+        """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""
         path, own = self._pairs(run), self._own(run)
         if not path.exists():
             return None
         table, _, digest = records.read(path, records.PAIR_SCHEMA)
         if own.exists() and records.read(own, records.RUN_SCHEMA)[1].get("pairs") != digest:
-            raise CorruptRun(
-                f"{path} belongs to another attempt at run {run}; train the run again with --force."
-            )
+            raise CorruptRun(f"{path} belongs to another attempt at run {run}; train it again with --force.")
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
@@ -147,22 +141,14 @@ class Store:
         sentence: the run's own, and it counts as missing; its pairs alone, and it stays done without them.
         `claimed` says that the caller holds the claim."""
         own, pairs = self._own(run), self._pairs(run)
-        if not own.exists() or not self._sound(
-            run, own, lambda: self._load_own(run), "it counts as missing", claimed
-        ):
+        missing, done = "it counts as missing", "its run stays done, and is trained again if you delete it"
+        if not own.exists() or not self._sound(run, own, lambda: self._load_own(run), missing, claimed):
             return False
-        self._sound(
-            run,
-            pairs,
-            lambda: self.load_pairs(run),
-            "its run stays done, and is trained again if you delete it",
-            claimed,
-        )
+        self._sound(run, pairs, lambda: self.load_pairs(run), done, claimed)
         return True
 
     def verified_published(self, run: str) -> bool:
-        """Whether the project's published run is there and can be believed; a damaged one is named, and left
-        where it is."""
+        """Whether the project's published run is there and can be believed; a damaged one is named."""
         try:
             return self.load_published(run) is not None
         except CorruptRun as error:
@@ -170,8 +156,7 @@ class Store:
             return False
 
     def runs(self) -> tuple[str, ...]:
-        """Ids of all runs, own and published, sorted; files with other names are somebody else's and passed
-        over."""
+        """Ids of all runs, own and published, sorted; files with other names do not count."""
         own = {p.stem for p in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(p.stem)}
         return tuple(sorted(own | self._packs.runs()))
 
@@ -180,20 +165,17 @@ class Store:
         return self._packs.averages(scale)
 
     def scale_of_pack(self, run: str) -> str | None:
-        """The scale of a published run, which its pack's folder tells without reading the run; None if it is
-        not published."""
+        """The scale of a published run, without reading the run; None if it is not published."""
         return self._packs.scale(run)
 
     def load_published(self, run: str) -> StoredRun | None:
-        """The published run, whatever one's own is; None if there is none. Raises CorruptRun or
-        OtherVersion."""
+        """The published run; None if there is none. Raises CorruptRun or OtherVersion."""
         if run not in self._packs:
             return None
         return records.stored_run(run, *self._packs.read(run), "published", self._packs.place(run), MEND)
 
     def publish(self, runs: Iterable[str], target: Path) -> None:
-        """Pack one's own runs, without their pairs, into the published folder `target`. Raises MissingRun or
-        CorruptRun."""
+        """Pack the user's runs, without pairs, into the folder `target`. Raises MissingRun or CorruptRun."""
         new: dict[str, dict[str, Run]] = {}
         for run in runs:
             if not self._own(run).exists():
@@ -209,8 +191,7 @@ class Store:
         files.write_whole(self._failure(run), plain.encode())
 
     def failure(self, run: str) -> Failure | None:
-        """How the last attempt failed, or None. A file that cannot be read counts as a failure of unknown
-        cause."""
+        """How the last attempt failed, or None; of unknown cause if the file cannot be read."""
         try:
             plain = json.loads(self._failure(run).read_text(encoding="utf-8"))
             return Failure(
@@ -224,17 +205,11 @@ class Store:
             return Failure(cause="unknown", detail=f"{self._failure(run)} cannot be read.")
 
     def claim(self, run: str) -> int | None:
-        """A descriptor that holds the claim on a run, or None if it is held elsewhere. What killed writers
-        left is swept."""
+        """A descriptor that holds the claim on a run, or None. What killed writers left is swept."""
         descriptor = locks.hold(self._lock(run))
         if descriptor is not None:
-            for path in (
-                self._own(run),
-                self._pairs(run),
-                self._failure(run),
-                self.checkpoint(run),
-                model_folder(self.root, run),
-            ):
+            written = (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run))
+            for path in (*written, model_folder(self.root, run)):
                 files.sweep(path.parent, path.name)
         return descriptor
 
@@ -260,8 +235,7 @@ class Store:
             self.checkpoint(run).unlink()
 
     def sweep_checkpoints(self) -> None:
-        """Remove the checkpoints of runs that are stored: what was killed between the two, or an unfinished
-        --force."""
+        """Remove the checkpoints of runs that are stored, which a kill or an unfinished --force left."""
         for path in (self.root / "checkpoints").glob("*.pt"):
             if self.has(path.stem) and (claim := self.claim(path.stem)) is not None:
                 try:
@@ -270,11 +244,7 @@ class Store:
                     locks.release(claim)
 
     def set_aside(self, path: Path) -> Path:
-        """Move a file that is not believed into the folder of damaged ones; its new place. Only for the
-        holder of the claim.
-
-        Raises UserError if it cannot be moved.
-        """
+        """Move a damaged file aside; its new place. Only for the holder of the claim. Raises UserError."""
         return files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{path.stem}")
 
     def has_model(self, run: str) -> bool:
@@ -283,30 +253,20 @@ class Store:
 
     def prepare(self, models: bool = False) -> None:
         """Make the folders, that of models with `models`. Raises UserError if a folder cannot be written."""
-        names = (
-            "runs",
-            "pairs",
-            "failures",
-            "logs",
-            "checkpoints",
-            ".locks",
-            *(("models",) if models else ()),
-        )
+        names = "runs pairs failures logs checkpoints .locks".split()
         try:
-            for name in names:
+            for name in [*names, *["models"] * models]:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(files.trouble(Path(error.filename or self.root), error)) from error
         if not os.access(self.root / "runs", os.W_OK):
             raise UserError(f"{self.root} may not be written; choose a folder of yours with --results-dir.")
         if models and not os.access(self.root / "models", os.W_OK | os.X_OK):
-            raise UserError(
-                f"{self.root / 'models'} may not be written; make it writable, or leave --keep-models out."
-            )
+            hint = "make it writable, or leave --keep-models out"
+            raise UserError(f"{self.root / 'models'} may not be written; {hint}.")
 
     def _sound(self, run: str, path: Path, check: Callable[[], object], so: str, claimed: bool) -> bool:
-        """Whether a file passes its check; if it does not, and nobody is writing it, it is moved away under
-        the claim."""
+        """Whether a file passes its check. A damaged file that nobody is writing is set aside."""
         claim = None
         try:
             try:
@@ -336,16 +296,14 @@ class Store:
         """The user's own run and the footer of its file. Raises MissingRun, CorruptRun or OtherVersion."""
         path = self._own(run)
         table, footer, _ = records.read(path, records.RUN_SCHEMA)
-        stored = records.stored_run(
-            run, table, footer, "own", str(path), "delete the file and train the run again"
-        )
+        mend = "delete the file and train the run again"
+        stored = records.stored_run(run, table, footer, "own", str(path), mend)
         if (code := stored.provenance.get("method_code")) is not None:
             self._codes[run] = str(code)
         return stored, footer
 
     def method_code(self, run: str) -> str | None:
-        """The digest of the method's code that made the user's own run, once the run was read; None
-        before."""
+        """The digest of the method's code that made the user's own run, once it was read; else None."""
         return self._codes.get(run)
 
     def _own(self, run: str) -> Path:

@@ -120,8 +120,7 @@ class ESimCSE(TwoViews):
 
 
 class Views(contrastive.Views):
-    """Each batch twice, as 2B sentences, the second time with repetitions; and what goes through the momentum
-    encoder, or None."""
+    """Each batch twice, the second time with repetitions; and what the momentum encoder reads."""
 
     config: ESimCSERun
 

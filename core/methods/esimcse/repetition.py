@@ -37,8 +37,7 @@ def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
 
 
 def repeat_tokens(tokens: np.ndarray, dup: Repetition, max_length: int, stream: random.Random) -> np.ndarray:
-    """Token ids with the drawn ones doubled, (N,) to (N + count,); cut at max_length again only with `recut`
-    (D62)."""
+    """Token ids with the drawn ones doubled, (N + count,); cut at max_length only with `recut` (D62)."""
     times = np.ones(len(tokens), np.intp)
     times[positions(dup, len(tokens), stream)] = 2
     doubled = np.repeat(tokens, times)

@@ -105,8 +105,7 @@ class Repetition(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Section):
-    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e
-    (studies/reference/methods.md)."""
+    """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e."""
 
     lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)"] = 0.995
     init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = (

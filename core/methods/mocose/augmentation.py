@@ -75,8 +75,7 @@ def _kept_slots(aug: Augmentation, packed: Packed, padded: int, generator: torch
 
 
 def _noise(rows: int, columns: int, generator: torch.Generator | None, device: torch.device) -> Tensor:
-    """Uniform numbers (rows, columns) on the device: from this generator of the CPU, or from the device's
-    own."""
+    """Uniform numbers (rows, columns) on the device, of this CPU generator or the device's own."""
     if generator is None:
         return torch.rand(rows, columns, device=device)
     return torch.rand(rows, columns, generator=generator).to(device)

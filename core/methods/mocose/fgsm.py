@@ -27,8 +27,7 @@ class StaleGradient(nn.Module):
         self._watched: tuple[Tensor, Packed] | None = None
 
     def sign_for(self, batch: Packed) -> Tensor | None:
-        """Signs for the tokens of this batch, (T, hidden); None before the first backward. Slots beyond the
-        stored ones get 0."""
+        """Signs for this batch's tokens, (T, hidden), 0 beyond stored slots; None before a backward."""
         if self.signs is None:
             return None
         rows, width, _ = self.signs.shape
@@ -57,8 +56,7 @@ class StaleGradient(nn.Module):
         self.signs = grid.view(batch.batch, batch.width, -1)
 
     def _keep_padded(self, sign: Tensor) -> None:
-        """Store signs (B, L, hidden) in the memory of earlier ones, where a CUDA graph finds them; a wider
-        batch gets a wider one."""
+        """Store signs (B, L, hidden) in the memory of earlier ones, where a CUDA graph finds them."""
         if self.signs is None or self.signs.shape[0] != len(sign) or self.signs.shape[1] < sign.shape[1]:
             self.signs = sign
             return
@@ -76,8 +74,7 @@ class StaleGradient(nn.Module):
 
 @torch.no_grad()
 def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) -> float:
-    """Which share of a batch's word embeddings (T, hidden) epsilon * sign changes in their own precision,
-    padding left out (D19)."""
+    """Share of a batch's word embeddings (T, hidden) that epsilon * sign changes, without padding (D19)."""
     changed = words + epsilon * sign != words  # (T, hidden)
     return float(changed[batch.mask[batch.row, batch.slot]].float().mean())
 

@@ -70,8 +70,7 @@ class MoCoSE(Contrastive):
         self.scored_by_slot, self.updates = config.fgsm.at_eval, 0
 
     def form(self) -> Hashable:
-        """How full the queue is, how large the stored gradient, and whether the share that FGSM changes is
-        still to be counted."""
+        """How full the queue is, the size of the stored gradient, and whether FGSM's share is counted."""
         return (
             self.queue.form(),
             None if self.stale.signs is None else self.stale.signs.shape,
@@ -144,8 +143,7 @@ class MoCoSE(Contrastive):
         return self.config.eval.apply_augmentation and self.config.aug.active()
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
-        """Vectors to be scored, (B, hidden) or (B, out_size), in whatever mode the model is in (D10, D20,
-        D21)."""
+        """Vectors to be scored, (B, hidden) or (B, out_size), in the model's mode (D10, D20, D21)."""
         words = self.encoder.embeddings.lookup(batch)
         sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
         if sign is not None:  # before the first step there is no gradient to replay
@@ -166,8 +164,7 @@ class MoCoSE(Contrastive):
         return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
 
     def new_layers(self) -> list[nn.Module]:
-        """The trained layers that start at random; train.new_layer_factor applies to them. A checkpoint's own
-        pooler is not new."""
+        """The trained layers that start at random; a checkpoint's own pooler does not."""
         pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
         return [*pooler, self.projection, self.predictor, self.target_projection]
 
@@ -185,8 +182,7 @@ class MoCoSE(Contrastive):
         return {"fgsm_changed_fraction": self.changed_share, **differences}
 
     def method_rows(self, selected_step: int) -> list[Row]:
-        """Maximum traceable distance: nominal (the paper's, at the starting decay), mean over the run, at the
-        selected step (D3)."""
+        """Maximum traceable distance: nominal, mean over the run, and at the selected step (D3)."""
         size, batch, steps = self.config.queue.size, self.config.train.batch_size, self.config.train.steps
 
         def at(step: int) -> float:
@@ -259,8 +255,7 @@ class MoCoSE(Contrastive):
     def _compared(
         self, words: Tensor, positions: Tensor, batch: Packed, keys: Tensor, negatives: Tensor
     ) -> Tensor:
-        """The loss, from the online branch's word embeddings (T, hidden) and positions (T,), keys (B,
-        out_size) and negatives."""
+        """The loss, from words (T, hidden), positions (T,), keys (B, out_size) and negatives."""
         cls = self.encoder.stack(self.encoder.embeddings.finish(words, positions), batch)
         query = self.predictor(self.projection(self.pooler(cls)))  # (B, out_size)
         loss = self.config.loss
@@ -284,8 +279,7 @@ class MoCoSE(Contrastive):
         return words, shuffled_positions(aug, batch, padded, generator)
 
     def _padded_width(self, batch: Packed) -> int:
-        """Slots that the papers' code would have had: max_length with static padding, else the longest
-        sentence (D33)."""
+        """Slots of the papers' code: max_length with static padding, else the longest sentence (D33)."""
         return self.config.data.max_length if self.config.data.padding == "static" else batch.width
 
     @contextlib.contextmanager
@@ -331,8 +325,7 @@ class MoCoSE(Contrastive):
 
 
 class Views(contrastive.Views):
-    """Each batch once, for the model makes its views itself, and beside it what the target branch reads where
-    it has a text of its own."""
+    """Each batch once, and beside it the target branch's own text if there is one."""
 
     config: MoCoSERun
 
