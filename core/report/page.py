@@ -20,15 +20,14 @@ from jinja2.utils import markupsafe  # what jinja2 escapes with
 from core.report import frames
 from core.report.contrasts import Readings
 from core.report.prospects import chances
-from core.report.tables import Grid, grid, marks, md, number, signed
+from core.report.tables import Grid, grid, marks, md, signed
 from core.report.verdicts import Judged
-from core.report.words import MARKS, READING, of_runs, reading, text_here
+from core.report.words import MARKS, READING, of_runs, reading
 from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
 from core.spec.run import RunConfig
 from core.spec.study import Study
-from core.spec.table import Paper
 
 TEMPLATES = Path(__file__).with_name("templates")
 HOME = Path(__file__).resolve().parents[2]
@@ -49,6 +48,12 @@ CSV_FILES = (
     "not_tested.csv",
     "environment.csv",
 )
+PRINTED = {
+    "holds": "The claim holds on the paper’s printed numbers",
+    "fails": "The claim fails on the paper’s printed numbers",
+    "not printed": "The paper prints no number for it",
+}
+DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 Results = Mapping[tuple[str, str], Sequence[Judged]]  # every study, by scale and profile
 
 
@@ -102,8 +107,6 @@ class Card:
 class Table:
     """A study's table at one scale and profile, with its figures and the files beside it that are there."""
 
-    scale: str
-    profile: str
     result: Judged
     grid: Grid
     notes: Sequence[str]
@@ -164,8 +167,7 @@ def page_files(
         "csv_files": CSV_FILES,
         "scatters": _scatters(results, folder, figures),
         "lede": _lede(frame),
-        "links": {name: href for name in ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
-                  if (href := _link(HOME / name, folder))},
+        "links": {name: href for name in DOCS if (href := _link(HOME / name, folder))},
         "total": sum(len(one.cards) for one in sections),
     }  # fmt: skip
     texts = {
@@ -204,9 +206,7 @@ def _card(
             alike.setdefault(key, []).append((profile, row))
     standings = tuple(_standing(key[0], found, results) for key, found in alike.items())
     first = next((row for found in alike.values() for _, row in found), None)
-    printed = {"holds": "The claim holds on the paper’s printed numbers",
-               "fails": "The claim fails on the paper’s printed numbers",
-               "not printed": "The paper prints no number for it"}[claim.printed]  # fmt: skip
+    printed = PRINTED[claim.printed]
     if first is not None and np.isfinite(first.printed):
         printed += f" ({signed(first.printed)} {first.unit})".replace(" )", ")")
     comparison = "" if first is None else first.comparison
@@ -242,9 +242,8 @@ def _chance(key: str, result: Judged) -> str:
     cells = result.study.cells_of(verdict.claim.predicate.contrasts())
     took = [frames.seconds(run) for run in result.runs if run.rows is not None]
     hours = {seeds: (seeds - n) * len(cells) * float(np.mean(took)) / 3600 for seeds in by_seeds}
-    said = [
-        f"{chance:.0%} at {seeds} ({hours[seeds]:.1f} hours)" for seeds, chance in list(by_seeds.items())[:3]
-    ]
+    sure = {seeds: f"{chance:.0%}" if chance <= 0.95 else "over 95%" for seeds, chance in by_seeds.items()}
+    said = [f"{sure[seeds]} at {seeds} seeds ({hours[seeds]:.1f} hours)" for seeds in list(by_seeds)[:3]]
     return f"Chance that more seeds settle it: {', '.join(said)}.".replace("%", " %")
 
 
@@ -300,11 +299,11 @@ def _table(result: Judged, folder: Path, figures: Path) -> Table:
         "LaTeX": ".tex",
     }
     files = {name: _link(folder / f"{here}{ending}", folder) for name, ending in endings.items()}
+    notes = (reading(result), *marks(table), *of_runs(result))
+    there = {name: href for name, href in files.items() if href}
     return Table(
-        scale=result.scale.name, profile=result.profile, result=result, grid=table,
-        notes=(reading(result), *marks(table), *of_runs(result)), figures=[href for href in drawn if href],
-        files={name: href for name, href in files.items() if href},
-    )  # fmt: skip
+        result=result, grid=table, notes=notes, figures=[href for href in drawn if href], files=there
+    )
 
 
 def _scatters(results: Results, folder: Path, figures: Path) -> dict[str, list[str]]:
@@ -348,16 +347,9 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"slug": slug, "markdown": lambda text: md(str(text)), "explained": explained}
-    made.globals |= {
-        "MARKS": MARKS,
-        "READING": READING,
-        "text_here": text_here,
-        "number": number,
-    }
-    made.globals |= {
-        name: markupsafe.Markup((TEMPLATES / name).read_text()) for name in ("page.css", "page.js")
-    }
-    made.globals |= {"style": made.globals["page.css"], "script": made.globals["page.js"]}
+    made.globals |= {"MARKS": MARKS, "READING": READING}
+    for name, file in (("style", "page.css"), ("script", "page.js")):
+        made.globals[name] = markupsafe.Markup((TEMPLATES / file).read_text())
     return made
 
 
@@ -375,8 +367,3 @@ def explained(text: str) -> markupsafe.Markup:
 def slug(text: str) -> str:
     """Text as a part of a link."""
     return "-".join("".join(c if c.isalnum() or c in "._-" else " " for c in text).split())
-
-
-def paper_of(section: Section) -> Paper | None:
-    """The paper of a study."""
-    return section.study.source
