@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -86,21 +87,15 @@ class Surroundings:
         wrong = [str(fault) for fault in self.faults]
         studies = self.named(names) or self.studies
         for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
-            print(
-                ", ".join(
-                    filter(None, (f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code))
-                )
-            )
+            words = f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code
+            print(", ".join(filter(None, words)))
         for study in studies:
-            words = f"{study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)"
-            print(f"{study.name:20} {words}")
-        checks = (
-            [(self.check, study) for study in studies],
-            [(methods.method, name) for name in methods.names()],
-        )
-        for check, one in (*checks[0], *checks[1]):
+            title = f"{study.paper_name}, {study.title}: {study.caption} ({len(study.cells)} cells)"
+            print(f"{study.name:20} {title}")
+        checks: list[Callable[[], object]] = [functools.partial(self.check, study) for study in studies]
+        for check in checks + [functools.partial(methods.method, name) for name in methods.names()]:
             try:
-                check(one)  # type: ignore[operator]
+                check()
             except UserError as error:
                 wrong.append(str(error))
         for sentence in wrong:
@@ -122,11 +117,8 @@ class Command:
             )
         if file := next((place for place in (self.results, *self.results.parents) if place.is_file()), None):
             raise UserError(f"{file} is no folder; give another --results-dir.")
-        if (
-            options.mode in ("status", "regenerate-figures")
-            and options.results_dir
-            and not self.results.exists()
-        ):
+        reads = options.mode in ("status", "regenerate-figures")
+        if reads and options.results_dir and not self.results.exists():
             raise UserError(
                 f"{self.results} is not there; give the --results-dir of the command that trained."
             )
