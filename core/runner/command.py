@@ -64,7 +64,7 @@ class Surroundings:
             studies[study.name] = study
             others = [one.name for one in self.studies if one.name.endswith(f"-{name}") and one is not study]
             if others and study.name != name:
-                print(f"{name} is {study.name}; {' and '.join(others)} has to be named in full.")
+                print(f"{name} is {study.name}; {' and '.join(others)} must be named in full.")
         return list(studies.values())
 
     def chosen(self, names: Sequence[str], every: bool) -> list[Study]:

@@ -65,7 +65,7 @@ def test_what_is_not_there_is_answered_with_what_is(arguments, sentence, capsys)
 def test_a_short_name_finds_its_study_and_says_whose_it_is(capsys):
     assert studies.find("table11").name == "esimcse-table11"
     assert studies.find("table4").name == "mocose-table4"
-    assert "table4 is mocose-table4; esimcse-table4 has to be named in full." in printed(capsys, "table4", "--plan", "--scale", "demo")
+    assert "table4 is mocose-table4; esimcse-table4 must be named in full." in printed(capsys, "table4", "--plan", "--scale", "demo")
     assert "has to be named" not in printed(capsys, "table11", "--plan", "--scale", "demo")
     with pytest.raises(UserError, match="did you mean mocose"):
         studies.find("mocsoe")
