@@ -48,9 +48,8 @@ def load(results_dir: str | Path | None = None, published: bool = True) -> Resul
     """
     folder = HOME / "results" if results_dir is None else Path(os.path.expanduser(results_dir))
     if results_dir == "" or not folder.is_dir():
-        raise UserError(
-            f"{str(results_dir or folder)!r} is no results folder; give the one that --results-dir named."
-        )
+        hint = "give the one that --results-dir named"
+        raise UserError(f"{str(results_dir or folder)!r} is no results folder; {hint}.")
     return Results(Store(folder, HOME / "results" / "published" if published else None))
 
 
@@ -200,21 +199,16 @@ class Results:
         Raises UserError for names that are not there, and for settings that the command would refuse.
         """
         if scale not in SCALES or profile not in PROFILES:
-            raise UserError(
-                f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, "
-                f"profiles {', '.join(PROFILES)}."
-            )
+            hint = f"scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}"
+            raise UserError(f"There is no scale {scale!r} under {profile!r}; {hint}.")
         if seeds is not None and (type(seeds) is not int or seeds < 1):
-            raise UserError(
-                f"{seeds!r} is no number of seeds; give a whole number of at least 1, or None for "
-                "the scale's own."
-            )
+            hint = "give a whole number of at least 1, or None for the scale's own"
+            raise UserError(f"{seeds!r} is no number of seeds; {hint}.")
         at = SCALES[scale]
         found = finding.recorded_sources(at, self.store)
         if found is None:
-            raise UserError(
-                f"No run of scale {scale} is stored in {self.store.root}; train some, and they can be read."
-            )
+            hint = "train some, and they can be read"
+            raise UserError(f"No run of scale {scale} is stored in {self.store.root}; {hint}.")
         find = importlib.import_module("studies").find
         edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
         given, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))

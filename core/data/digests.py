@@ -28,9 +28,8 @@ def file_digest(path: Path) -> str:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error.strerror}); check --data-dir and --encoder."
-        ) from error
+        hint = "check --data-dir and --encoder"
+        raise UserError(f"{path} cannot be read ({error.strerror}); {hint}.") from error
     return digest.hexdigest()
 
 
@@ -78,9 +77,8 @@ class DigestCache:
                 digest, rows = measure(text_bytes(file), str(file))
                 texts[key] = [digest, rows["lines"], rows["csv_quoted"]]
         except OSError as error:
-            raise UserError(
-                f"The training text {file} cannot be read ({error.strerror}); check --data-dir."
-            ) from error
+            hint = "check --data-dir"
+            raise UserError(f"The training text {file} cannot be read ({error.strerror}); {hint}.") from error
         with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
             files.write_whole(self._path, json.dumps(texts, indent=1, sort_keys=True).encode())
         return tuple(texts[key])

@@ -52,9 +52,8 @@ def check_encoder(folder: Path) -> None:
     kind = config.get("model_type")
     if kind not in TRAINABLE:
         names = " and ".join(TRAINABLE)
-        raise UserError(
-            f"{folder}/config.json has model_type {kind!r}; only {names} encoders can be trained."
-        )
+        hint = f"only {names} encoders can be trained"
+        raise UserError(f"{folder}/config.json has model_type {kind!r}; {hint}.")
     if not (folder / "model.safetensors").is_file():
         pickled = any(folder.glob("pytorch_model*.bin"))
         has = "only pickled weights, which can run code when loaded" if pickled else "no model.safetensors"
@@ -76,9 +75,8 @@ def check_encoder(folder: Path) -> None:
             what = f"{name} is {has_shape}, not {shape}"
             raise UserError(f"The weights in {folder} do not fit its config.json ({what}); {WHOLE}.")
     if layers and f"encoder.layer.{layers}.attention.self.query.weight" in shapes:
-        raise UserError(
-            f"{folder} has weights of more layers than its num_hidden_layers {layers}; mend config.json."
-        )
+        hint = "mend config.json"
+        raise UserError(f"{folder} has weights of more layers than its num_hidden_layers {layers}; {hint}.")
     words, settings = _vocabulary(folder), json_object(folder / "tokenizer_config.json")
     generic, what = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend"), ""
     if generic and json_object(folder / "tokenizer.json").get("post_processor") is None:
@@ -106,10 +104,8 @@ def check_files(folder: Path, allow_pickle: bool) -> None:
     names = ("model.safetensors", "pytorch_model")
     safe, pickled = (any(path.is_file() for path in folder.glob(f"{name}*")) for name in names)
     if pickled and not safe and not allow_pickle:
-        raise UserError(
-            f"{folder} has only pickled weights, which can run code when loaded; convert them to "
-            "safetensors, or give --allow-pickle if you trust where they came from."
-        )
+        hint = "convert them to safetensors, or give --allow-pickle if you trust where they came from"
+        raise UserError(f"{folder} has only pickled weights, which can run code when loaded; {hint}.")
     if not pickled and not safe:
         raise UserError(f"{folder} has no weights; {WANTED}.")
     pieces = any((folder / name).is_file() for name in PIECES)
@@ -187,15 +183,13 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     try:
         with open(weights, "rb") as file:
             if file.read(24).startswith(b"version https://git-lfs"):
-                raise UserError(
-                    f"{weights} is a pointer of git-lfs, not the weights; fetch them with git lfs pull."
-                )
+                hint = "fetch them with git lfs pull"
+                raise UserError(f"{weights} is a pointer of git-lfs, not the weights; {hint}.")
         with safe_open(weights, framework="numpy") as tensors:
             return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
     except (OSError, SafetensorError) as error:
-        raise UserError(
-            f"{weights} is no whole safetensors file ({error}); copy the weights there again."
-        ) from error
+        hint = "copy the weights there again"
+        raise UserError(f"{weights} is no whole safetensors file ({error}); {hint}.") from error
 
 
 def _named_as_plain(folder: Path, kind: str) -> dict[str, list[int]]:

@@ -212,16 +212,13 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
         reason = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0].partition(
             " for url"
         )[0][:200]
-        raise UserError(
-            f"{name} of {repository.name} cannot be fetched ({reason}); check the network and HF_ENDPOINT, "
-            f"or give --data-dir and --encoder ({WITHOUT})."
-        ) from error
+        hint = f"check the network and HF_ENDPOINT, or give --data-dir and --encoder ({WITHOUT})"
+        raise UserError(f"{name} of {repository.name} cannot be fetched ({reason}); {hint}.") from error
     if problem := _mismatch(path, repository, pinned):
         path.resolve().unlink()
         path.unlink(missing_ok=True)
-        raise UserError(
-            f"{name} of {repository.name} {problem}; try again, and if it stays so do not use it ({WITHOUT})."
-        )
+        hint = f"try again, and if it stays so do not use it ({WITHOUT})"
+        raise UserError(f"{name} of {repository.name} {problem}; {hint}.")
     return path
 
 
@@ -230,10 +227,8 @@ def check_rows(text: Path) -> None:
     with open(text, "rb") as file:
         rows = sum(1 for _ in file)
     if rows not in CORPUS_ROWS:
-        raise UserError(
-            f"{text} has {rows} lines, but {CORPUS_ROWS[0]} are published; delete it and fetch it "
-            f"again ({WITHOUT})."
-        )
+        hint = f"delete it and fetch it again ({WITHOUT})"
+        raise UserError(f"{text} has {rows} lines, but {CORPUS_ROWS[0]} are published; {hint}.")
 
 
 def unpack(archive: Path) -> Path:
@@ -247,9 +242,8 @@ def unpack(archive: Path) -> Path:
                         tar.extractall(part, filter="data")
                 except (tarfile.TarError, EOFError) as error:
                     reason = str(error).splitlines()[0].rstrip(":")
-                    raise UserError(
-                        f"{archive} cannot be unpacked ({reason}); delete it and fetch it again ({WITHOUT})."
-                    ) from error
+                    hint = f"delete it and fetch it again ({WITHOUT})"
+                    raise UserError(f"{archive} cannot be unpacked ({reason}); {hint}.") from error
                 senteval_root(part)
     return senteval_root(target)
 

@@ -149,9 +149,8 @@ def _table(place: str, kind: Kind) -> Table:
         return Table(name="/".join((owner, *rest[:1])), revision=parts["revision"], **more)
     path = Path(parts["local"]).expanduser().absolute()
     if not path.exists():
-        raise UserError(
-            f"{path} is not there; give a folder or file of this machine, or hf:NAME@REVISION#SPLIT."
-        )
+        hint = "give a folder or file of this machine, or hf:NAME@REVISION#SPLIT"
+        raise UserError(f"{path} is not there; {hint}.")
     if path.is_file() and _ending(path) not in FILES:
         raise UserError(f"{path} ends in none of {', '.join(FILES)}; give one that does.")
     return Table(name=str(path), **more)
@@ -162,9 +161,8 @@ def _lines(table: Table, kind: Kind) -> Iterator[str]:
     import datasets
 
     if not hasattr(datasets, "load_dataset"):
-        raise UserError(
-            "The library datasets is not installed, and a folder has its name; install requirements.txt."
-        )
+        hint = "install requirements.txt"
+        raise UserError(f"The library datasets is not installed, and a folder has its name; {hint}.")
     datasets.disable_progress_bars()
     path = Path(table.name)
     # the library's own cache knows a changed file by its time alone

@@ -123,9 +123,8 @@ def local_places(
     corpus, evaluation = text, None
     if data_dir is not None:
         if not data_dir.is_dir():
-            raise UserError(
-                f"--data-dir {data_dir} is no folder; give one with SentEval's data and a text file."
-            )
+            hint = "give one with SentEval's data and a text file"
+            raise UserError(f"--data-dir {data_dir} is no folder; {hint}.")
         evaluation, corpus = senteval_root(data_dir), text or corpus_file(data_dir)
     for folder in [*filter(None, (encoder,)), *(folder for _, folder in others)]:
         if not folder.is_dir():

@@ -44,13 +44,11 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
     try:
         content = text_bytes(path)
     except OSError as error:
-        raise UserError(
-            f"The training text {path} cannot be read ({error.strerror}); check --data-dir."
-        ) from error
+        hint = "check --data-dir"
+        raise UserError(f"The training text {path} cannot be read ({error.strerror}); {hint}.") from error
     if hashlib.sha256(content).hexdigest() != data.digest:
-        raise UserError(
-            f"The training text {path} is not the one that this run was planned with; plan it again."
-        )
+        hint = "plan it again"
+        raise UserError(f"The training text {path} is not the one that this run was planned with; {hint}.")
     return sentences(content, data.reader, str(path))
 
 
@@ -81,20 +79,16 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
         raise UserError(f"{name}, line {line}: not UTF-8; convert the file.") from error
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
-        raise UserError(
-            f"{name}, line {line} holds a NUL, as other encodings than UTF-8 do; convert the file."
-        )
+        hint = "convert the file"
+        raise UserError(f"{name}, line {line} holds a NUL, as other encodings than UTF-8 do; {hint}.")
     if reader == "lines" and len(text) > LONGEST:
         for number, row in enumerate(text.split("\n"), start=1):
             if len(row) > LONGEST:
-                raise UserError(
-                    f"{name}, line {number} has {len(row)} characters; give a file with one sentence a line."
-                )
+                hint = "give a file with one sentence a line"
+                raise UserError(f"{name}, line {number} has {len(row)} characters; {hint}.")
     if table := _table(text):
-        raise UserError(
-            f"The training text {name} {table}, so it is a table; give one sentence a line, or a .jsonl or "
-            ".parquet file."
-        )
+        hint = "give one sentence a line, or a .jsonl or .parquet file"
+        raise UserError(f"The training text {name} {table}, so it is a table; {hint}.")
     rows = read_lines(text) if reader == "lines" else read_csv_quoted(text)
     if not rows:
         raise UserError(f"The training text {name} has no sentences; give a file with one sentence a line.")

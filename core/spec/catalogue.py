@@ -64,9 +64,8 @@ class Catalogue:
                 raise UserError(str(fault))
         if name in self.groups:
             example = self.groups[name][0].name
-            raise UserError(
-                f"{name} stands for all studies of its folder; name one of them, such as {example}."
-            )
+            hint = f"name one of them, such as {example}"
+            raise UserError(f"{name} stands for all studies of its folder; {hint}.")
         names = ", ".join(study.name for study in self.studies)
         hint = nearest(name.lower(), [*studies, *self.groups], f"choose one of {names}.", cutoff=0.5)
         unread = "".join(f" A file cannot be read: {fault}" for fault in self.faults)
@@ -115,9 +114,8 @@ def _study(path: Path, paper: Paper) -> Study | Fault:
     try:
         study = _stated(path, "STUDY", Study)
         if study.paper != paper.key:
-            raise UserError(
-                f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}."
-            )
+            hint = f"it holds studies of {paper.key}"
+            raise UserError(f"There is no paper {study.paper} in this folder; {hint}.")
         if study.settings or study.varied:
             raise UserError("A file's study has no settings, which a command gives; use base_changes.")
         check_shape(study)

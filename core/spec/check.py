@@ -41,9 +41,8 @@ def check_shape(study: Study) -> None:
     for place, axis in enumerate(study.axes):
         for label in axis.labels:
             if label not in {cell.labels[place] for cell in study.cells}:
-                raise UserError(
-                    f"No cell of {study.name} has the label {label} along {axis.name}; add one or drop it."
-                )
+                hint = "add one or drop it"
+                raise UserError(f"No cell of {study.name} has the label {label} along {axis.name}; {hint}.")
 
 
 def _check_axes(study: Study) -> None:
@@ -90,9 +89,8 @@ def _check_cells(study: Study) -> None:
 def _check_places(study: Study) -> None:
     """Refuse a table with several runs in one place. Several numbers of one run may share a place."""
     if study.rows is not None and study.rows == study.columns:
-        raise UserError(
-            f"{study.name} has {study.rows} along rows and columns; name two axes, or None for one."
-        )
+        hint = "name two axes, or None for one"
+        raise UserError(f"{study.name} has {study.rows} along rows and columns; {hint}.")
     laid = [place for place, axis in enumerate(study.axes) if axis.name in (study.rows, study.columns)] or [0]
     kept: dict[tuple[str, ...], Cell] = {}
     for cell in study.cells:
@@ -135,9 +133,8 @@ def check_names(study: Study) -> None:
             _check_one_of("task", task, (*TASKS, *sorted(SETS)))
         _check_one_of("checkpoint", metric.checkpoint, CHECKPOINTS)
         if not known_quantity(metric.quantity):
-            raise UserError(
-                f"There is no quantity {metric.quantity}; core/spec/result.py lists what a run leaves."
-            )
+            hint = "core/spec/result.py lists what a run leaves"
+            raise UserError(f"There is no quantity {metric.quantity}; {hint}.")
     for label in study.axis("task").labels if study.tasks is not None else ():
         _check_one_of("task", label, ("avg", *sorted(SETS)))
 
@@ -161,9 +158,8 @@ def check_comparisons(study: Study) -> None:
                     sums[number] = sums.get(number, 0.0) + term.weight / len(cells)
                     units.add(unit(metric))
             if all(abs(weight) < ROUNDING for weight in sums.values()):
-                raise UserError(
-                    f"Claim {claim.key} compares {names}, one number of one run; name cells that differ."
-                )
+                hint = "name cells that differ"
+                raise UserError(f"Claim {claim.key} compares {names}, one number of one run; {hint}.")
             if len(units) > 1:
                 raise UserError(
                     f"Claim {claim.key} compares different kinds ({', '.join(sorted(units))}): {names}."

@@ -55,10 +55,8 @@ class Contrast(Typed):
         if self.of == "share" and (
             len(self.terms) != 1 or abs(self.terms[0].weight) != 1.0 or None in self.terms[0].cell
         ):
-            raise UserError(
-                "A share of runs is asked of one cell, by its own labels; use collapsed() or "
-                "sound() for each cell."
-            )
+            hint = "use collapsed() or sound() for each cell"
+            raise UserError(f"A share of runs is asked of one cell, by its own labels; {hint}.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -74,10 +72,8 @@ class Joined(Typed):
 
     def check(self):
         if not 1 <= self.needed <= len(self.parts):
-            raise UserError(
-                f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell "
-                "with at least one other."
-            )
+            hint = "compare a cell with at least one other"
+            raise UserError(f"{self.needed} of {len(self.parts)} comparisons cannot be needed; {hint}.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""

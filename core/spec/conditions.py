@@ -54,9 +54,8 @@ class Edition:
         cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
         runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
         if not runs:
-            raise UserError(
-                f"No cell of {study.name} can be run at scale {self.scale.name}; nothing can vary."
-            )
+            hint = "nothing can vary"
+            raise UserError(f"No cell of {study.name} can be run at scale {self.scale.name}; {hint}.")
         if settings:
             study = study.with_settings(settings, runs)
             runs = {cell.labels: self.config(study, cell, 0) for cell in study.cells if cell.labels in runs}
@@ -201,9 +200,8 @@ def _figure(study: Study, varied: tuple[str, ...]) -> FigureSpec | None:
 def check_precision(run: RunConfig, device: str) -> None:
     """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train."""
     if run.train.precision == "fp16":
-        raise UserError(
-            "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32."
-        )
+        hint = "use --set train.precision=bf16 or fp32"
+        raise UserError(f"train.precision=fp16 can no longer be trained; {hint}.")
     if run.train.precision == "tf32" and device != "cuda":
         raise UserError("train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
 

@@ -257,9 +257,8 @@ def base(name: str, profile: str) -> RunConfig:
 def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
     """What a profile changes in a configuration of `paper`, as far as the run has the sections."""
     if profile not in PROFILES:
-        raise UserError(
-            f"There is no profile {profile!r}; choose {', '.join(PROFILES[:-1])} or {PROFILES[-1]}."
-        )
+        hint = f"choose {', '.join(PROFILES[:-1])} or {PROFILES[-1]}"
+        raise UserError(f"There is no profile {profile!r}; {hint}.")
     stated = method(run.method)
     wanted: Mapping[str, object] = {}
     if profile != "paper":

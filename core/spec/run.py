@@ -45,9 +45,8 @@ class Data(Section):
                 f"data.max_length is {self.max_length}, but a sentence needs at least 3 tokens; raise it."
             )
         if self.rows < 1:
-            raise UserError(
-                "data.rows is 0: the training text has no sentences; give a text file with one a line."
-            )
+            hint = "give a text file with one a line"
+            raise UserError(f"data.rows is 0: the training text has no sentences; {hint}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,9 +356,8 @@ class TextView(Section):
 
     def check(self):
         if not 0.0 < self.rate <= 1.0:
-            raise UserError(
-                f"text.rate is {self.rate}, but it lies in (0, 1]; set text=none for no rewriting."
-            )
+            hint = "set text=none for no rewriting"
+            raise UserError(f"text.rate is {self.rate}, but it lies in (0, 1]; {hint}.")
         if self.kind in ("continuation", "back_translation") and self.rate != 0.3:
             raise UserError(f"text.rate has no effect with text.kind={self.kind}; leave it 0.3.")
         known = MODELS[self.kind]

@@ -112,10 +112,8 @@ def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
     value = parse_value(written, field_types(type(owner))[name], path)
     inner = getattr(owner, name)
     if isinstance(inner, Section) and value is not None:
-        raise UserError(
-            f"{head} is a section of fields; set one of them, such as "
-            f"{head}.{public_name(dataclasses.fields(inner)[0].name)}."
-        )
+        hint = f"set one of them, such as {head}.{public_name(dataclasses.fields(inner)[0].name)}"
+        raise UserError(f"{head} is a section of fields; {hint}.")
     return path, value
 
 

@@ -114,9 +114,8 @@ def _opened(path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise UserError(
-            f"{path} cannot be made ({error.strerror}); make its folder writable or choose another."
-        ) from error
+        hint = "make its folder writable or choose another"
+        raise UserError(f"{path} cannot be made ({error.strerror}); {hint}.") from error
 
 
 def note_holder(descriptor: int, text: str) -> None:

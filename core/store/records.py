@@ -179,9 +179,8 @@ def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
         reason = "it is a folder" if isinstance(error, IsADirectoryError) else error
         raise CorruptRun(f"{path} is damaged: {reason}; delete it and train the run again.") from error
     except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error.strerror}); mend that and give the command again."
-        ) from error
+        hint = "mend that and give the command again"
+        raise UserError(f"{path} cannot be read ({error.strerror}); {hint}.") from error
     if (held := footer.get("run_id")) != path.stem:
         raise CorruptRun(f"{path} holds run {held}, {MISNAMED}.")
     return table, footer, hashlib.sha256(content).hexdigest()

@@ -70,9 +70,8 @@ class Repetition(Section):
 
     def check(self):
         if not 0.0 < self.rate <= 1.0:
-            raise UserError(
-                f"dup.rate is {self.rate}, but it lies in (0, 1]; set dup=none for no repetition."
-            )
+            hint = "set dup=none for no repetition"
+            raise UserError(f"dup.rate is {self.rate}, but it lies in (0, 1]; {hint}.")
         if self.cap is not None and self.cap < 1:
             raise UserError(f"dup.cap is {self.cap}, but it must be at least 1, or none.")
 

@@ -134,9 +134,8 @@ class EMA(Section):
             raise UserError(f"ema.start is {self.start}, but a decay lies between 0 and 1.")
         if self.schedule == "constant":
             if self.end is not None or self.total_updates is not None:
-                raise UserError(
-                    "ema.schedule=constant takes neither ema.end nor ema.total_updates; set none."
-                )
+                hint = "set none"
+                raise UserError(f"ema.schedule=constant takes neither ema.end nor ema.total_updates; {hint}.")
             return
         if self.end is None or not 0.0 <= self.end <= 1.0:
             raise UserError(f"ema.schedule={self.schedule} needs ema.end between 0 and 1.")
@@ -144,9 +143,8 @@ class EMA(Section):
             if self.total_updates is None or self.total_updates < 1:
                 raise UserError("ema.schedule=released_cosine needs ema.total_updates of at least 1.")
         elif self.total_updates is not None:
-            raise UserError(
-                "ema.schedule=cosine_to_end runs over the whole run; set ema.total_updates to none."
-            )
+            hint = "set ema.total_updates to none"
+            raise UserError(f"ema.schedule=cosine_to_end runs over the whole run; {hint}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,9 +196,8 @@ class Augmentation(Section):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise UserError(f"aug.{name} is {getattr(self, name)}, but a rate lies in [0, 1).")
         if (self.position_shuffle == "off") != (self.position_shuffle_range is None):
-            raise UserError(
-                "aug.position_shuffle and position_shuffle_range go together; set both or neither."
-            )
+            hint = "set both or neither"
+            raise UserError(f"aug.position_shuffle and position_shuffle_range go together; {hint}.")
         if (self.token_cutoff == 0) != (self.token_cutoff_pool is None):
             raise UserError("aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither.")
 

@@ -16,14 +16,11 @@ def check_two_views(run: RunConfig) -> None:
     if run.eval.head is None or run.eval.vector is not None:
         raise UserError(f"method {run.method} needs eval.head and takes no eval.vector.")
     if not run.loss.in_batch_negatives and run.kept == 0:
-        raise UserError(
-            f"method {run.method} without a queue has in-batch negatives alone; leave "
-            "loss.in_batch_negatives true."
-        )
+        hint = "leave loss.in_batch_negatives true"
+        raise UserError(f"method {run.method} without a queue has in-batch negatives alone; {hint}.")
     if run.eval.apply_augmentation:
-        raise UserError(
-            "eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21)."
-        )
+        hint = "leave it false (D21)"
+        raise UserError(f"eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; {hint}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
