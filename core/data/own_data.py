@@ -189,7 +189,8 @@ def _lines(table: Table, kind: Kind) -> Iterator[str]:
             while error.__cause__ is not None and isinstance(error.__cause__, Exception):
                 error = error.__cause__
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200] or 'no rows'}"
-            raise UserError(f"{table} could not be read by the datasets library ({reason}); mend it.") from error
+            what = f"could not be read by the datasets library ({reason})"
+            raise UserError(f"{table} {what}; mend it.") from error
         named = table.columns or [_column(table, rows.column_names, choices) for choices in COLUMNS[kind]]
         for number, row in enumerate(rows, start=1):
             try:
