@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 from jinja2.utils import markupsafe  # what jinja2 escapes with
 
-from core.report import frames
+from core.report import frames, prospects
 from core.report.contrasts import Readings
-from core.report.prospects import chances
 from core.report.tables import Grid, grid, marks, md, signed
 from core.report.verdicts import Judged
 from core.report.words import MARKS, READING, of_runs, reading
@@ -27,6 +26,7 @@ from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
 from core.spec.run import RunConfig
+from core.spec.scale import PAPER
 from core.spec.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -144,6 +144,11 @@ def page_files(
     that are there.
     """
     frame = pd.concat([frames.claim_frame(found) for found in results.values()], ignore_index=True)
+    every = [result for found in results.values() for result in found if result.scale.name == PAPER.name]
+    by_study = {(one.study.name, one.profile): prospects.of_study(one, seconds) for one in every}
+    for row in frame[(frame["scale"] == PAPER.name) & (frame["reason"] == "")].itertuples():
+        costs = by_study.get((row.study, row.profile), ())
+        frame.loc[row.Index, "reason"] = next((one.words for one in costs if one.claim == row.claim), "")
     begun = [
         [one for one in found if any(run.rows is not None for run in one.runs)] for found in results.values()
     ]
@@ -235,7 +240,7 @@ def _chance(key: str, result: Judged) -> str:
     """How likely more seeds settle a claim, and what they cost, in a sentence."""
     verdict = next(one for one in result.verdicts if one.claim.key == key)
     readings = Readings(result)
-    by_seeds = chances(verdict.claim, readings, len(result.study.claims))
+    by_seeds = prospects.chances(verdict.claim, readings, len(result.study.claims))
     if not by_seeds:
         return ""
     n = readings.seeds(verdict.contrast)
@@ -281,6 +286,8 @@ def _cost(result: Judged, seconds: Callable[[RunConfig], float]) -> str:
     }
     if not configs:
         return "cannot be run"
+    if costs := prospects.of_study(result, seconds):
+        return prospects.summary(costs)
     hours = FIRST_SEEDS * sum(map(seconds, configs.values())) / 3600
     return (
         f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(configs)} runs, {hours:,.{int(hours < 10)}f} H100 hours"

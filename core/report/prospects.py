@@ -194,39 +194,40 @@ def cost(claim: Claim, result: StudyResult, seconds: Callable[[RunConfig], float
     )
 
 
-def costs(studies: Iterable[Study], edition: Edition, seconds: Callable[[RunConfig], float]) -> list[Cost]:
-    """The cost of every claim of these studies that this scale can judge and that has printed scores."""
-    found = []
-    for study in studies:
-        result = gather(study, edition, NoRuns())
-        barred = comparability(result).no_verdict
-        each = (cost(claim, result, seconds) for claim in result.study.claims if claim.key not in barred)
-        found += [one for one in each if one is not None]
-    return found
+def of_study(result: StudyResult, seconds: Callable[[RunConfig], float]) -> list[Cost]:
+    """The cost of every claim of a study that its scale can judge and whose scores are printed."""
+    barred = comparability(result).no_verdict
+    costs = (cost(claim, result, seconds) for claim in result.study.claims if claim.key not in barred)
+    return [one for one in costs if one is not None]
+
+
+def summary(costs: Sequence[Cost]) -> str:
+    """What settles the claims that up to a hundred seeds settle, in a few words."""
+    able = [one for one in costs if one.seeds <= MOST_SEEDS]
+    hours: dict[str, float] = {}
+    for one in able:
+        hours |= dict.fromkeys(one.runs, one.hours / len(one.runs))
+    total, most = sum(hours.values()), max((one.seeds for one in able), default=0)
+    settled = f"{len(able)} of {counted(len(costs), 'claim')}"
+    if not able:
+        return f"{settled} settled by {MOST_SEEDS} seeds"
+    return (
+        f"up to {most} seeds, {counted(len(hours), 'run')} and {total:,.0f} GPU hours would settle {settled}"
+    )
 
 
 def lines(
     studies: Iterable[Study], edition: Edition, seconds: Callable[[RunConfig], float], devices: int
 ) -> list[str]:
-    """What `--plan` prints: seeds, runs and hours by claim, and of all affordable claims together on so many
-    devices."""
-    every = costs(studies, edition, seconds)
-    able = [one for one in every if one.seeds <= MOST_SEEDS]
+    """What `--plan` prints: seeds, runs and hours by claim, and of all affordable claims on so many devices."""
+    every = [one for study in studies for one in of_study(gather(study, edition, NoRuns()), seconds)]
     if not every:
-        return []
-    hours: dict[str, float] = {}
-    for one in able:
-        hours |= dict.fromkeys(one.runs, one.hours / len(one.runs))
+        return ["None of these claims has printed scores and can be judged with these data."]
     sources = "; ".join(dict.fromkeys(f"{one.spread:.2f} points ({one.source})" for one in every))
-    total, gpus = sum(hours.values()), max(1, devices)
-    head = "To settle what is printed, with 80 % power by the verdicts' own test"
-    head += f"; a run varies over seeds by {sources}:"
-    sums = f"  {len(able)} of {counted(len(every), 'claim')} with {counted(len(hours), 'run')}"
-    sums += f": {total:,.0f} GPU hours"
     return [
-        head,
+        f"To settle what is printed, with 80 % power; a run varies over seeds by {sources}:",
         *(f"  {one.study} {one.words}" for one in every),
-        f"{sums}, {total / gpus:,.0f} on {counted(gpus, 'GPU')}.",
+        f"In all {summary(every)}; {counted(devices, 'GPU')} at once.",
     ]
 
 

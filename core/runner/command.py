@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.data.sources import Found
-from core.runner import inputs
+from core.runner import devices, inputs
 from core.runner import plan as planning
 from core.runner.cli import Options
 from core.runner.draw import Drawing, publish, redraw_published
-from core.runner.estimate import tell_plan
+from core.runner.estimate import expectation, tell_plan
 from core.runner.plan import Plan
 from core.runner.train import Training
 from core.spec import fields, methods
@@ -22,6 +22,7 @@ from core.spec.catalogue import Fault
 from core.spec.conditions import Edition
 from core.spec.errors import UserError, counted, say
 from core.spec.methods import PROFILES
+from core.spec.scale import PAPER
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -188,7 +189,12 @@ class Command:
         if options.mode == "plan":
             if refusal := self.training.refusal(plan, found):
                 print(f"Training here would be refused: {refusal}")
-            return tell_plan(options, plan, edition.scale, found, self.store)
+            status = tell_plan(options, plan, edition.scale, found, self.store)
+            if edition.scale.name == PAPER.name:
+                history = expectation(options, edition.scale, found, self.store, devices.cache_folder())
+                prospects = importlib.import_module("core.report.prospects")
+                say(*prospects.lines(studies, edition, history.seconds, options.gpus or 1))
+            return status
         if options.mode == "status":
             return tell_status(plan, self.store)
         status = self.training.train(plan, edition.scale, found)
