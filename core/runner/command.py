@@ -44,7 +44,7 @@ class Surroundings:
     find: Callable[[str], Study]
     groups: Mapping[str, Sequence[Study]] = field(
         default_factory=dict
-    )  # names that stand for several studies
+    )  # each name stands for several studies
     faults: Sequence[Fault] = ()
     check: Callable[[Study], None] = lambda study: None
     home: Path
@@ -72,9 +72,8 @@ class Surroundings:
         """The studies of these names, or every study. Raises UserError if a chosen study is wrong; prints
         what is wrong with the others."""
         if every and self.faults:
-            more = (
-                f" ({len(self.faults) - 1} more files are wrong; see --list.)" if len(self.faults) > 1 else ""
-            )
+            count = len(self.faults) - 1
+            more = f" ({count} more files are wrong; see --list.)" if count else ""
             raise UserError(f"{self.faults[0]}{more}")
         studies = list(self.studies) if every else self.named(names)
         for study in studies:

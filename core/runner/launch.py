@@ -213,7 +213,8 @@ class Worker:
         try:
             with open(log, "ab") as output:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", "core.runner.worker", *words], cwd=PROJECT, env=environment(threads),
+                    [sys.executable, "-m", "core.runner.worker", *words], cwd=PROJECT,
+                    env=environment(threads),
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
                     start_new_session=True,  # Ctrl-C is for the command alone
                 )  # fmt: skip

@@ -78,8 +78,8 @@ def _text(config: RunConfig) -> tuple[int, int, int]:
 
 
 def plan(
-    studies: Sequence[Study], edition: Edition, store: Store, *, use_published: bool = False, force: bool = False,
-    labels: Sequence[str] = (),
+    studies: Sequence[Study], edition: Edition, store: Store, *, use_published: bool = False,
+    force: bool = False, labels: Sequence[str] = (),
 ) -> Plan:  # fmt: skip
     """The distinct runs that an edition of these studies asks for; a run that several cells need is counted
     once.

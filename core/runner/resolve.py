@@ -63,14 +63,9 @@ class Resolving:
     """One command with --resolve, on these studies under one edition."""
 
     def __init__(
-        self,
-        options: Options,
-        store: Store,
-        training: Training,
-        studies: Sequence[Study],
-        edition: Edition,
+        self, options: Options, store: Store, training: Training, studies: Sequence[Study], edition: Edition,
         found: finding.Found,
-    ):
+    ):  # fmt: skip
         self.options, self.training, self.found = options, training, found
         self.store = store if options.use_published else Store(store.root, None)
         names = ("contrasts", "looks", "prospects", "results", "verdicts")
@@ -91,22 +86,19 @@ class Resolving:
         for identity in {run for study in self._judge() for run in study.runs}:
             sound(self.store, identity, self.options.use_published)  # sets damaged runs aside
         status, before = 0, self._outcomes()
-        try:
-            while (choice := self._next()) is not None:
-                print(f"Next: {choice.words(self._wall(choice.runs))}.", flush=True)
-                ended = self.training.train(batch(choice.runs), self.edition.scale, self.found)
-                if ended > 128:
-                    return ended
-                status = max(status, ended)
-                ids = [run.run_id for run in choice.runs]
-                self.failed.update(one for one in ids if not self.store.has(one, use_published=True))
-                after = self._outcomes()
-                for name in sorted(after):
-                    if before[name] in OPEN and after[name] not in OPEN:
-                        print(f"{name} is {after[name]}.", flush=True)
-                before = after
-        finally:
-            self.training.close()
+        while (choice := self._next()) is not None:
+            print(f"Next: {choice.words(self._wall(choice.runs))}.", flush=True)
+            ended = self.training.train(batch(choice.runs), self.edition.scale, self.found)
+            if ended > 128:
+                return ended
+            status = max(status, ended)
+            ids = [run.run_id for run in choice.runs]
+            self.failed.update(run for run in ids if not self.store.has(run, use_published=True))
+            after = self._outcomes()
+            for name in sorted(after):
+                if before[name] in OPEN and after[name] not in OPEN:
+                    print(f"{name} is {after[name]}.", flush=True)
+            before = after
         settled = sum(outcome in self.report["looks"].SETTLED[1:] for outcome in before.values())
         took = spoken(time.monotonic() - self.began)
         print(f"{settled} of {counted(len(before), 'claim')} settled. This command took {took}.")
