@@ -176,7 +176,8 @@ class Training:
         order = Order(
             execution=self.execution(found, scale), published=str(self.published), job=self.job,
             warm=self.warm, command=shlex.join(["run_study.py", *self.argv]),
-            time_limit=self.options.time_limit, provenance=found.provenance(), use_published=self.options.use_published,
+            time_limit=self.options.time_limit, provenance=found.provenance(),
+            use_published=self.options.use_published,
         )  # fmt: skip
         device, jobs = self.options.device, self.options.jobs
         if self.options.cluster:  # nothing else needs dask

@@ -1,4 +1,4 @@
-"""What a plan says of what training would refuse, and what is refused wherever a command trains or only looks."""
+"""What a plan says of what training would refuse, and what every command refuses."""
 
 import subprocess
 import sys
