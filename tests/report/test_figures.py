@@ -132,6 +132,8 @@ def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
     study = claim_study()
     assert not drawn(judged(study, a=around(50, 3), b=[], c=[], d=[]))
     assert drawn(judged(study, a=around(50, 3), b=around(51, 3), c=[], d=[]))
+    curves = find("collapse")
+    assert not drawn(result(curves, filled(curves, skip={(c.labels, seed) for c in curves.cells[1:] for seed in range(3)})))
     alone = small(figure=FigureSpec(), reference=None)
     assert len(drawn(result(alone, stored(alone, a=[50.0, 51.0], b=[52.0, 53.0])))) == 1
 
