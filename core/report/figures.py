@@ -50,8 +50,8 @@ def figures(
         return {}
     rows, title = _rows(study, spec, cells), f"No verdict: {no_verdict}" if no_verdict else ""
     if spec.kind in ("curve", "spectrum"):
-        drawn = len(curves) and _mostly_run(rows)
-        return {study.name: curves_figure(study, spec, rows, curves, title)} if drawn else {}
+        run = len(curves) > 0 and _mostly_run(rows)
+        return {study.name: curves_figure(study, spec, rows, curves, title)} if run else {}
     axis = _numeric(study, spec)
     averaged = axis is not None and spec.series is None and len(study.axes) - len(study.varied) > 1
     levels = None if axis is None else _levels(study, spec, axis, rows, title)
