@@ -19,4 +19,5 @@ SIMCSE = Study(
     metric=Metric(task="avg", title="Average"),
     figure=None,
     reference=None,
+    footnotes=("A method counts as learning if it gains more than a third of what SimCSE gains here.",),
 )

@@ -57,7 +57,8 @@ def test_cells_without_the_field_keep_their_run_and_are_named():
 
 def test_set_and_vary_go_together_and_the_last_checkpoint_reads_the_same_runs():
     own = varied("mocose-table9", RATES, settings=("train.steps=20",))
-    assert own.name == "mocose-table9@train.steps=20@by-train.learning_rate=3e-4,1e-3" and own.claims == ()
+    assert own.name == "mocose-table9@train.steps=20@by-train.learning_rate=3e-4,1e-3"
+    assert len(own.claims) == 2 * len(find("mocose-table9").claims)
     assert {edition().config(own, cell, 0).train.steps for cell in own.cells} == {20}
     last = own.at_last()
     assert last.varied == own.varied and [cell.labels for cell in last.cells] == [cell.labels for cell in own.cells]

@@ -1,0 +1,47 @@
+"""Claims that say nothing are refused when their study is loaded."""
+
+from dataclasses import replace
+
+import pytest
+from small_study import small
+
+from core.spec.check import check_comparisons
+from core.spec.claim import Claim, above, greater, of_metric
+from core.spec.errors import UserError
+from core.spec.table import Axis, Cell, Metric
+from studies import STUDIES
+
+A, B, C = ("a",), ("b",), ("c",)
+COSINE = Metric(task="dev", title="Cosine", quantity="mean_cosine", checkpoint="last")
+DEV = Metric(task="dev", title="Development")
+CELLS = (Cell(labels=A), Cell(labels=B, changes={"ema.start": 0.85}), Cell(labels=C, changes={"ema.start": 0.5}))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "stated", "metrics", "why"),
+    [
+        (greater(A, B), {}, {}, "compares a and b, one number of one run"),
+        (greater(A, B), {}, {"b": DEV}, ""),
+        (greater(B, C), {}, {}, ""),
+        (greater(A, C), {}, {"c": COSINE}, r"compares different kinds \(Spearman × 100, cosine\): a and c"),
+        (of_metric(greater(B, C), COSINE), {}, {}, "has a margin of a point, and its unit is cosine"),
+        (of_metric(greater(B, C), COSINE), {"margin": 0.05}, {}, ""),
+        (above(A, 0.3, COSINE), {"margin": None}, {}, ""),
+    ],
+)
+def test_a_comparison_that_says_nothing_is_refused(predicate, stated, metrics, why):
+    """Cells a and b are one run; by name, the cells' own metrics."""
+    cells = tuple(replace(cell, metric=metrics.get(cell.labels[0])) for cell in CELLS)
+    claim = Claim(key="K", text="", predicate=predicate, **stated)
+    axes = (Axis(name="size", title="Size", labels=("a", "b", "c")),)
+    one = small(axes=axes, cells=cells, claims=(claim,), reference=None)
+    if why:
+        with pytest.raises(UserError, match=why):
+            check_comparisons(one)
+    else:
+        check_comparisons(one)
+
+
+def test_every_claim_of_every_study_says_something():
+    for study in STUDIES:
+        check_comparisons(study)
