@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from places import ROOT, SUPPORT
+from places import ROOT
 
 import core.methods
 from core.data.sources import demo_sources
@@ -70,14 +70,7 @@ def barlow(first, second, config):
     return loss
 
 
-def alignuniform(first, second, config):
-    """Wang and Isola 2020, section 5."""
-    first, second = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (first, second))
-    potentials = [np.mean([np.exp(-2 * ((x[i] - x[j]) ** 2).sum()) for i in range(len(x)) for j in range(i)]) for x in (first, second)]
-    return ((first - second) ** 2).sum(1).mean() + np.log(potentials).sum() / 2
-
-
-NAIVE = {EXAMPLES / "dcl": dcl, EXAMPLES / "barlow": barlow, SUPPORT / "methods" / "alignuniform": alignuniform}
+NAIVE = {EXAMPLES / "dcl": dcl, EXAMPLES / "barlow": barlow}
 
 
 @pytest.mark.parametrize("source, naive", NAIVE.items(), ids=[path.name for path in NAIVE])
@@ -136,30 +129,22 @@ WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ({"model": ("class Model", "class Twins")}, "model.py, line 1: it states no Model"),
     ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: it is no Python"),
     ({"settings": ('"simcse"', '"simsce"')}, "(UserError: There is no method simsce; did you mean simcse?); mend core/methods/wrong/settings.py, line 17"),
+    ({"settings": ("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n")},
+     "settings.py, line 17: ValueError: odd; mend that line."),
     ({"settings": ("float,", "list[float],")}, "barlow.redundancy has the type list[float]; give it int, float, str, bool, None, Literal, tuple"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("changes, sentence", WRONG, ids=[sentence[:40] for _, sentence in WRONG])
 def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, changes, sentence):
-    added(EXAMPLES / "barlow", "wrong", **changes)
+    folder = added(EXAMPLES / "barlow", "wrong", **changes)
     with pytest.raises(UserError) as refused:
         base("wrong", "paper")
     assert sentence in str(refused.value) and "core/methods/wrong/" in str(refused.value)
-
-
-def test_a_missing_file_is_a_sentence(added):
-    for stem in ("model", "settings"):
-        (added(EXAMPLES / "barlow", f"lacks_{stem}") / f"{stem}.py").unlink()
-        methods._folders.cache_clear()
-        with pytest.raises(UserError, match=f"core/methods/lacks_{stem}/{stem}.py"):
-            methods.method(f"lacks_{stem}")
-
-
-def test_an_error_of_a_check_is_a_sentence_with_its_line(added):
-    added(EXAMPLES / "barlow", "odd", settings=("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n"))
-    with pytest.raises(UserError, match=r"settings.py, line 17: ValueError: odd; mend that line."):
-        base("odd", "paper")
+    (folder / "model.py").unlink()
+    methods._folders.cache_clear()
+    with pytest.raises(UserError, match="core/methods/wrong/"):
+        methods.method("wrong")
 
 
 def test_every_hook_is_the_base_s_with_its_parameters():

@@ -42,9 +42,7 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
         assert all(place.cells_of(claim.predicate.contrasts()) for claim in place.claims)
         assert parts(place) == (place,)
         run = edition().config(place, place.cells[0], 0)
-        assert f"{read(run, 'train.learning_rate'):g}/{read(run, 'loss.temperature'):g}" == values(place).replace("3e-4", "0.0003").replace(
-            "1e-3", "0.001"
-        )
+        assert (read(run, "train.learning_rate"), read(run, "loss.temperature")) == tuple(map(float, values(place).split("/")))
     assert parts(study) == (study,)
 
 

@@ -69,12 +69,8 @@ def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer(
 
 
 def test_a_gain_is_as_printed_from_both_sides():
-    assert [holds_as_printed(gains(A, B, 2.0, 1.0), {A: 50.0 + gain, B: 50.0}) for gain in (0.9, 1.1, 2.9, 3.1)] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    for gain, holds in ((0.9, False), (1.1, True), (2.9, True), (3.1, False)):
+        assert holds_as_printed(gains(A, B, 2.0, 1.0), {A: 50.0 + gain, B: 50.0}) is holds
 
 
 def test_joined_predicates_list_their_contrasts_and_refuse_what_cannot_be_needed():

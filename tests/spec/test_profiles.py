@@ -1,33 +1,24 @@
-"""The three profiles: what the papers' own words say of each field, where the profiles part, and that the two code-sided ones stand still.
+"""The three profiles: what the papers' own words say of each field, and that no run of a paper's study has moved.
 
 The quotations are looked up in the papers' texts where those lie beside this checkout (../shared/reference/papers).
 """
 
 import hashlib
-import json
 import re
 import unicodedata
 
 import pytest
-from places import SHARED, SUPPORT
+from made_scales import PAPER_SOURCES
+from places import SHARED
 
-from core.spec import methods
-from core.spec.identity import to_plain
+from core.spec.identity import run_id
 from core.spec.methods import PROFILES, base
-from core.spec.scale import PAPER, EncoderSource, Sources
-from core.spec.vary import paths, read, vary
-from studies import find
+from core.spec.scale import PAPER
+from core.spec.vary import read
+from studies import STUDIES, find
 
 PAPERS = SHARED / "reference" / "papers"
 FILES = {"mocose": "00[023]_*.txt", "poster": "001_*.txt", "esimcse": "004_*.txt"}
-OTHERS = tuple(
-    EncoderSource(stands_for=name, digest=name, hidden=width, name=name)
-    for name, width in (("bert-large", 1024), ("roberta-base", 768), ("roberta-large", 1024))
-)
-SOURCES = Sources(
-    corpus_digest="c", corpus_rows=1_000_000, corpus_name="t", encoder_digest="e", encoder_hidden=768, encoder_name="b",
-    evaluation_digest="v", evaluation_name="s", corpus_rows_csv_quoted=995_447, others=OTHERS, transfer_digest="tr",
-)  # fmt: skip
 
 # Method, path, the paper's value, its words, their place.
 SAID = [
@@ -113,113 +104,52 @@ def texts():
     return {paper: [plain(path.read_text()) for path in sorted(PAPERS.glob(pattern))] for paper, pattern in FILES.items()}
 
 
-@pytest.mark.parametrize("method, path, value, quote, place", SAID, ids=[f"{row[0]} {row[1]}" for row in SAID])
-def test_the_base_has_what_the_paper_says(method, path, value, quote, place):
-    assert read(base(method, "paper"), path) == value
+def test_the_base_has_what_the_paper_says():
+    for method, path, value, _, _ in SAID:
+        assert read(base(method, "paper"), path) == value, (method, path)
 
 
-@pytest.mark.parametrize("quote, method", sorted({(row[3], row[0]) for row in SAID}))
-def test_the_words_are_the_papers(texts, quote, method):
-    assert any(plain(quote) in text for text in texts[method])
+def test_cells_have_what_the_paper_says_of_their_table():
+    for name, labels, values, _, _ in SAID_OF_CELLS:
+        study = find(name)
+        (cell,) = study.matching(labels)
+        run = study.paper_config(cell, "paper")
+        assert {path: read(run, path) for path in values} == values, (name, labels)
 
 
-@pytest.mark.parametrize("name, labels, values, quote, place", SAID_OF_CELLS, ids=[f"{row[0]} {'/'.join(row[1])}" for row in SAID_OF_CELLS])
-def test_cells_have_what_the_paper_says_of_their_table(texts, name, labels, values, quote, place):
-    study = find(name)
-    (cell,) = study.matching(labels)
-    run = study.paper_config(cell, "paper")
-    assert {path: read(run, path) for path in values} == values
-    assert any(plain(quote) in text for text in texts[study.paper])
+def test_the_words_are_the_papers(texts):
+    quotes = [(method, quote) for method, _, _, quote, _ in SAID]
+    quotes += [(find(name).paper, quote) for name, _, _, quote, _ in SAID_OF_CELLS]
+    for paper, quote in quotes:
+        assert any(plain(quote) in text for text in texts[paper]), quote
 
 
-# Today's `repaired`, which is older than `paper`: every field, written out.
-SHARED = {
-    "scale": "paper", "data.digest": "", "data.rows": 1_000_000, "data.reader": "lines", "data.max_length": 32, "data.drop_last": True,
-    "encoder.digest": "", "encoder.hidden_dropout": 0.1, "encoder.attention_dropout": 0.1, "encoder.attention": "eager",
-    "loss.temperature": 0.05, "loss.in_batch_negatives": True, "text": None,
-    "train.steps": 15_625, "train.batch_size": 64, "train.learning_rate": 3e-5, "train.warmup_fraction": 0.0, "train.clip_norm": 1.0,
-    "train.beta1": 0.9, "train.beta2": 0.999, "train.epsilon": 1e-8, "eval.digest": "", "eval.apply_augmentation": False,
-    "eval.transfer": False, "select.metric": "stsb_dev", "select.score": None, "sts.aggregate": "all", "seed.model": 0, "seed.data": 0,
+# By paper study, the digest of its cells' run ids under paper, repaired and released, at scale paper. A study that gains
+# or loses cells gets new digests; no other study's may move.
+PINNED = {
+    "mocose-table1": "43215f 613e77 9556b8", "mocose-table2": "1e4ba2 7765ad c20a84",
+    "mocose-table3": "e6ff4b c84ea9 004fe8", "mocose-table4": "be7526 ac0569 94c259",
+    "mocose-table5": "89cecd 8300e2 af96da", "mocose-table6a": "1be012 08365e b9ccbf",
+    "mocose-table6b": "39d22e 1a0095 958098", "mocose-table7": "1a4369 cfd594 39af83",
+    "mocose-table8": "bbffe8 1e7e76 15b351", "mocose-table9": "d145f1 573b88 ba787c",
+    "mocose-figure2": "4a6b94 e41326 b1daf3", "mocose-figure3": "d48295 6f1071 3ccdf2",
+    "mocose-figure4": "4b3a55 e87435 9e656e", "mocose-figure5": "fb7261 5c61b2 923b4b",
+    "mocose-figure7": "bf3e39 0b3bdf 4907b2", "mocose-figure12": "1baaa7 1d681d 0004fc",
+    "mocose-figure13": "8d3339 93a5b6 ded81c", "mocose-kmeans": "bbe178 2a815d f6fe4a",
+    "esimcse-table1": "3c83d5 693c85 8746ee", "esimcse-table2": "575a4d 575a4d 23cd37",
+    "esimcse-table3": "575a4d 575a4d 23cd37", "esimcse-table4": "42200c 1253e7 006d73",
+    "esimcse-table5": "42200c 1253e7 006d73", "esimcse-table6": "083635 083635 a60115",
+    "esimcse-table7": "083635 083635 a60115", "esimcse-table8": "b3c890 b3c890 ea69a4",
+    "esimcse-table9": "1c4601 9a5740 754232", "esimcse-table10": "25bd6c f93667 b3b2dc",
+    "esimcse-table11": "a0f643 a0f643 3b3a30", "esimcse-figure2": "dcccdf dcccdf 8a579d",
 }  # fmt: skip
-PLAIN = {
-    **SHARED, "data.padding": "dynamic", "heads": None, "target": None, "ema": None, "fgsm": None, "aug": None,
-    "train.weight_decay": 0.0, "train.precision": "fp16", "eval.every": 125, "eval.vector": None, "eval.head": "off",
-}  # fmt: skip
-REPAIRED_BASE = {
-    "mocose": {
-        **SHARED, "method": "mocose", "data.padding": "static", "heads.projection_layers": 1, "heads.predictor_layers": 2,
-        "heads.out_size": 768, "heads.predictor_hidden": None, "heads.projection_tail": "linear_ln_dropout", "heads.dropout": 0.1,
-        "queue.size": 512, "queue.init": "paper_grow", "queue.init_size": 128, "queue.slice": None, "queue.negatives": "entries",
-        "queue.clusters": None, "target.stop_gradient": True, "target.freeze_projection": True, "target.embeddings": "shared",
-        "target.dropout": "on", "ema.schedule": "released_cosine", "ema.start": 0.85, "ema.end": 1.0, "ema.total_updates": 15_000,
-        "ema.when": "after_optimizer_step", "fgsm.epsilon": 5e-9, "fgsm.gradient": "stale_online", "fgsm.views": "both_same",
-        "fgsm.at_eval": False, "aug.position_shuffle": "off", "aug.position_shuffle_range": None, "aug.token_cutoff": 0.0,
-        "aug.token_cutoff_pool": None, "aug.feature_cutoff": 0.0, "dup": None, "momentum": None, "train.weight_decay": 1e-6,
-        "train.precision": "fp32", "eval.every": 100, "eval.vector": "cls_before_pooler", "eval.head": None,
-    },
-    "simcse": {**PLAIN, "method": "simcse", "queue": None, "dup": None, "momentum": None},
-    "esimcse": {
-        **PLAIN, "method": "esimcse", "queue.size": 160, "queue.view": "original", "queue.cut_first_batch": True, "dup.rate": 0.32,
-        "dup.unit": "subword", "dup.range": "paper", "dup.cap": 10, "dup.recut": False, "dup.protect_special": True,
-        "dup.resample": "per_epoch", "momentum.lambda": 0.995, "momentum.init": "pretrained_copy", "momentum.head": "online",
-        "momentum.dropout": "off", "momentum.when": "after_forward",
-    },
-}  # fmt: skip
-ADDED = {"train.adamw", "train.new_layer_factor"}  # fields that came later; a further one goes here
 
 
-@pytest.mark.parametrize("method", REPAIRED_BASE)
-def test_repaired_is_what_clean_was(method):
-    run = base(method, "repaired")
-    assert {path: read(run, path) for path in paths(run) if path in REPAIRED_BASE[method]} == {
-        path: value for path, value in REPAIRED_BASE[method].items() if value is not None or path in paths(run)
-    }
-    assert run.train.adamw == "torch" and base(method, "released").train.adamw == "transformers"
+def digest(study, profile):
+    cells = [study.config(cell, profile=profile, scale=PAPER, sources=PAPER_SOURCES, seed=5) for cell in study.cells]
+    return hashlib.sha256(" ".join(sorted({run_id(run) for run in cells})).encode()).hexdigest()[:6]
 
 
-@pytest.mark.parametrize("method", methods.names())
-def test_the_profiles_differ_exactly_where_it_is_listed(method):
-    paper, repaired, released = (base(method, profile) for profile in PROFILES)
-    assert paper == vary(repaired, {path: read(paper, path) for path in methods.method(method).repaired})
-    assert repaired == vary(
-        released, {path: read(repaired, path) for path in methods.method(method).released if not path.startswith("text.")}
-    )
-    for path in paths(paper):
-        assert (read(paper, path) != read(repaired, path)) == (path in methods.method(method).repaired)
-
-
-PINNED = SUPPORT / "pinned_configurations.json"  # by profile and study: the configurations as they were, 6 hex digits each
-
-
-def digest(run):
-    """Of a configuration's fields, but for those that came later; runs of any number are told apart by the first 24 bits."""
-
-    def leaves(value, path=""):
-        if not isinstance(value, dict):
-            return {path: value}
-        return {k: v for name, inner in value.items() for k, v in leaves(inner, f"{path}.{name}".strip(".")).items()}
-
-    known = {path: value for path, value in leaves(to_plain(run)).items() if path not in ADDED}
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:6]
-
-
-def configurations(profile, study):
-    """Digests of all cells of a study at scale paper under one seed, in the method's own precision, which the scale had then; under
-    `repaired` with the cap that is left off where it changes nothing."""
-    runs = [study.config(cell, profile=profile, scale=PAPER, sources=SOURCES, seed=5) for cell in study.cells]
-    assert {run.train.precision for run in runs} == {"bf16"}
-    runs = [vary(run, {"train.precision": base(run.method, profile).train.precision}) for run in runs]
-    capped = {"dup.cap": 10} if profile == "repaired" else {}
-    return {digest(vary(run, capped) if getattr(run, "dup", None) is not None else run) for run in runs}
-
-
-@pytest.mark.parametrize("profile", ["repaired", "released"])
-def test_no_run_of_the_code_sided_profiles_has_moved(profile):
-    """Every configuration of every paper study as it was under `repaired` and `released` before there was `paper`.
-
-    A change to a study or a base that is meant for `paper` alone must not touch them. Studies may gain cells.
-    """
-    pinned = json.loads(PINNED.read_text())[profile]
-    assert len(pinned) > 25
-    for name, kept in pinned.items():
-        assert set(kept) <= configurations(profile, find(name)), name
+def test_no_run_of_a_paper_study_has_moved():
+    studies = [study for study in STUDIES if study.paper in ("mocose", "esimcse")]
+    assert {study.name: " ".join(digest(study, profile) for profile in PROFILES) for study in studies} == PINNED

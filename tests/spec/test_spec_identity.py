@@ -113,8 +113,8 @@ def test_golden_ids(method, profile):
 
 def test_ids_are_the_same_in_a_fresh_process_with_another_hash_seed():
     code = "from core.spec.methods import base; from core.spec.identity import run_id; print(run_id(base('mocose', 'repaired')))"
-    root = ROOT
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, env={"PYTHONHASHSEED": "77"}, check=False)
+    environment = {"PYTHONHASHSEED": "77"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     assert done.stdout.strip() == run_id(base("mocose", "repaired"))
 
 
@@ -138,10 +138,6 @@ def test_round_trip_through_the_canonical_form(method, profile):
     back, numerics = from_canonical_json(canonical_json(run))
     assert back == run and run_id(back) == run_id(run) and numerics == identity.NUMERICS
     assert all(from_canonical_json(canonical_json(one))[0] == one for one in EVERYTHING.values())
-
-
-def turn(value):
-    return {key: turn(value[key]) for key in reversed(value)} if isinstance(value, dict) else value
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

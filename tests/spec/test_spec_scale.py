@@ -6,6 +6,7 @@ import pytest
 from made_scales import FULL, SMALL, SOURCES
 
 from core.spec import methods
+from core.spec.conditions import check_length
 from core.spec.errors import UserError
 from core.spec.methods import PROFILES, base
 from core.spec.run import TextView
@@ -95,6 +96,18 @@ def test_a_run_that_is_longer_than_its_text_reads_it_again():
     assert (run.train.steps, run.data.rows) == (300, 500)
     with pytest.raises(UserError, match="train.batch_size is 64 but the training text has only 50 sentences"):
         at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=50))
+
+
+def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions():
+    repeated, plain = (vary(run, {"data.max_length": 40}) for run in (base("esimcse", "paper"), SIMCSE))
+    assert repeated.longest == 52
+    check_length(repeated, 52, "cuda"), check_length(repeated, 40, "cpu"), check_length(plain, 40, "cpu")
+    for run, positions, device, sentence in (
+        (repeated, 51, "cuda", "is 40 and repetition makes it up to 52, but the encoder has only 51 positions"),
+        (plain, 39, "cpu", "is 40 but the encoder has only 39 positions; lower it"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            check_length(run, positions, device)
 
 
 def test_text_models_by_scale_and_what_is_not_available():
