@@ -54,13 +54,3 @@ def test_every_import_is_pinned_and_every_pin_imported():
     pinned = {name.replace("_", "-") for name in pins("requirements.txt")}
     assert used - pinned <= {*WITH_ANOTHER, *pins("requirements-evaluate.txt")}
     assert pinned - used == set(NOT_IMPORTED)
-
-
-def test_the_project_names_its_licence_its_python_and_its_tests():
-    project = PROJECT["project"]
-    assert (ROOT / project["license"]["file"]).read_text().startswith("MIT License") and project["authors"] == [
-        {"name": "the maintainers of this project"}
-    ]
-    assert project["requires-python"] == ">=3.11" and sys.version_info >= (3, 11)
-    assert PROJECT["tool"]["ruff"]["target-version"] == "py311" and PROJECT["tool"]["mypy"]["python_version"] == "3.11"
-    assert not (ROOT / "pytest.ini").exists() and (ROOT / PROJECT["tool"]["pytest"]["ini_options"]["testpaths"][0]).is_dir()

@@ -6,13 +6,7 @@ import os
 import subprocess
 import sys
 
-from fake_store import SOURCES
-from places import ROOT, SUPPORT
-
-from core.spec.result import PairBlock, Result, Row
-from core.spec.scale import DEMO
-from core.store.store import Store
-from studies import find
+from places import ROOT
 
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
 READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "jinja2"}
@@ -43,18 +37,12 @@ SETTINGS = ("settings", "sections")  # what a method says without torch, and wha
 
 def told(names):
     """The names without the methods' settings and what is taken from them."""
-    return {
-        name for name in names
-        if name != "core.methods" and not (name.startswith("core.methods.") and set(name.split(".")) & set(SETTINGS))
-    }  # fmt: skip
+    return {n for n in names if n != "core.methods" and not (n.startswith("core.methods.") and set(n.split(".")) & set(SETTINGS))}
 
 
 def within(names, *allowed):
-    return all(
-        name in ("core", "studies", "tools") or name.startswith(allowed)
-        for name in names
-        if name.partition(".")[0] in ("core", "studies", "tools")
-    )
+    here = [name for name in names if name.partition(".")[0] in ("core", "studies", "tools")]
+    return all(name in ("core", "studies", "tools") or name.startswith(allowed) for name in here)
 
 
 FLOORS = {  # a floor's folder, and what its modules may import of the project
@@ -119,50 +107,34 @@ def test_the_walk_sees_what_it_should(tmp_path):
     assert not within(imported(sly), "core.spec")
 
 
-def stored(folder):
-    """A real store with two seeds of each cell of a study, pairs for the first seed."""
-    store, study = Store(folder, None), find("esimcse-table11")
-    store.prepare()
-    for place, cell in enumerate(study.cells):
-        for seed in range(2):
-            config = study.config(cell, profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
-            rows = tuple(
-                Row(checkpoint, task, f"spearman_{aggregate}", 300, 50.0 + place + seed / 10)
-                for checkpoint in ("selected", "last") for task in (*DEMO.tests, "avg", "dev") for aggregate in ("all", "mean", "wmean")
-            )  # fmt: skip
-            pairs = (PairBlock("DEV", "all", (1.0, 2.0, 3.0), (0.1, 0.3, 0.2), (4, 4, 4), (5, 5, 5)),)
-            store.save(config, Result(status="ok", rows=rows, pairs=pairs, provenance={"device": "cpu"}))
-
-
 CODE = """
 import sys
 from pathlib import Path
 from core.report.render import render
+from core.data.sources import recorded
+from core.spec.conditions import Edition
+from core.spec.scale import DEMO
 from core.store.store import Store
-from fake_store import edition
-from studies import STUDIES
-folder = Path(sys.argv[1])
-summary = render(STUDIES, edition(2), Store(folder, None), folder / "results", folder / "figures")
-print(*summary.lines, sep="\\n")
+from studies import find
+folder, store = Path(sys.argv[1]), Store(Path("none"), Path(sys.argv[2]))
+edition = Edition(profile="paper", scale=DEMO, sources=recorded(store)["demo"].sources, seeds=3)
+render([find("mocose-table3")], edition, store, folder / "results", folder / "figures")
 assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
 assert "scipy.stats" not in sys.modules, "two seconds of imports at every start; scipy.special has Student's t"
 """
 
 
 def test_rendering_works_with_a_poisoned_torch(tmp_path):
-    stored(tmp_path / "store")
-    for name in TORCH:
+    for name in TORCH - {"safetensors"}:  # which brings no torch
         (tmp_path / "poison" / name).mkdir(parents=True)
         (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned: imported ' + __name__)\n")
-    paths = os.pathsep.join([str(tmp_path / "poison"), str(ROOT), str(SUPPORT)])
-    environment = {**os.environ, "PYTHONPATH": paths}
-    poisoned = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, text=True, env=environment, check=False)
-    assert "poisoned" in poisoned.stderr  # the poison works
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, tmp_path / "store"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "poison"), str(ROOT)])}
+
+    def run(code, *words):
+        return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=environment, check=False)
+
+    assert "poisoned" in run("import torch").stderr  # the poison works
+    done = run(CODE, str(tmp_path), str(ROOT / "results" / "published"))
     assert done.returncode == 0, done.stderr
-    assert "esimcse-table11: 10 of 10 runs" in done.stdout and "mocose-table7: 0 of 40 runs" in done.stdout
-    drawn = {path.name for path in (tmp_path / "store").rglob("demo/paper/*")}
-    assert drawn >= {f"esimcse-table11{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
-    assert not [name for name in drawn if name.startswith("mocose")]  # of which nothing is stored
+    drawn = {path.name for path in tmp_path.rglob("demo/paper/*")}
+    assert drawn >= {f"mocose-table3{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
