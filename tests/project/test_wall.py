@@ -118,7 +118,7 @@ from core.store.store import Store
 from studies import find
 folder, store = Path(sys.argv[1]), Store(Path("none"), Path(sys.argv[2]))
 edition = Edition(profile="paper", scale=DEMO, sources=recorded(store)["demo"].sources, seeds=3)
-render([find("mocose-table3")], edition, store, folder / "results", folder / "figures")
+render([find("mocose-table6b")], edition, store, folder / "results", folder / "figures")
 assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
 assert "scipy.stats" not in sys.modules, "two seconds of imports at every start; scipy.special has Student's t"
 """
@@ -137,4 +137,4 @@ def test_rendering_works_with_a_poisoned_torch(tmp_path):
     done = run(CODE, str(tmp_path), str(ROOT / "results" / "published"))
     assert done.returncode == 0, done.stderr
     drawn = {path.name for path in tmp_path.rglob("demo/paper/*")}
-    assert drawn >= {f"mocose-table3{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
+    assert drawn >= {f"mocose-table6b{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
