@@ -21,7 +21,7 @@ from core.spec.conditions import Edition
 from core.spec.errors import UserError, are, counted, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
-from core.spec.run import RunConfig
+from core.spec.run import RunConfig, Seed
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.study import Study
 from core.spec.table import Cell
@@ -86,7 +86,29 @@ class Drawing:
             if not any(drawn.values()):
                 print(f"No study of scale {one.name} is begun; train one, and it can be redrawn.")
         self.page(studies, drawn, known)
+        if unread := self.unread(studies, known):
+            print(
+                f"{are(unread, 'stored run')} of no study as it stands now: of an earlier scale, of other data, or of "
+                f"--set and --vary. They are kept in {self.store.root / 'runs'}."
+            )
         return 0
+
+    def unread(self, studies: list[Study], known: dict[str, finding.Found]) -> int:
+        """How many of the user's own runs no cell of these studies has, under any profile and seed."""
+        own = [run for run in self.store.runs() if self.store.has(run)]
+        cells = own and {
+            run_id(_unseeded(edition.config(study.at(edition.scale), cell, 0)))
+            for name, found in known.items()
+            for edition in self.editions(SCALES[name], found.sources)
+            for study in studies
+            for cell in study.at(edition.scale).cells
+            if edition.unavailable(study.at(edition.scale), cell) is None
+        }
+        count = 0
+        for run in own:
+            with contextlib.suppress(UserError):  # of another version, or damaged, which other lines name
+                count += run_id(_unseeded(self.store.load(run).config)) not in cells
+        return count
 
     def editions(self, scale: Scale, sources: Sources, profiles: Sequence[str] = PROFILES) -> list[Edition]:
         """A scale under these profiles."""
@@ -108,9 +130,7 @@ class Drawing:
                     stored[scale.name, edition.profile] = report.gathered(begun, edition, self.store)
         places = self.results, self.figures
         with self.writing(*((self.results / scale / profile) for scale, profile in (*stored, *drawn))):
-            lines = report.render_index(
-                studies, drawn, stored, editions, self.store, *places, _h100_seconds, self.small
-            )
+            lines = report.render_index(studies, drawn, stored, editions, self.store, *places, _h100_seconds, self.small)
         say(*lines)
         for scale_name, name in self.left_out(known).items():
             say(
@@ -124,11 +144,7 @@ class Drawing:
         if self.store.published is None:
             return {}
         published = finding.recorded(Store(self.store.published / "none", self.store.published))
-        both = (
-            (scale, known[scale].sources, found.sources)
-            for scale, found in published.items()
-            if scale in known
-        )
+        both = ((scale, known[scale].sources, found.sources) for scale, found in published.items() if scale in known)
         return {scale: name for scale, own, theirs in both if (name := finding.other_data(own, theirs))}
 
     @contextlib.contextmanager
@@ -174,8 +190,7 @@ class Drawing:
 
         def stored(cell: Cell) -> bool:
             return edition.unavailable(study, cell) is None and all(
-                self.store.has(run_id(config), use_published=True)
-                for config in edition.configs(study, cell, first)
+                self.store.has(run_id(config), use_published=True) for config in edition.configs(study, cell, first)
             )
 
         claims = (study.cells_of(claim.predicate.contrasts()) for claim in study.claims)
@@ -185,9 +200,7 @@ class Drawing:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
         os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import
         report: Any = importlib.import_module("core.report.render")
-        with self.writing(
-            *(root / edition.scale.name / edition.profile for root in (self.results, self.figures))
-        ):
+        with self.writing(*(root / edition.scale.name / edition.profile for root in (self.results, self.figures))):
             summary = report.render(studies, edition, self.store, self.results, self.figures, self.small)
         say(*summary.lines)
         if summary.missing:
@@ -205,22 +218,23 @@ class Drawing:
         return summary.results
 
 
+def _unseeded(config: RunConfig) -> RunConfig:
+    return replace(config, seed=Seed(model=0, data=0))
+
+
 def _h100_seconds(config: RunConfig) -> float:
     """What a run of bert-base takes on one H100."""
     return gpu_seconds(config, BERT_BASE)
 
 
-def publish(
-    options: Options, store: Store, home: Path, studies: Sequence[Study], runs: Sequence[str], scale: str
-) -> None:
+def publish(options: Options, store: Store, home: Path, studies: Sequence[Study], runs: Sequence[str], scale: str) -> None:
     """Pack your own runs of a scale among these, and draw everything that is published. Raises UserError for
     runs on other data than the published runs of the scale."""
     own, published = [run for run in runs if store.has(run)], home / "results" / "published"
     drawing = Drawing(options, store, store.root, home / "figures")
     if own and (name := drawing.left_out(finding.recorded(store, (scale,))).get(scale)):
         raise UserError(
-            f"The published runs of scale {scale} are on other data than yours ({name}), so nothing is "
-            "published; leave --publish out."
+            f"The published runs of scale {scale} are on other data than yours ({name}), so nothing is published; leave --publish out."
         )
     store.publish(own, published)
     print(f"Published {counted(len(own), 'run')} in {published / scale / 'runs.parquet'}.")
@@ -236,12 +250,7 @@ def redraw_published(options: Options, home: Path, studies: Sequence[Study]) -> 
     drawing.redraw(list(studies))
     for (scale, profile), begun in drawing.redrawn.items():
         gone = [study.name for study in studies if begun and study.name not in begun]
-        names = [
-            root / scale / profile / f"{name}{end}"
-            for root in (published, figures)
-            for name in gone
-            for end in ENDINGS
-        ]
+        names = [root / scale / profile / f"{name}{end}" for root in (published, figures) for name in gone for end in ENDINGS]
         for path in filter(Path.is_file, names):
             path.unlink()
             print(f"Removed {path}: nothing published begins its study any more.")

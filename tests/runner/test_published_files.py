@@ -68,3 +68,13 @@ def test_the_files_of_a_study_are_those_that_are_drawn(tmp_path):
     render([study], edition(3), store, tmp_path, tmp_path)
     drawn = {path.name.removeprefix(study.name) for path in (tmp_path / "demo" / "paper").iterdir()}
     assert {".csv", ".md", ".png"} <= drawn <= set(ENDINGS)
+
+
+def test_stored_runs_that_no_study_has_are_counted_and_kept(desk: Desk):
+    cell = ("mocose-one", "--cell", "a", "--seeds", "1")
+    assert desk.do(*cell, **KNOWN).returncode == 0
+    assert "of no study" not in desk.do("--all", "--regenerate-figures", **KNOWN).stdout
+    assert desk.do(*cell, "--set", "train.weight_decay=0.25", **KNOWN).returncode == 0
+    drawn = desk.do("--all", "--regenerate-figures", **KNOWN)
+    assert "1 stored run is of no study as it stands now" in drawn.stdout, drawn.stdout
+    assert len(list((desk.results / "runs").glob("*.parquet"))) == 2
