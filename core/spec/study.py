@@ -66,9 +66,8 @@ class Study(Typed):
 
     `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks
     (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes whatever the
-    scale has. With `equal_updates` batches of every size have as many steps. `must_learn` are cells (None:
-    any label) of methods that a claim which speaks of them compares: where one has not learnt, the claim is
-    withheld. In a study with a reference that has to have learnt, whatever the claim.
+    scale has. With `equal_updates` batches of every size have as many steps. `must_learn` are the cells
+    (None: any label) that show whether their method learns, where that is not the reference's method.
     """
 
     name: str  # unique, e.g. mocose-table7
