@@ -98,6 +98,19 @@ def by_configuration(study: Study, edition: Edition) -> StudyResult:
     return gather(study, edition, NoRuns())
 
 
+def judged_at(studies: Sequence[Study], edition: Edition) -> list[str]:
+    """What `--plan` prints: how many claims of each study its configurations allow to judge, and why not the others."""
+    lines = []
+    for study in (study for study in studies if study.claims):
+        reasons: dict[str, list[str]] = {}
+        for key, why in comparability(by_configuration(study, edition)).no_verdict.items():
+            reasons.setdefault(why, []).append(key)
+        number, none = len(study.claims), sum(map(len, reasons.values()))
+        lines.append(f"{study.name}: scale {edition.scale.name} can judge {number - none} of its {number} claims.")
+        lines += [f"  No verdict on {', '.join(keys)}: {why}." for why, keys in reasons.items()]
+    return lines
+
+
 def turnover(run: RunConfig) -> float:
     """Share of the run until every entry of its queue has been replaced once; 0 without a queue."""
     return math.ceil(run.kept / run.train.batch_size) / run.train.steps

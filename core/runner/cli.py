@@ -95,53 +95,20 @@ def parser() -> Parser:
     switch: dict[str, Any] = {"action": "store_true"}
     many: dict[str, Any] = {"action": "append", "default": []}
     number: dict[str, Any] = {"type": _count, "metavar": "N"}
-    add = made.add_argument
+    add = made.add_argument_group("what to run").add_argument
     add("studies", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
     add("--all", **switch, help="every study")
     add("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
     add("--profile", choices=PROFILES,
         help="the paper to the letter (the default), its code without slips (repaired), or with (released)")
-    add("--seeds", **number, help="runs of each cell (default: the scale's)")
-    add("--jobs", **number, help="runs at once (default: two a GPU, one a core, as far as memory goes)")
-    add("--gpus", **number, help="with --plan: plan for N NVIDIA H100, one run on each, on any machine")
-    add("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    add("--set", dest="settings", **many, metavar="FIELD=VALUE", help="change a field of every run with it")
-    add("--checkpoint", choices=("selected", "last"), default="selected",
-        help="read the runs at their last checkpoint instead of the selected one, in a table of its own name")
-    add("--vary", **many, metavar="FIELD=a,b,c",
-        help="add an axis with these values of a field; several make a grid")
     add("--cell", dest="cells", **many, metavar="LABEL",
         help="only the cells of this row or column, or the cell with all its labels, such as half/512; "
         "the table stays whole")
+    add("--checkpoint", choices=("selected", "last"), default="selected",
+        help="read the runs at their last checkpoint instead of the selected one, in a table of its own name")
     add("--use-published", **switch, help="count published runs as done")
-    add("--publish", **switch, help="pack the finished runs into results/published and draw what is "
-        "published anew; with --regenerate-figures draw alone")
     add("--force", **switch, help="train stored runs again")
-    add("--keep-models", **switch, help="leave each run's selected checkpoint in results/models, as "
-        "transformers and sentence-transformers load it")
-    add("--data-dir", metavar="DIR", help="SentEval's data and the training text")
-    add("--encoder", dest="encoders", **many, metavar="[NAME=]DIR", help="the pretrained encoder; "
-        f"NAME= for an encoder that stands for another of {', '.join(ENCODERS)}")
-    add("--text", metavar="FILE", help="train on this text, one sentence a line, or on "
-        "hf:NAME@REVISION#SPLIT; its tables have names of their own")
-    add("--pairs", **many, metavar="[NAME=]FILE", help="test on these pairs: two sentences and a score a "
-        "line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
-    add("--results-dir", metavar="DIR", help="where results go (default: results)")
-    add("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
-    add("--checkpoint-minutes", type=_no_less_than_zero, metavar="N", help="keep a long training's state "
-        "every so often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)")
-    add("--grace", type=_no_less_than_zero, metavar="SECONDS", help="how long running trainings may go on "
-        "after a stop, to finish or, with checkpoints, to write one (default: 0, or 60 with checkpoints)")
-    add("--cluster", metavar="ADDRESS",
-        help="train on the workers of the dask scheduler there, such as tcp://host:8786")
-    add("--resolve", **switch, help="train the runs that are likely to settle most claims an hour "
-        "(with --plan: say which)")
-    add("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
-    add("--verify-published", dest="verify", **number, default=0,
-        help="train N published runs anew, compare, and keep nothing")
-    add("--fields", nargs="?", const="", metavar="SECTION",
-        help="list what --set can change: type, default of each profile, meaning")
-    mode = made.add_mutually_exclusive_group()
+    mode = made.add_argument_group("instead of training").add_mutually_exclusive_group()
     for name, text in (
         ("plan", "say what would be trained, and train nothing"),
         ("list", "list the studies"),
@@ -149,6 +116,44 @@ def parser() -> Parser:
         ("regenerate-figures", "redraw from what is stored, and train nothing"),
     ):
         mode.add_argument(f"--{name}", dest="mode", action="store_const", const=name, help=text)
+    add = made.add_argument_group("seeds and budget").add_argument
+    add("--seeds", **number, help="runs of each cell (default: the scale's)")
+    add("--resolve", **switch, help="train the runs that are likely to settle most claims an hour "
+        "(with --plan: say which)")
+    add("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
+    add("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
+    add = made.add_argument_group("where, and how many at once").add_argument
+    add("--jobs", **number, help="runs at once (default: two a GPU, one a core, as far as memory goes)")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda, cpu, or whichever there is")
+    add("--gpus", **number, help="with --plan: plan for N NVIDIA H100, one run on each, on any machine")
+    add("--cluster", metavar="ADDRESS",
+        help="train on the workers of the dask scheduler there, such as tcp://host:8786")
+    add("--checkpoint-minutes", type=_no_less_than_zero, metavar="N", help="keep a long training's state "
+        "every so often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)")
+    add("--grace", type=_no_less_than_zero, metavar="SECONDS", help="how long running trainings may go on "
+        "after a stop, to finish or, with checkpoints, to write one (default: 0, or 60 with checkpoints)")
+    add = made.add_argument_group("change a run").add_argument
+    add("--set", dest="settings", **many, metavar="FIELD=VALUE", help="change a field of every run with it")
+    add("--vary", **many, metavar="FIELD=a,b,c",
+        help="add an axis with these values of a field; several make a grid")
+    add("--fields", nargs="?", const="", metavar="SECTION",
+        help="list what --set can change: type, default of each profile, meaning")
+    add("--data-dir", metavar="DIR", help="SentEval's data and the training text")
+    add("--encoder", dest="encoders", **many, metavar="[NAME=]DIR", help="the pretrained encoder; "
+        f"NAME= for an encoder that stands for another of {', '.join(ENCODERS)}")
+    add("--text", metavar="FILE", help="train on this text, one sentence a line, or on "
+        "hf:NAME@REVISION#SPLIT; its tables have names of their own")
+    add("--pairs", **many, metavar="[NAME=]FILE", help="test on these pairs: two sentences and a score a "
+        "line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
+    add = made.add_argument_group("output").add_argument
+    add("--results-dir", metavar="DIR", help="where results go (default: results)")
+    add("--keep-models", **switch, help="leave each run's selected checkpoint in results/models, as "
+        "transformers and sentence-transformers load it")
+    add = made.add_argument_group("for maintainers").add_argument
+    add("--publish", **switch, help="pack the finished runs into results/published and draw what is "
+        "published anew; with --regenerate-figures draw alone")
+    add("--verify-published", dest="verify", **number, default=0,
+        help="train N published runs anew, compare, and keep nothing")
     made.set_defaults(mode="train")
     return made
 

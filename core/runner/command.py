@@ -193,6 +193,9 @@ class Command:
                 history = expectation(options, edition.scale, found, self.store, devices.cache_folder())
                 prospects = importlib.import_module("core.report.prospects")
                 say(*prospects.lines(studies, edition, history.seconds, options.gpus or 1))
+            elif not options.all:
+                comparing = importlib.import_module("core.report.comparability")
+                say(*comparing.judged_at([study.at(edition.scale) for study in studies], edition))
             return status
         if options.mode == "status":
             return tell_status(plan, self.store)

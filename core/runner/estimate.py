@@ -213,9 +213,9 @@ def tell_plan(options: Options, plan: Plan, scale: Scale, found: Found, store: S
     left = max(max(seconds, default=0.0), sum(seconds) / min(jobs, max(1, len(plan.missing))))
     finished = estimate.of(plan.runs[0].config.scale) if plan.runs else 0
     basis = f"from {finished} finished ones on this machine" if finished else estimate.basis
-    distinct = counted(len(plan.runs), "distinct run")
-    print(f"{counted(plan.entries, 'cell')} x seeds, {distinct}, {plan.entries - len(plan.runs)} shared.")
-    print(f"{len(plan.runs) - len(plan.missing)} done, {len(plan.missing)} missing.")
+    runs, done = len(plan.runs), len(plan.runs) - len(plan.missing)
+    shared = f", which {plan.entries} cells × seeds share" if plan.entries > runs else ""
+    print(f"{counted(runs, 'run')}{shared}: {done or 'none'} done, {runs - done or 'none'} to train.")
     where = f"with {jobs} at once on {resources.device}" if resources is not None else f"on {jobs} {GPU}"
     weeks = left > WEEKS and resources is not None and resources.device == "cpu"
     need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" if weeks else ""

@@ -80,8 +80,8 @@ def test_the_plan_trains_nothing_and_writes_nothing(desk):
     done = desk.do("table3", "table7", "--seeds", "2", "--plan")
     assert (
         done.returncode == 0
-        and "52 cells x seeds" in done.stdout
-        and "missing" in done.stdout
+        and " cells × seeds share" in done.stdout
+        and "to train" in done.stdout
         and "About" in done.stdout
     )
     assert not desk.results.exists() and not desk.started()
@@ -91,7 +91,7 @@ def test_cells_are_chosen_by_one_label_or_by_all_and_the_table_stays_whole(desk)
     planned = desk.do(
         "table7", "table3", "--seeds", "2", "--plan", "--cell", "4096", "--cell", "half/512", "--cell", "0.9"
     )
-    assert "12 cells x seeds, 12 distinct runs" in planned.stdout, planned.stderr
+    assert "12 runs: none done" in planned.stdout, planned.stderr
     done = desk.do("table3", "--seeds", "1", "--cell", "0.9", "--cell", "0.95", REAL_REPORT="1")
     assert done.returncode == 0 and "Trained 2 of 2 runs" in done.stdout, done.stderr
     assert {desk.store.load(run).config.ema.start for run in desk.store.runs()} == {0.9, 0.95}
