@@ -1,21 +1,64 @@
-"""Fetching from the hub, against a hub on this machine: once, checked, then offline."""
+"""Fetching against a hub on this machine: once, checked, then offline; and one sentence for whatever goes wrong."""
 
+import dataclasses
+import hashlib
+import io
 import subprocess
 import sys
+import tarfile
+import time
 from pathlib import Path
 
 import pytest
-from fetching import SHA, TEXT, TINY, nothing_kept, text
-from hub_server import COMMIT
+import senteval_folder
+import tiny_checkpoint
+from hub_server import COMMIT, Hub
 
 from core.data import hub
-from core.data.hub import CORPUS_FILE, DATA
+from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sources import Places
 from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.run import MODELS, OWN_ENCODER, TextView
 from core.spec.vary import vary
+
+TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
+SHA = hashlib.sha256(TEXT).hexdigest()
+TINY = Repository(
+    "tiny/bert", "model", None, dict.fromkeys(("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"))
+)
+
+
+def text(tmp_path, **changes):
+    """The made-up training text's path after fetching."""
+    return hub.fetch(dataclasses.replace(DATA, **changes), CORPUS_FILE, tmp_path)
+
+
+def nothing_kept(tmp_path):
+    """Whether no file has the text's name, and no blob is whole."""
+    return not [path for path in tmp_path.rglob("*") if path.name in (CORPUS_FILE, SHA)]
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory):
+    """What the made-up hub holds: text, sets and an encoder."""
+    folder = tmp_path_factory.mktemp("contents")
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        root = senteval_folder.build(folder / "senteval")
+        for name in ("STS", "SICK"):
+            tar.add(root / name, arcname=name)
+    files = {(DATA.name, CORPUS_FILE): TEXT, (DATA.name, EVALUATION_FILE): archive.getvalue()}
+    return files | {("tiny/bert", file.name): file.read_bytes() for file in tiny_checkpoint.bert(folder / "model").iterdir()}
+
+
+@pytest.fixture
+def served(contents, monkeypatch):
+    with Hub(dict(contents), lfs={CORPUS_FILE, EVALUATION_FILE, "model.safetensors"}) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url)
+        monkeypatch.setattr(hub, "CORPUS_ROWS", (1000,))
+        yield server
 
 
 @pytest.fixture
@@ -36,18 +79,16 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
 
 
 @pytest.mark.parametrize("given, fetched", [
-    ({}, ["text", "sets", "encoder"]), ({"encoder": Path("e")}, ["text", "sets"]), ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
-    ({"corpus": Path("t"), "evaluation": Path("s")}, ["encoder"]), ({"encoder": Path("e"), "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
+    ({"encoder": Path("e")}, ["text", "sets"]), ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
+    ({"encoder": Path("e"), "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
     ({"corpus": Path("t"), "encoder": Path("e"), "pairs": (("x", Path("x")),)}, ["sets"]),
 ])  # fmt: skip
 def test_only_what_is_missing_is_fetched(served, tiny_default, tmp_path, given, fetched):
-    places = Places(**given)
-    assert hub.missing_parts(places) == fetched
-    whole = hub.fetch_parts(places, tmp_path)
-    names = [name for name, part in ((CORPUS_FILE, "text"), ("senteval.tar", "sets"), ("config.json", "encoder")) if part in fetched]
-    assert {name for _, path in served.asked for name in [path.rpartition("/")[2]]} & {CORPUS_FILE, "senteval.tar", "config.json"} == set(
-        names
-    )
+    assert hub.missing_parts(Places(**given)) == fetched
+    whole = hub.fetch_parts(Places(**given), tmp_path)
+    asked = {path.rpartition("/")[2] for _, path in served.asked}
+    parts = {"text": CORPUS_FILE, "sets": "senteval.tar", "encoder": "config.json"}
+    assert [part for part, name in parts.items() if name in asked] == fetched
     assert all(getattr(whole, field) == value for field, value in given.items())
 
 
@@ -84,16 +125,12 @@ def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(serve
     assert [(folder / "model.safetensors").is_file() for folder in hub.model_folders("xlnet-base-cased", tmp_path)] == [True]
 
 
-def test_a_known_digest_and_revision(served, tmp_path):
-    files = {**DATA.files, CORPUS_FILE: SHA}
-    assert text(tmp_path, revision=COMMIT, files=files).read_bytes() == TEXT
-    assert ("HEAD", f"/datasets/{DATA.name}/resolve/{COMMIT}/{CORPUS_FILE}") in served.asked
-
-
-def test_a_wrong_digest_is_refused_and_not_kept(served, tmp_path):
+def test_a_known_digest_and_revision_and_a_wrong_one(served, tmp_path):
     with pytest.raises(UserError, match=f"has the digest {SHA[:12]}… instead of 000000000000….*--scale demo runs without"):
         text(tmp_path, files={**DATA.files, CORPUS_FILE: "0" * 64})
     assert nothing_kept(tmp_path)
+    assert text(tmp_path, revision=COMMIT, files={**DATA.files, CORPUS_FILE: SHA}).read_bytes() == TEXT
+    assert ("HEAD", f"/datasets/{DATA.name}/resolve/{COMMIT}/{CORPUS_FILE}") in served.asked
 
 
 @pytest.mark.parametrize("repository, name", [(DATA, CORPUS_FILE), (TINY, "config.json")])
@@ -127,3 +164,32 @@ def test_pins_are_well_formed():
     for repository in (DATA, *hub.ENCODERS.values(), *rewriting):
         assert repository.revision is None or len(repository.revision) == 40
         assert all(digest is None or len(bytes.fromhex(digest)) == 32 for digest in repository.files.values())
+
+
+@pytest.mark.parametrize("fault", ["stopped", "503", "page", "truncated"])
+def test_an_answer_that_is_not_the_file_is_one_sentence(served, tmp_path, monkeypatch, fault):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # the client tries again without waiting
+    served.stop() if fault == "stopped" else setattr(served, "fault", fault)
+    with pytest.raises(UserError, match="wiki1m.* cannot be fetched .*--data-dir and --encoder|check the network and HF_ENDPOINT"):
+        text(tmp_path)
+    assert nothing_kept(tmp_path)
+    if fault != "stopped":
+        served.fault = None
+        assert text(tmp_path).read_bytes() == TEXT
+
+
+@pytest.mark.parametrize(
+    "name, message", [("../outside", "cannot be unpacked"), ("fine", "holds no SentEval data"), (None, "cannot be unpacked")]
+)
+def test_a_bad_archive_leaves_nothing(tmp_path, name, message):
+    archive = tmp_path / "inside" / "senteval.tar"
+    archive.parent.mkdir()
+    archive.write_bytes(b"no archive at all")
+    if name is not None:
+        with tarfile.open(archive, "w") as tar:
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            tar.addfile(member, io.BytesIO(b"x"))
+    with pytest.raises(UserError, match=f"{message}.*--scale demo"):
+        hub.unpack(archive)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [".senteval.lock", "senteval.tar"]
