@@ -9,7 +9,6 @@ from pathlib import Path
 
 import datasets
 import numpy as np
-import pandas
 import pytest
 
 import run_study
@@ -21,7 +20,6 @@ from core.runner.command import Command
 from core.runner.plan import plan
 from core.spec.conditions import Edition
 from core.spec.errors import UserError
-from core.spec.identity import run_id
 from core.spec.scale import MINI, PAPER
 
 ONE_RUN = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")
@@ -61,8 +59,6 @@ def test_pairs_in_another_encoding_are_not_said_to_be_senteval_s(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b"a\tb\t1\nc\td\xe9\t2\n")
     with pytest.raises(UserError, match="a.tsv, line 2 is not UTF-8; save it in that encoding.$"):
         read_pairs(tmp_path / "a.tsv")
-    with pytest.raises(UserError, match="cannot be read .it is not a file.; correct --pairs.$"):
-        read_pairs(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -93,19 +89,11 @@ def test_names_twice_and_claims_are_refused():
 def test_names_and_content_are_the_identity_of_pairs_and_nothing_else(tmp_path):
     one, same = (written(tmp_path / name, PAIRS) for name in ("a.tsv", "b.tsv"))
     other = written(tmp_path / "c.tsv", PAIRS.replace("2.25", "2.5"))
-    digest = own_digest(own_sets([("x", one)]), None)
-    assert own_digest(own_sets([("x", same)]), None) == digest
-    assert (
-        len(
-            {
-                digest,
-                own_digest(own_sets([("x", other)]), None),
-                own_digest(own_sets([("y", one)]), None),
-                own_digest(own_sets([("x", one)]), "rest"),
-            }
-        )
-        == 4
+    digest, *others = (
+        own_digest(own_sets([(name, path)]), rest)
+        for name, path, rest in (("x", one, None), ("x", other, None), ("y", one, None), ("x", one, "rest"))
     )
+    assert own_digest(own_sets([("x", same)]), None) == digest and len({digest, *others}) == 4
 
 
 def test_one_s_own_sets_take_the_place_of_the_scale_s():
@@ -173,20 +161,15 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     written(pairs[0][1], PAIRS.replace("2.25", "2.5"))
     with pytest.raises(UserError, match="not the one that this run was planned with"):
         job.run(config, execution, lambda message: None)
-    assert run_id(config) != run_id(
-        at_scale(base("simcse", "paper"), MINI, local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache").sources)
-    )
 
 
 def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path):
     cache, data = tmp_path / "cache", tmp_path / "set"
     data.mkdir()
     rows = '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n'
-    table = written(data / "test.jsonl", rows)
+    written(data / "test.jsonl", rows)
     csv = written(tmp_path / "test.csv", 'sentence1,sentence2,score\na b,c,1.5\n"d\te",f,4\n')
-    pandas.read_csv(csv).to_parquet(tmp_path / "test.parquet")
-    places = (f"hf:{data}#test", str(table), str(csv), str(tmp_path / "test.parquet"), f"hf:{csv}#any")
-    for place in places:
+    for place in (f"hf:{data}#test", str(csv), f"hf:{csv}#any"):
         assert read_pairs(data_file(place, "pairs", cache)) == [("a b", "c", 1.5), ("d e", "f", 4.0)], place
     written(csv, 'sentence1,sentence2,score\na b,c,1.5\n"d\te",g,4\n')
     assert read_pairs(data_file(str(csv), "pairs", cache))[1] == ("d e", "g", 4.0)  # what changed is read anew
@@ -198,8 +181,6 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
         assert data_file(str(plain), "text", cache) == plain
     with pytest.raises(UserError, match="set, split test has the columns .* none of text"):
         data_file(f"hf:{data}#test", "text", cache)
-    with pytest.raises(UserError, match="texts.json, split train could not be read"):
-        data_file(str(written(texts, "[{")), "text", cache)
 
 
 ROWS = (  # a table and its file, and the sentence
@@ -230,9 +211,8 @@ def test_columns_and_configurations_can_be_named_and_quotes_of_a_tsv_are_letters
     assert "has 1 fields as a spreadsheet quotes them; quotes are kept" in capsys.readouterr().out
     several = tmp_path / "several"
     several.mkdir()
-    written(
-        several / "README.md", "---\nconfigs:\n- config_name: en\n  data_files: en.jsonl\n- config_name: de\n  data_files: de.jsonl\n---\n"
-    )
+    configs = "".join(f"- config_name: {language}\n  data_files: {language}.jsonl\n" for language in ("en", "de"))
+    written(several / "README.md", f"---\nconfigs:\n{configs}---\n")
     for language in ("en", "de"):
         written(several / f"{language}.jsonl", f'{{"text": "{language} text"}}\n')
     assert data_file(f"hf:{several}#train?config=de", "text", tmp_path).read_text() == "de text\n"

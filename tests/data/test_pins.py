@@ -21,14 +21,10 @@ def test_the_training_text_is_the_pinned_one():
     assert DEMO.steps * DEMO.batch_size <= sources.DEMO_CORPUS_ROWS
 
 
-def test_the_graded_pairs_are_the_pinned_ones():
+def test_the_graded_pairs_and_the_labelled_sentences_are_the_pinned_ones():
     sets = load_demo()
-    assert sets_digest(sets) == sources.DEMO_EVALUATION_DIGEST
-    assert list(sets) == [*DEMO.tests, DEMO.dev]
-
-
-def test_the_labelled_sentences_are_the_pinned_ones():
-    assert probes_digest(sets_digest(load_demo()), load_probes()) == sources.DEMO_TRANSFER_DIGEST
+    assert sets_digest(sets) == sources.DEMO_EVALUATION_DIGEST and list(sets) == [*DEMO.tests, DEMO.dev]
+    assert probes_digest(sets_digest(sets), load_probes()) == sources.DEMO_TRANSFER_DIGEST
 
 
 def test_a_shipped_file_that_is_damaged_or_missing_is_named(tmp_path, monkeypatch):

@@ -8,9 +8,9 @@ import real
 import senteval_folder
 
 from core.data.digests import evaluation_digest
-from core.data.sts import STS_YEARS, load_demo, load_sick, load_sts, load_stsb, year_files
+from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, year_files
 from core.spec.errors import UserError
-from core.spec.scale import DEMO, STS_TESTS
+from core.spec.scale import STS_TESTS
 
 COUNTS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927, "STS-B dev": 1500}
 
@@ -89,14 +89,6 @@ def test_evaluation_digest_follows_content_and_nothing_else(root, tmp_path):
     assert evaluation_digest(root) == digest
     edit(root / FNWN[1], lambda content: content.replace(b"3.5", b"3.0", 1))
     assert evaluation_digest(root) != digest
-
-
-def test_demo_sets():
-    sets = load_demo()
-    assert set(sets) == {DEMO.dev, *DEMO.tests}
-    for name, pairs in sets.items():
-        assert len(pairs) > 100 and set(pairs.subset) == {name}
-        assert pairs.gold.min() >= 0 and pairs.gold.max() <= 5 and len(np.unique(pairs.gold)) > 5
 
 
 def test_real_data():

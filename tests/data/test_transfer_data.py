@@ -4,9 +4,8 @@ import pytest
 import real
 import transfer_folder
 
-from core.data.transfer import load_probes, load_transfer
+from core.data.transfer import load_transfer
 from core.spec.errors import UserError
-from core.spec.scale import DEMO
 
 COUNTS = {
     "MR": (10662, None, None), "CR": (3775, None, None), "SUBJ": (10000, None, None), "MPQA": (10606, None, None),
@@ -63,13 +62,3 @@ def test_a_bad_line_is_named(whole, file, line, text, sentence):
             load_transfer(whole)
     finally:
         path.write_bytes(good)
-
-
-def test_the_demo_s_own_tasks():
-    tasks = load_probes()
-    assert [task.name for task in tasks] == list(DEMO.probes)
-    assert {(len(task.train), len(task.dev), len(task.test)) for task in tasks} == {(400, 200, 300)}
-    for task in tasks:
-        assert len(task.sentences()) == 900  # no sentence twice, so none in train and test
-        shares = [task.test.labels.count(label) for label in set(task.test.labels)]
-        assert max(shares) - min(shares) <= 1
