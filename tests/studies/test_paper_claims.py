@@ -62,24 +62,14 @@ def holds(study, claim, values=None):
 def test_every_claim_says_whose_words_where_and_what_decides_it():
     for _, claim in CLAIMS:
         assert claim.quote and claim.decided_by and claim.text.endswith(".") and (not claim.note or claim.note.endswith(".")), claim.key
-        assert re.fullmatch(r"Abstract|Section \d(\.\d)?|Appendix A\.\d+|(Table|Figure) \d+'s caption|poster|slides", claim.place), (
-            claim.key
-        )
+        places = r"Abstract|Section \d(\.\d)?|Appendix A\.\d+|(Table|Figure) \d+'s caption|poster|slides"
+        assert re.fullmatch(places, claim.place), claim.key
         assert claim.margin is None or claim.margin > 0, claim.key
 
 
 def test_every_quotation_is_the_papers():
     for study, claim in CLAIMS:
         assert any(stands_in(letters(claim.quote), text) for text in texts(study.paper, claim.place)), claim.key
-
-
-def test_quotations_are_found_across_a_page_and_not_by_their_ends_alone():
-    page = letters("the model achieves the best per-\nDim Avg. 256 73.91\nformance when the batch size is 64.")
-    assert stands_in(letters("the model achieves the best performance when the batch size is 64."), page)
-    assert not stands_in(letters("the model achieves the worst performance when the batch size is 64."), page)
-    assert not stands_in(letters("when the batch size is 64. the model achieves"), page)  # in the other order
-    assert not stands_in("a" * 12 + "b" * 12, "a" * 12 + "c" * (BETWEEN + 1) + "b" * 12)  # too far away
-    assert letters("the ﬁrst “model’s” ($\\leq 3$) re-\nsult") == "thefirstmodels3result"
 
 
 def test_every_claim_is_judged_on_the_printed_numbers_as_it_says():
@@ -122,13 +112,10 @@ def test_equal_cells_support_no_claim_but_one_of_no_effect():
         assert claim.key not in NO_EFFECT or claim.margin is None, claim.key
 
 
-def test_every_claim_can_fail_and_can_hold():
+def test_every_claim_can_fail_and_can_hold_and_those_without_learning_are_of_collapse_or_time():
+    assert {claim.key for _, claim in CLAIMS if claim.gate == "none"} == {"F5.3", "F5.4", "F6.1", "E6.4"}
     for _, claim in CLAIMS:
         assert truth(claim.predicate, lambda contrast: False) is False and truth(claim.predicate, lambda contrast: True) is True, claim.key
-
-
-def test_claims_that_require_no_learning_are_of_collapse_or_time():
-    assert {claim.key for _, claim in CLAIMS if claim.gate == "none"} == {"F5.3", "F5.4", "F6.1", "E6.4"}
 
 
 def test_claims_about_english_sets_are_left_out_where_the_sets_are_made_up():
@@ -198,8 +185,7 @@ def test_what_no_claim_asks_is_quoted_from_the_papers_and_names_claims_that_ther
         rows = [row.split(" | ") for row in part.splitlines() if row.startswith('| "')]
         assert len(rows) >= 5
         for sentence, place, why in rows:
-            assert re.search(r"Section|Appendix|Figure|Table", place) and set(re.findall(r"\b[TFE]\d+\.\d+\b", why)) <= set(BY_KEY), (
-                sentence
-            )
+            assert re.search(r"Section|Appendix|Figure|Table", place), sentence
+            assert set(re.findall(r"\b[TFE]\d+\.\d+\b", why)) <= set(BY_KEY), sentence
             quotes = re.findall(r'"([^"]+)"', sentence)
             assert quotes and any(all(stands_in(letters(quote), body) for quote in quotes) for body in texts(paper)), quotes

@@ -19,19 +19,29 @@ from core.spec.scale import SCALES
 
 def run(config, execution, progress) -> Result:
     """Do what the test asked for, then leave numbers that follow from the configuration alone."""
-    folder = Path(execution.cache_dir)
-    identity = run_id(config)
-    with open(folder / "started", "a") as file:
-        file.write(f"{identity} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
+    folder, identity = Path(execution.cache_dir), run_id(config)
+    note(folder, identity)
     progress({"phase": "train", "step": 0, "total": 10, "rate": 5.0, "dev": None})
-    asked = json.loads((folder / "behaviour.json").read_text()) if (folder / "behaviour.json").exists() else {}
-    behave(asked.get(identity, asked.get("*", "")))
+    behave(asked_of(folder, identity))
     progress({"phase": "train", "step": 10, "total": 10, "rate": 5.0, "dev": 50.0})
     return made_result(config)
 
 
+def note(folder: Path, identity: str) -> None:
+    with open(folder / "started", "a") as file:
+        file.write(f"{identity} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
+
+
+def asked_of(folder: Path, identity: str) -> str:
+    """What the test asked of this run."""
+    file = folder / "behaviour.json"
+    asked = json.loads(file.read_text()) if file.exists() else {}
+    return asked.get(identity, asked.get("*", ""))
+
+
 def behave(asked: str) -> None:
-    """sleep S, hold FILE (until it is there), raise, refuse, memory, cuda (short of its memory), exit N, kill N (a signal to itself), flood (a long log), or nothing."""
+    """sleep S, hold FILE (until it is there), raise, refuse, memory, cuda (short of its memory), exit N, kill N (a signal to
+    itself), flood (a long log), or nothing."""
     word, _, argument = asked.partition(" ")
     match word:
         case "sleep":

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
-import json
 import os
 import random
 import resource
-import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from core.spec.identity import run_id
 from core.spec.result import PairBlock, Result
 from core.spec.scale import SCALES
 from tests.support import fake_jobs
-
-OVERLAP, AGAIN = "two at once", "stored before"  # what a witness writes, and must never have to
 
 
 def run(config, execution, progress) -> Result:
@@ -27,48 +24,27 @@ def run(config, execution, progress) -> Result:
     """
     folder, identity = Path(execution.cache_dir), run_id(config)
     if (Path(execution.results_dir) / "runs" / f"{identity}.parquet").exists():
-        accuse(folder, identity, AGAIN)
+        accuse(folder, f"stored before: {identity}")
     witness = os.open(folder / f"witness-{identity}", os.O_RDWR | os.O_CREAT, 0o600)  # held to the end of this process
     try:
         fcntl.flock(witness, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        accuse(folder, identity, OVERLAP)
-    asked = behaviour(folder, identity)
-    if asked not in WAYS:
-        fake_jobs.run(config, execution, progress)
-    else:
-        with open(folder / "started", "a") as file:
-            file.write(f"{identity} {os.getpid()} None\n")
+        accuse(folder, f"two at once: {identity}")
+    asked = fake_jobs.asked_of(folder, identity)
+    if asked in WAYS:
+        fake_jobs.note(folder, identity)
         WAYS[asked]()
+    made = fake_jobs.run(config, execution, progress)
     time.sleep(random.uniform(0.0, 0.08))
-    return made_result(config)
+    draw = random.Random(identity)  # more pairs, so that writing takes a moment in which to be killed
+    gold, cosine = [draw.uniform(0.0, 5.0) for _ in range(300)], [draw.uniform(-1.0, 1.0) for _ in range(300)]
+    tests = SCALES[config.scale].tests
+    return replace(made, pairs=tuple(PairBlock(task, "part", gold, cosine, [5] * 300, [7] * 300) for task in tests))
 
 
-def accuse(folder: Path, identity: str, what: str) -> None:
+def accuse(folder: Path, what: str) -> None:
     with open(folder / "accused", "a") as file:
-        file.write(f"{what}: {identity}\n")
-
-
-def behaviour(folder: Path, identity: str) -> str:
-    try:
-        asked = json.loads((folder / "behaviour.json").read_text())
-    except FileNotFoundError:
-        return ""
-    return asked.get(identity, asked.get("*", ""))
-
-
-def made_result(config) -> Result:
-    """The fake job's numbers with more pairs, so that writing takes a moment in which to be killed."""
-    draw = random.Random(run_id(config))
-    gold = [draw.uniform(0.0, 5.0) for _ in range(300)]
-    cosine = [draw.uniform(-1.0, 1.0) for _ in gold]
-    made = fake_jobs.made_result(config)
-    pairs = tuple(PairBlock(task, "part", gold, cosine, [5] * 300, [7] * 300) for task in SCALES[config.scale].tests)
-    return Result(status="ok", rows=made.rows, pairs=pairs, provenance=made.provenance)
-
-
-def segfault() -> None:
-    ctypes.string_at(0)
+        file.write(f"{what}\n")
 
 
 def memory() -> None:
@@ -81,13 +57,9 @@ def memory() -> None:
 def long_log() -> None:
     """Fifty megabytes, at once and then slowly, and an end that must not be lost."""
     for _ in range(50):
-        sys.stdout.write("x" * ((1 << 20) - 1) + "\n")
+        print("x" * ((1 << 20) - 1))
     time.sleep(0.6)
     raise ValueError("after a long log")
-
-
-def nothing_stored() -> None:
-    os._exit(0)
 
 
 def unprintable() -> None:
@@ -95,14 +67,17 @@ def unprintable() -> None:
     raise ValueError("первая строка\nвторая строка 🙂\n" * 500)
 
 
-WAYS = {"segfault": segfault, "allocate": memory, "long log": long_log, "nothing": nothing_stored, "unprintable": unprintable}
+WAYS = {
+    "segfault": lambda: ctypes.string_at(0), "allocate": memory, "long log": long_log, "nothing": lambda: os._exit(0),
+    "unprintable": unprintable,
+}  # fmt: skip
 
 
 def real(config, execution, progress) -> Result:
     """The real training; `behaviour.json` may ask for `constant`: an encoder that sends all sentences to one point."""
     from core.engine import job
 
-    if behaviour(Path(execution.cache_dir), run_id(config)) == "constant":
+    if fake_jobs.asked_of(Path(execution.cache_dir), run_id(config)) == "constant":
         load = job.load_encoder
 
         def constant(*arguments):
