@@ -99,14 +99,16 @@ def by_configuration(study: Study, edition: Edition) -> StudyResult:
 
 
 def judged_at(studies: Sequence[Study], edition: Edition) -> list[str]:
-    """What `--plan` prints: how many claims of each study its configurations allow to judge, and why not the others."""
+    """What `--plan` prints: how many claims of each study its configurations can judge, and why not the others."""
     lines = []
     for study in (study for study in studies if study.claims):
         reasons: dict[str, list[str]] = {}
         for key, why in comparability(by_configuration(study, edition)).no_verdict.items():
             reasons.setdefault(why, []).append(key)
         number, none = len(study.claims), sum(map(len, reasons.values()))
-        lines.append(f"{study.name}: scale {edition.scale.name} can judge {number - none} of its {number} claims.")
+        lines.append(
+            f"{study.name}: scale {edition.scale.name} can judge {number - none} of its {number} claims."
+        )
         lines += [f"  No verdict on {', '.join(keys)}: {why}." for why, keys in reasons.items()]
     return lines
 

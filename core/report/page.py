@@ -173,6 +173,7 @@ def page_files(
         "scatters": _scatters(results, folder, figures),
         "lede": _lede(frame),
         "links": {name: href for name in DOCS if (href := _link(HOME / name, folder))},
+        "older": _link(folder / "archive" / "README.md", folder),
         "total": sum(len(one.cards) for one in sections),
     }  # fmt: skip
     texts = {

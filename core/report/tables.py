@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -220,6 +222,27 @@ def _sentences(result: Judged) -> Iterator[tuple]:
     """Each claim's row, and its verdict as a sentence of at most 20 words."""
     for row in claim_frame([result]).itertuples():
         yield row, verdict_sentence(row)
+
+
+def filled(readme: str, file: Path) -> str:
+    """A README with the claims' rows between its marks, as claims.csv has them at scale mini, profile paper.
+
+    The first mark lists the claims: `<!-- results E7.1 T3.2 -->`; `<!-- end -->` ends them.
+    """
+    claims = pd.read_csv(file)
+    rows = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")].set_index("claim")
+
+    def table(marks: re.Match) -> str:
+        lines = ["| claim | printed | here | verdict |", "|---|--:|--:|---|"]
+        for key in marks[2].split():
+            row = rows.loc[key.replace("_", " ")]
+            interval = f"{signed(row.estimate)} [{signed(row.ci95_low)}, {signed(row.ci95_high)}]"
+            printed = "" if pd.isna(row.printed) else signed(row.printed)
+            seeds = f" ({int(row.n)} seeds)" if row.n else ""
+            lines.append(f"| {row.text} | {printed} | {interval if row.n else ''} | {row.verdict}{seeds} |")
+        return "\n".join([marks[1], *lines, marks[3]])
+
+    return re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
 
 
 def verdict_sentence(row) -> str:

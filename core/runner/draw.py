@@ -88,7 +88,7 @@ class Drawing:
         self.page(studies, drawn, known)
         if unread := self.unread(studies, known):
             print(
-                f"{are(unread, 'stored run')} of no study as it stands now: of an earlier scale, of other data, or of "
+                f"{are(unread, 'stored run')} of no study as it stands now: of an earlier scale, other data, or "
                 f"--set and --vary. They are kept in {self.store.root / 'runs'}."
             )
         return 0
@@ -130,7 +130,9 @@ class Drawing:
                     stored[scale.name, edition.profile] = report.gathered(begun, edition, self.store)
         places = self.results, self.figures
         with self.writing(*((self.results / scale / profile) for scale, profile in (*stored, *drawn))):
-            lines = report.render_index(studies, drawn, stored, editions, self.store, *places, _h100_seconds, self.small)
+            lines = report.render_index(
+                studies, drawn, stored, editions, self.store, *places, _h100_seconds, self.small
+            )
         say(*lines)
         for scale_name, name in self.left_out(known).items():
             say(
@@ -144,7 +146,11 @@ class Drawing:
         if self.store.published is None:
             return {}
         published = finding.recorded(Store(self.store.published / "none", self.store.published))
-        both = ((scale, known[scale].sources, found.sources) for scale, found in published.items() if scale in known)
+        both = (
+            (scale, known[scale].sources, found.sources)
+            for scale, found in published.items()
+            if scale in known
+        )
         return {scale: name for scale, own, theirs in both if (name := finding.other_data(own, theirs))}
 
     @contextlib.contextmanager
@@ -190,7 +196,8 @@ class Drawing:
 
         def stored(cell: Cell) -> bool:
             return edition.unavailable(study, cell) is None and all(
-                self.store.has(run_id(config), use_published=True) for config in edition.configs(study, cell, first)
+                self.store.has(run_id(config), use_published=True)
+                for config in edition.configs(study, cell, first)
             )
 
         claims = (study.cells_of(claim.predicate.contrasts()) for claim in study.claims)
@@ -200,7 +207,9 @@ class Drawing:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
         os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import
         report: Any = importlib.import_module("core.report.render")
-        with self.writing(*(root / edition.scale.name / edition.profile for root in (self.results, self.figures))):
+        with self.writing(
+            *(root / edition.scale.name / edition.profile for root in (self.results, self.figures))
+        ):
             summary = report.render(studies, edition, self.store, self.results, self.figures, self.small)
         say(*summary.lines)
         if summary.missing:
@@ -227,14 +236,17 @@ def _h100_seconds(config: RunConfig) -> float:
     return gpu_seconds(config, BERT_BASE)
 
 
-def publish(options: Options, store: Store, home: Path, studies: Sequence[Study], runs: Sequence[str], scale: str) -> None:
+def publish(
+    options: Options, store: Store, home: Path, studies: Sequence[Study], runs: Sequence[str], scale: str
+) -> None:
     """Pack your own runs of a scale among these, and draw everything that is published. Raises UserError for
     runs on other data than the published runs of the scale."""
     own, published = [run for run in runs if store.has(run)], home / "results" / "published"
     drawing = Drawing(options, store, store.root, home / "figures")
     if own and (name := drawing.left_out(finding.recorded(store, (scale,))).get(scale)):
         raise UserError(
-            f"The published runs of scale {scale} are on other data than yours ({name}), so nothing is published; leave --publish out."
+            f"The published runs of scale {scale} are on other data than yours ({name}), so nothing is "
+            "published; leave --publish out."
         )
     store.publish(own, published)
     print(f"Published {counted(len(own), 'run')} in {published / scale / 'runs.parquet'}.")
@@ -248,9 +260,19 @@ def redraw_published(options: Options, home: Path, studies: Sequence[Study]) -> 
     every = replace(options, scale=None, profile=None, seeds=None, all=True)
     drawing = Drawing(every, Store(published / "none", published), published, figures, small=True)
     drawing.redraw(list(studies))
+    readme, claims = home / "README.md", published / "claims.csv"
+    if readme.exists() and claims.exists():
+        text = readme.read_text(encoding="utf-8")
+        tables = importlib.import_module("core.report.tables")
+        files.write_changed(readme, tables.filled(text, claims).encode())
     for (scale, profile), begun in drawing.redrawn.items():
         gone = [study.name for study in studies if begun and study.name not in begun]
-        names = [root / scale / profile / f"{name}{end}" for root in (published, figures) for name in gone for end in ENDINGS]
+        names = [
+            root / scale / profile / f"{name}{end}"
+            for root in (published, figures)
+            for name in gone
+            for end in ENDINGS
+        ]
         for path in filter(Path.is_file, names):
             path.unlink()
             print(f"Removed {path}: nothing published begins its study any more.")
