@@ -41,27 +41,6 @@ def test_lloyd_steps_against_a_loop(k, steps):
     assert np.allclose(spherical_kmeans(points, points[:k], steps), naive(points, points[:k], steps), atol=1e-5)
 
 
-def test_well_separated_bundles_are_found_whatever_their_lengths():
-    axes = torch.eye(4)[:3]
-    entries = torch.cat([axis + 0.02 * drawn(10, 4, seed) for seed, axis in enumerate(axes)])
-    entries = entries * torch.linspace(0.1, 30.0, 30).unsqueeze(1)  # a cosine does not see length
-    config = NegativeQueue(size=30, init_size=1, negatives="kmeans", clusters=3)
-    unit = torch.nn.functional.normalize(entries, dim=1)
-    wanted = torch.stack([unit[i : i + 10].mean(0) for i in (0, 10, 20)])
-    starts = [s for s in range(50) if len({int(i) // 10 for i in torch.randperm(30, generator=stream(s))[:3]}) == 3]
-    assert starts  # from one entry of each bundle the bundles must come out
-    for seed in starts:
-        found = summarised(config, entries, stream(seed))
-        assert torch.allclose(found[found.argmax(0)[:3]], wanted, atol=1e-5)
-
-
-def test_the_start_is_drawn_from_the_stream_alone():
-    entries = drawn(40, 6)
-    config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
-    first, again, other = (summarised(config, entries, stream(seed)) for seed in (1, 1, 2))
-    assert torch.equal(first, again) and not torch.equal(first, other)
-
-
 def test_few_or_no_entries_are_left_as_they_are():
     config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
     few, none = drawn(5, 6), drawn(0, 6)

@@ -20,18 +20,14 @@ def trace(size, init_size, batch, steps, init):
     return found
 
 
-def test_released_2022_trace_of_the_released_code():
+def test_traces_of_the_released_code():
     assert trace(512, 128, 64, 9, "released_2022") == [
-        (256, 256),
-        (320, 256),
-        (384, 256),
-        (448, 256),
-        (768, 512),
-        (832, 512),
-        (896, 512),
-        (512, 64),
-        (512, 0),
-    ]
+        (256, 256), (320, 256), (384, 256), (448, 256), (768, 512), (832, 512), (896, 512), (512, 64), (512, 0),
+    ]  # fmt: skip
+    assert trace(1024, 128, 256, 5, "released_2022")[3:] == [(1792, 1024), (1024, 0)]
+    assert trace(512, 128, 64, 9, "paper_grow") == [
+        (128, 128), (192, 128), (256, 128), (320, 128), (384, 128), (448, 128), (512, 128), (512, 64), (512, 0),
+    ]  # fmt: skip
 
 
 def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys():
@@ -42,24 +38,6 @@ def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys
     for step in range(4):
         queue.push(torch.full((32, 3), float(step)))
     assert queue.visible()[:, 0].tolist() == [3.0] * 32 + [2.0] * 32 + [1.0] * 32
-
-
-def test_2021_trace_of_the_released_code():
-    assert trace(512, 128, 64, 9, "paper_grow") == [
-        (128, 128),
-        (192, 128),
-        (256, 128),
-        (320, 128),
-        (384, 128),
-        (448, 128),
-        (512, 128),
-        (512, 64),
-        (512, 0),
-    ]
-
-
-def test_released_2022_overshoot_of_the_released_code():
-    assert trace(1024, 128, 256, 5, "released_2022")[3:] == [(1792, 1024), (1024, 0)]
 
 
 @pytest.mark.parametrize("init", ["paper_grow", "released_2022"])

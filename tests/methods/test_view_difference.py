@@ -45,11 +45,8 @@ def test_the_stale_gradient_in_one_view_is_what_is_compared():
     assert found["view_cosine"] < 0.9999 and found["view_cosine_plain"] == pytest.approx(1.0, abs=1e-6)
     relative = (perturbed - words).norm(dim=1) / words.norm(dim=1)
     assert found["view_input_difference"] == pytest.approx(float(relative.mean()), rel=1e-5)
-
-
-def test_views_that_are_perturbed_alike_do_not_differ():
-    found = trained(fgsm__gradient="stale_online", fgsm__views="both_same", fgsm__epsilon=0.05).diagnostics(BATCH)
-    assert found["view_cosine"] == pytest.approx(1.0, abs=1e-6) and found["view_input_difference"] == 0.0
+    alike = trained(fgsm__gradient="stale_online", fgsm__views="both_same", fgsm__epsilon=0.05).diagnostics(BATCH)
+    assert alike["view_cosine"] == pytest.approx(1.0, abs=1e-6) and alike["view_input_difference"] == 0.0
 
 
 def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():

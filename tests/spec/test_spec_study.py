@@ -48,21 +48,6 @@ def test_a_study_that_does_not_hang_together_is_refused(changes, sentence):
         check_shape(study(**changes))
 
 
-@pytest.mark.parametrize(
-    "make, sentence",
-    [
-        (lambda: Cell(labels=("a",), changes=["queue.size"]), "Cell's changes is .'queue.size'., but it must be Mapping.str, object."),
-        (lambda: Cell(labels=("a",), published=float("nan")), "Cell's published is nan, but it must be a finite number or none"),
-        (lambda: Claim(key="X1", text="", predicate=greater(("a",), ("b",)), printed="fail"), "Claim's printed is 'fail', but it must be 'holds'"),
-        (lambda: replace(greater(("a",), ("b",)), of="scater"), "Contrast's of is 'scater', but it must be 'value' or 'scatter'"),
-        (lambda: greater(("a",), ("b",), float("nan")), "Contrast's above is nan, but it must be a finite number"),
-    ],
-)  # fmt: skip
-def test_a_value_of_another_type_is_refused_where_it_is_made(make, sentence):
-    with pytest.raises(UserError, match=sentence):
-        make()
-
-
 def sample(one, place=0):
     return one.config(one.cells[place], profile="paper", scale=SMALL, sources=SOURCES, seed=0)
 

@@ -7,7 +7,6 @@ from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
 from small_study import printed as study
 
 from core.methods.mocose.settings import NegativeQueue, rising, wrapping
-from core.spec import methods
 from core.spec import run as c
 from core.spec.check import check_shape
 from core.spec.conditions import Edition
@@ -31,22 +30,19 @@ def test_a_cell_wins_over_the_profile_and_the_profile_over_the_base():
         one.paper_config(one.cells[0], "other")
 
 
-@pytest.mark.parametrize(
-    "changes, kind, detokenize",
-    [
+def test_the_profile_reaches_a_section_that_a_cell_brings_in():
+    for changes, kind, detokenize in (
         ({"text": TYPOS}, "typos", "wordpiece_join"),  # D26
         ({"text": SUBSTITUTED}, "contextual_insert", "wordpiece_join"),  # D27
         ({"text": SUBSTITUTED, "text.kind": "contextual_substitute"}, "contextual_substitute", "wordpiece_join"),
         ({"text": TYPOS, "text.detokenize": "original_text"}, "typos", "original_text"),
-    ],
-)
-def test_the_profile_reaches_a_section_that_a_cell_brings_in(changes, kind, detokenize):
-    one = study(cells=(Cell(labels=("a",), changes=changes),))
-    released, paper = (one.paper_config(one.cells[0], profile) for profile in ("released", "paper"))
-    assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
-    assert released.text.model == paper.text.model and paper.text == vary(MOCOSE, changes).text
-    in_base = study(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
-    assert in_base.paper_config(in_base.cells[0], "released").text == released.text
+    ):
+        one = study(cells=(Cell(labels=("a",), changes=changes),))
+        released, paper = (one.paper_config(one.cells[0], profile) for profile in ("released", "paper"))
+        assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
+        assert released.text.model == paper.text.model and paper.text == vary(MOCOSE, changes).text
+        in_base = study(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
+        assert in_base.paper_config(in_base.cells[0], "released").text == released.text
 
 
 def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
@@ -97,22 +93,3 @@ def test_a_section_that_a_cell_brings_or_leaves_out_takes_the_place_of_the_base_
         method="esimcse", base_changes={"queue.size": 512}, cells=(Cell(labels=("a",), **kept({"queue": None, "momentum": None})),)
     )
     assert without.paper_config(without.cells[0], "paper").queue is None
-
-
-@pytest.mark.parametrize("base_too", [False, True])
-def test_what_a_cell_names_stays_where_a_profile_brings_its_whole_section(monkeypatch, base_too):
-    known = methods.method("mocose")
-    monkeypatch.setattr(methods, "method", lambda name: replace(known, released={"queue": NegativeQueue(size=64, init_size=1)}))
-    named = {"queue.size": 256}
-    one = study(cells=(Cell(labels=("a",), changes={} if base_too else named),), base_changes=named if base_too else {})
-    queue = one.paper_config(one.cells[0], "released").queue
-    assert (queue.size, queue.init_size) == (256, 1)
-
-
-def test_a_seed_of_the_data_is_a_profile_s_where_that_has_one_and_nowhere_else(monkeypatch):
-    known = methods.method("mocose")
-    monkeypatch.setattr(methods, "method", lambda name: replace(known, repaired={"seed.data": 7}, released={"seed.data": 8}))
-    of = {p: study().config(study().cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed.data for p in PROFILES}
-    assert of == {"paper": 5, "repaired": 7, "released": 8}
-    monkeypatch.setattr(methods, "method", lambda name: replace(known, repaired={}, released={}))
-    assert study().config(study().cells[0], profile="released", scale=SMALL, sources=SOURCES, seed=5).seed.data == 5

@@ -15,38 +15,20 @@ SHUFFLED = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range":
 CUT_OFF = {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}
 
 
+SIZES = {
+    "vocab_size": 50, "hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+    "initializer_range": 0.3, "attn_implementation": "eager",
+}  # fmt: skip
+
+
 def bert(seed=0):
     torch.manual_seed(seed)
-    return BertModel(
-        BertConfig(
-            vocab_size=50,
-            hidden_size=HIDDEN,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=32,
-            max_position_embeddings=40,
-            initializer_range=0.3,
-            attn_implementation="eager",
-        )
-    ).eval()
+    return BertModel(BertConfig(max_position_embeddings=40, **SIZES)).eval()
 
 
 def roberta(seed=0):
     torch.manual_seed(seed)
-    return RobertaModel(
-        RobertaConfig(
-            vocab_size=50,
-            hidden_size=HIDDEN,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=32,
-            max_position_embeddings=42,
-            initializer_range=0.3,
-            pad_token_id=1,
-            type_vocab_size=1,
-            attn_implementation="eager",
-        )
-    ).eval()
+    return RobertaModel(RobertaConfig(max_position_embeddings=42, pad_token_id=1, type_vocab_size=1, **SIZES)).eval()
 
 
 def encoder(model, dropout=0.0, attention_dropout=0.0, attention="eager"):
@@ -73,18 +55,10 @@ def padded(arrays, width, pad=0):
 def config(method, profile="repaired", **changes):
     """A tiny run of a method. Double underscores in the keywords stand for dots."""
     small = {
-        "data.digest": "d",
-        "encoder.digest": "e",
-        "eval.digest": "v",
-        "train.batch_size": 4,
-        "train.steps": 6,
-        "data.rows": 100,
-        "data.max_length": 10,
-        "encoder.hidden_dropout": 0.0,
-        "encoder.attention_dropout": 0.0,
-        "train.precision": "fp32",
-        "train.learning_rate": 1e-3,
-    }
+        "data.digest": "d", "encoder.digest": "e", "eval.digest": "v", "train.batch_size": 4, "train.steps": 6,
+        "data.rows": 100, "data.max_length": 10, "encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0,
+        "train.precision": "fp32", "train.learning_rate": 1e-3,
+    }  # fmt: skip
     run = vary(base(method, profile), small)
     if method == "mocose":
         run = vary(run, {"heads.out_size": HIDDEN, "heads.dropout": 0.0, "queue.size": 12, "queue.init_size": 6})
