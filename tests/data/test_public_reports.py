@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import datasets
-import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -90,7 +89,7 @@ def test_what_looks_like_a_table_is_a_sentence(line):
 
 
 def test_the_split_of_a_saved_data_set_is_not_another(tmp_path):
-    datasets.Dataset.from_pandas(pandas.DataFrame(RECORDS)).save_to_disk(str(tmp_path / "saved"))
+    datasets.Dataset.from_list(RECORDS).save_to_disk(str(tmp_path / "saved"))
     with pytest.raises(UserError, match="split test could not be read .* it is the split train"):
         data_file(f"hf:{tmp_path}/saved#test", "pairs", tmp_path / "cache")
 

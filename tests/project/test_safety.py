@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import ast
-import pickle
-from pathlib import Path
 
-import numpy as np
-import pytest
 from places import ROOT
 
-from core.engine.tokens import TokenTable, cached_table
-from core.spec.errors import UserError
-from core.spec.identity import run_id
-from core.spec.methods import base
 from core.store.store import Store
 
 PRODUCT = [ROOT / "run_study.py", *(path for name in ("core", "studies", "tools") for path in (ROOT / name).rglob("*.py"))]
@@ -67,34 +59,6 @@ def test_the_search_finds_what_it_should():
         "joblib.load(x)", "AutoModel.from_pretrained(x, trust_remote_code=True)",
     ):  # fmt: skip
         assert len(troubles(line)) == 1, line
-
-
-class Trap:
-    """Runs when it is unpickled."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
-def test_a_pickle_in_the_cache_or_in_a_runs_place_is_not_opened(tmp_path):
-    sprung = tmp_path / "sprung"
-    pickle.loads(pickle.dumps(Trap(sprung)))
-    assert sprung.exists()  # the trap works
-    sprung.unlink()
-    table = TokenTable(np.array([1, 2, 3], dtype=np.int32), np.array([0, 3]))
-    cached_table(tmp_path, ["key"], lambda: table)
-    for file in tmp_path.glob("tokens/*/*.npy"):
-        np.save(file, np.array([Trap(sprung)], dtype=object), allow_pickle=True)
-    assert cached_table(tmp_path, ["key"], lambda: table)[0].tolist() == [1, 2, 3]
-    run = run_id(base("mocose", "paper"))
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / f"{run}.parquet").write_bytes(pickle.dumps(Trap(sprung)))
-    with pytest.raises(UserError):
-        Store(tmp_path, None).load(run)
-    assert not sprung.exists()
 
 
 def test_the_store_takes_no_name_but_a_run_id(tmp_path):
