@@ -36,7 +36,7 @@ FOREIGN = {
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:
-    """The sentences of the training text, in file order; None is the demo's own text (scales demo and long).
+    """The sentences of the training text, in file order; None is the demo's own text (scale demo).
 
     Raises UserError if the text is missing, is not UTF-8, or has another digest than the configuration.
     """

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import json
 import math
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -31,6 +32,7 @@ from core.engine.evaluation.length_bias import length_rows
 from core.engine.evaluation.scoring import Scorer, distinct_sentences
 from core.engine.kept_model import keep_model
 from core.engine.measure import check, count_rows, final_evaluation
+from core.engine.optimiser import learning_rate
 from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
 from core.engine.tokens import TokenTable, cached_table, tokenise, unknown
@@ -147,7 +149,11 @@ class Curve:
     def __init__(self, config: RunConfig, execution: Execution, rows: list[Row], go_on: bool):
         self._run, self._steps, self._rows = run_id(config), config.train.steps, rows
         self._path = Path(execution.results_dir) / "logs" / f"{self._run}.jsonl"
-        self._began = time.monotonic()
+        self._began, self._train, self._last = time.monotonic(), config.train, (0, time.monotonic())
+        self._board: Any = None
+        if execution.tensorboard is not None:
+            board = importlib.import_module("torch.utils.tensorboard")
+            self._board = board.SummaryWriter(str(Path(execution.tensorboard) / self._run))
         if not go_on:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -161,10 +167,23 @@ class Curve:
             "run": self._run, "step": step, "of": self._steps, "dev": _finite(dev), "loss": _finite(loss),
             "seconds": round(time.monotonic() - self._began, 2),
         }  # fmt: skip
+        if self._board is not None:
+            self._show(step, {"loss": loss, "development score": dev})
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with open(self._path, "a") as file:
                 file.write(json.dumps(line) + "\n")
+
+    def _show(self, step: int, numbers: dict[str, float | None]) -> None:
+        """The numbers of a check, the learning rate and the steps a second since the last check."""
+        before, then = self._last
+        self._last = step, time.monotonic()
+        numbers["learning rate"] = learning_rate(self._train, step) if step else None
+        numbers["steps a second"] = (step - before) / max(1e-9, self._last[1] - then) if step > before else None
+        for name, number in numbers.items():
+            if number is not None:
+                self._board.add_scalar(name, number, step)
+        self._board.flush()
 
 
 def _finite(value: float | None) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Options:
     publish: bool
     force: bool
     keep_models: bool  # leave each run's selected checkpoint as a folder
+    tensorboard: Path | None  # where curves are written for TensorBoard
     data_dir: Path | None
     encoder: Path | None
     other_encoders: tuple[tuple[str, Path], ...]  # which of the papers' it stands for, and its folder
@@ -149,6 +151,8 @@ def parser() -> Parser:
     add("--results-dir", metavar="DIR", help="where results go (default: results)")
     add("--keep-models", **switch, help="leave each run's selected checkpoint in results/models, as "
         "transformers and sentence-transformers load it")
+    add("--tensorboard", metavar="DIR", help="write loss, development score, learning rate and steps a second "
+        "for TensorBoard")
     add = made.add_argument_group("for maintainers").add_argument
     add("--publish", **switch, help="pack the finished runs into results/published and draw what is "
         "published anew; with --regenerate-figures draw alone")
@@ -169,10 +173,14 @@ def parse(argv: list[str]) -> Options:
     given["pairs"] = _once("--pairs", [named_pairs(text) for text in given["pairs"]])
     given["encoder"] = next((folder for name, folder in encoders if name == ENCODERS[0]), None)
     given["other_encoders"] = [(name, folder) for name, folder in encoders if name != ENCODERS[0]]
-    for name in ("data_dir", "results_dir"):
+    for name in ("data_dir", "results_dir", "tensorboard"):
         given[name] = None if given[name] is None else _absolute(f"--{name.replace('_', '-')}", given[name])
     given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     options = Options(**given)
+    if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise UserError(
+            "--tensorboard needs the package tensorboard; pip install -r requirements-watch.txt brings it."
+        )
     _check(options)
     if options.fields is not None:
         return Options(**given | {"mode": "fields"})

@@ -370,7 +370,7 @@ class TextView(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """Places and resources. Paths are text; `corpus_path`, `evaluation_path` and `encoder_path` are None at
-    the generated scales (demo and long), whose text and encoder are part of the project."""
+    scale demo, whose text and encoder are part of the project."""
 
     results_dir: str
     cache_dir: str
@@ -384,5 +384,6 @@ class Execution:
     threads: int = 1
     pairs: tuple[tuple[str, str], ...] = ()  # (name, path) of graded pairs of one's own
     other_encoders: tuple[tuple[str, str, str], ...] = ()  # (digest, path, name) besides encoder_path
+    tensorboard: str | None = None  # where curves are written for TensorBoard, a folder a run
     keep_models: bool = False  # leave the selected checkpoint as a folder of its own
     checkpoint_minutes: float | None = None  # between two checkpoints of a training; None: none is written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 
@@ -204,3 +205,9 @@ def test_encoders_are_given_by_the_one_they_stand_for(tmp_path):
     assert odd.encoder == tmp_path / "a=b"
     with pytest.raises(UserError, match="names bert-base twice; give each a name"):
         cli.parse(["table3", "--encoder", "x", "--encoder", "bert-base=y"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorboard") is not None, reason="tensorboard is installed")
+def test_tensorboard_is_refused_where_it_is_not_installed(desk: Desk):
+    done = desk.do("table3", "--seeds", "1", "--tensorboard", "watch")
+    assert done.returncode == 2 and "pip install -r requirements-watch.txt brings it" in done.stderr
