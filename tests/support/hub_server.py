@@ -15,7 +15,7 @@ class Hub:
     """
 
     def __init__(self, files: dict[tuple[str, str], bytes], lfs: set[str], commit: str = COMMIT):
-        self.files, self.lfs, self.commit, self.aliases, self.fault, self.asked = files, lfs, commit, (), None, []
+        self.files, self.lfs, self.commit, self.fault, self.asked = files, lfs, commit, None, []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -37,10 +37,6 @@ class Hub:
         self.server.server_close()
 
 
-def git_id(content: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-
 def handler(hub: Hub):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -54,45 +50,40 @@ def handler(hub: Hub):
         def answer(self, with_body: bool):
             hub.asked.append((self.command, self.path))
             if str(hub.fault).isdigit():
-                return self.empty(int(hub.fault))
+                return self.reply(int(hub.fault))
             if hub.fault == "page":
-                return self.content(b"<html>Please log in.</html>", with_body)
+                return self.content(b"<html>Please log in.</html>", with_body, {})
             if self.path.startswith("/cdn/"):
                 owner, repository, name = self.path.removeprefix("/cdn/").split("/", 2)
-                return self.content(hub.files[f"{owner}/{repository}", name], with_body)
+                return self.content(hub.files[f"{owner}/{repository}", name], with_body, {})
             place, _, tail = self.path.removeprefix("/datasets").lstrip("/").partition("/resolve/")
             revision, _, name = tail.partition("/")
-            if (place, name) not in hub.files or revision not in ("main", hub.commit, *hub.aliases):
-                return self.empty(404, {"X-Error-Code": "EntryNotFound"})
+            if (place, name) not in hub.files or revision not in ("main", hub.commit):
+                return self.reply(404, {"X-Error-Code": "EntryNotFound"})
             content, headers = hub.files[place, name], {"X-Repo-Commit": hub.commit}
             if name not in hub.lfs:
-                return self.content(content, with_body, {**headers, "ETag": f'"{git_id(content)}"'})
-            headers |= {"X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Linked-Size": str(len(content))}
-            return self.empty(302, {**headers, "Location": f"{hub.cdn}/cdn/{place}/{name}"})
+                git_id = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+                return self.content(content, with_body, {**headers, "ETag": f'"{git_id}"'})
+            linked = {"X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Linked-Size": str(len(content))}
+            return self.reply(302, {**headers, **linked, "Location": f"{hub.cdn}/cdn/{place}/{name}"})
 
-        def content(self, content: bytes, with_body: bool, headers: dict[str, str] | None = None):
+        def content(self, content: bytes, with_body: bool, headers: dict[str, str]):
             start = int(self.headers["Range"].removeprefix("bytes=").split("-")[0]) if "Range" in self.headers else 0
             sent = content[start:]
             if with_body and hub.fault == "truncated":
                 sent = sent[:-10]
             if with_body and hub.fault == "corrupt":
                 sent = sent[:-1] + bytes([sent[-1] ^ 1])
-            self.send_response(206 if start else 200)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
             if start:
-                self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-            self.send_header("Content-Length", str(len(sent)))
-            self.end_headers()
-            if with_body:
-                self.wfile.write(sent)
+                headers |= {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"}
+            self.reply(206 if start else 200, {**headers, "Content-Length": str(len(sent))}, sent if with_body else b"")
 
-        def empty(self, status: int, headers: dict[str, str] | None = None):
+        def reply(self, status: int, headers: dict[str, str] | None = None, body: bytes = b""):
             self.send_response(status)
-            for name, value in (headers or {}).items():
+            for name, value in ({"Content-Length": "0"} | (headers or {})).items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", "0")
             self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *_):
             pass
