@@ -155,6 +155,9 @@ def of_scale(result: StudyResult) -> str:
     return f"These verdicts are about {result.study.paper_name}'s own setting."
 
 
+PILOT = ", CUDA graphs"  # how devices of the pilot's runs end; no later run has such a device
+
+
 def of_runs(result: Judged) -> tuple[str, ...]:
     """Notes on these runs: baselines, what cannot be judged, rates, missing and failed runs, origins."""
     notes = (_baselines, _checks, _rates, _one_order, _methods, _failed, _unavailable, _origin)
@@ -265,6 +268,8 @@ def _origin(result: StudyResult) -> Iterator[str]:
         own = len(runs) - result.published
         rest = f", {own} from this machine." if own else "."
         yield f"From the project's published results: {counted(result.published, 'run')} of those shown{rest}"
+    if pilot := sum(str(run.provenance.get("device", "")).endswith(PILOT) for run in runs):
+        yield f"Of a pilot, trained before the scale was committed: {counted(pilot, 'run')}, loss in bf16."
     environments = [flattened(run.provenance) for run in runs]
     for name in ENVIRONMENT:
         versions = Counter(shown(str(one[name])) for one in environments if name in one)
