@@ -41,7 +41,7 @@ def imported(*places: str) -> set[str]:
 def test_pins_stand_in_the_requirements_alone():
     assert {"dependencies", "optional-dependencies"} <= set(PROJECT["project"]["dynamic"])
     read = PROJECT["tool"]["setuptools"]["dynamic"]
-    extras = {name: {"file": [f"requirements-{name}.txt"]} for name in ("dev", "evaluate")}
+    extras = {file.stem.removeprefix("requirements-"): {"file": [file.name]} for file in ROOT.glob("requirements-*.txt")}
     assert read == {"dependencies": {"file": ["requirements.txt"]}, "optional-dependencies": extras}
     assert not set(pins("requirements.txt")) & set(pins("requirements-dev.txt"))
     for named, version in re.findall(r"install --quiet ([a-z]+)==([0-9.]+)", (ROOT / ".ci" / "run").read_text()):
