@@ -357,7 +357,7 @@ def _templates() -> jinja2.Environment:
     made.filters |= {"slug": slug, "markdown": lambda text: md(str(text)), "explained": explained}
     made.globals |= {"MARKS": MARKS, "READING": READING}
     for name, file in (("style", "page.css"), ("script", "page.js")):
-        made.globals[name] = markupsafe.Markup((TEMPLATES / file).read_text())
+        made.globals[name] = markupsafe.Markup((TEMPLATES / file).read_text(encoding="utf-8"))
     return made
 
 
