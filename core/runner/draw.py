@@ -258,8 +258,11 @@ def redraw_published(options: Options, home: Path, studies: Sequence[Study]) -> 
     more. Where nothing is begun at all the pack may be damaged, and its tables stay."""
     published, figures = home / "results" / "published", home / "figures" / "published"
     every = replace(options, scale=None, profile=None, seeds=None, all=True)
-    drawing = Drawing(every, Store(published / "none", published), published, figures, small=True)
-    drawing.redraw(list(studies))
+    with locks.waiting(
+        published.parent / ".locks" / "redrawing.lock", f"drawing {published}"
+    ):  # the last draws all
+        drawing = Drawing(every, Store(published / "none", published), published, figures, small=True)
+        drawing.redraw(list(studies))
     readme, claims = home / "README.md", published / "claims.csv"
     if readme.exists() and claims.exists():
         text = readme.read_text(encoding="utf-8")
