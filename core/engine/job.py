@@ -179,7 +179,8 @@ class Curve:
         before, then = self._last
         self._last = step, time.monotonic()
         numbers["learning rate"] = learning_rate(self._train, step) if step else None
-        numbers["steps a second"] = (step - before) / max(1e-9, self._last[1] - then) if step > before else None
+        seconds = max(1e-9, self._last[1] - then)
+        numbers["steps a second"] = (step - before) / seconds if step > before else None
         for name, number in numbers.items():
             if number is not None:
                 self._board.add_scalar(name, number, step)

@@ -99,7 +99,7 @@ def by_configuration(study: Study, edition: Edition) -> StudyResult:
 
 
 def judged_at(studies: Sequence[Study], edition: Edition) -> list[str]:
-    """What `--plan` prints: how many claims of each study its configurations can judge, and why not the others."""
+    """What `--plan` prints: which claims of each study its configurations can judge, and why not the others."""
     lines = []
     for study in (study for study in studies if study.claims):
         reasons: dict[str, list[str]] = {}

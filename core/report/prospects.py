@@ -219,7 +219,7 @@ def summary(costs: Sequence[Cost]) -> str:
 def lines(
     studies: Iterable[Study], edition: Edition, seconds: Callable[[RunConfig], float], devices: int
 ) -> list[str]:
-    """What `--plan` prints: seeds, runs and hours by claim, and of all affordable claims on so many devices."""
+    """What `--plan` prints: seeds, runs and hours by claim, and of all affordable claims together."""
     every = [one for study in studies for one in of_study(gather(study, edition, NoRuns()), seconds)]
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]

@@ -151,7 +151,7 @@ def parser() -> Parser:
     add("--results-dir", metavar="DIR", help="where results go (default: results)")
     add("--keep-models", **switch, help="leave each run's selected checkpoint in results/models, as "
         "transformers and sentence-transformers load it")
-    add("--tensorboard", metavar="DIR", help="write loss, development score, learning rate and steps a second "
+    add("--tensorboard", metavar="DIR", help="write loss, development score, learning rate and speed "
         "for TensorBoard")
     add = made.add_argument_group("for maintainers").add_argument
     add("--publish", **switch, help="pack the finished runs into results/published and draw what is "

@@ -88,8 +88,8 @@ class Drawing:
         self.page(studies, drawn, known)
         if unread := self.unread(studies, known):
             print(
-                f"{are(unread, 'stored run')} of no study as it stands now: of an earlier scale, other data, or "
-                f"--set and --vary. They are kept in {self.store.root / 'runs'}."
+                f"{are(unread, 'stored run')} of no study as it stands now: an earlier scale, other data, "
+                f"--set or --vary. They are kept in {self.store.root / 'runs'}."
             )
         return 0
 

@@ -225,7 +225,8 @@ class Training:
             corpus_path=_text(places.corpus), corpus_name=sources.corpus_name,
             evaluation_path=_text(places.evaluation), evaluation_name=sources.evaluation_name,
             encoder_path=_text(places.encoder), encoder_name=sources.encoder_name,
-            tensorboard=_text(self.options.tensorboard), keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
+            tensorboard=_text(self.options.tensorboard),
+            keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name)
