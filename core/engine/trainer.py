@@ -69,7 +69,8 @@ def train(
 
     Checks come every `eval.every` steps and after the last one (D86). The best score is kept, the earlier one
     of equals; with select.metric=last the last. A check must not change the training: it draws from none of
-    streams. `file` writes checkpoints and restores the last one; `batches` must then begin after its step.
+    its streams. `file` writes checkpoints and restores the last one; `batches` must then begin after its
+    step.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     device = parameters[0].device
