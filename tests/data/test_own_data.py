@@ -259,7 +259,7 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
     first, again = desk.do(*ONE_RUN), desk.do(*ONE_RUN, "--plan", "--use-published")
     assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
-    assert "1 done, 0 missing" in again.stdout and len(desk.store.runs()) == 2
+    assert "1 run: 1 done, none to train." in again.stdout and len(desk.store.runs()) == 2
     assert sources.recorded_sources(MINI, desk.store).sources == desk.found().sources != published.sources
     drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1").stdout  # not refused: the page is for the user's own encoder
     assert "Published runs of scale mini are on other data than yours" in drawn, drawn
