@@ -99,7 +99,7 @@ def by_configuration(study: Study, edition: Edition) -> StudyResult:
 
 
 def judged_at(studies: Sequence[Study], edition: Edition) -> list[str]:
-    """Which claims of each study its configurations can judge, and why not the others, as `--plan` prints it."""
+    """Which claims of each study this scale can judge, and why not the others."""
     lines = []
     for study in (study for study in studies if study.claims):
         reasons: dict[str, list[str]] = {}
