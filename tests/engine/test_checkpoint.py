@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -25,25 +26,11 @@ from core.spec.run import Execution
 from core.store.store import Store
 
 CPU = torch.device("cpu")
+AUGMENTED = {"train__precision": "bf16", "eval__apply_augmentation": True} | tiny.SHUFFLED
 VARIANTS = [
-    ("mocose", "repaired", {}),
-    ("mocose", "released", {"train__precision": "fp32"}),
-    (
-        "mocose",
-        "released",
-        {
-            "train__precision": "bf16",
-            "eval__apply_augmentation": True,
-            "aug__position_shuffle": "per_batch",
-            "aug__position_shuffle_range": "padded",
-        },
-    ),
-    ("esimcse", "repaired", {}),
-    ("esimcse", "released", {"train__precision": "fp32"}),
-    ("simcse", "repaired", {}),
-]
-
-
+    ("mocose", "repaired", {}), ("mocose", "released", AUGMENTED), ("esimcse", "repaired", {}),
+    ("esimcse", "released", {"train__precision": "fp32"}), ("simcse", "repaired", {}),
+]  # fmt: skip
 SENTENCES = tiny.sentences(30)
 TABLE = TokenTable(np.concatenate(SENTENCES), np.cumsum([0] + [len(tokens) for tokens in SENTENCES]))
 
@@ -129,15 +116,11 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
         begun.append(checkpoint.read(Store(tmp_path, None).checkpoint(run_id(config)))["step"])
     assert len(begun) >= 2 and resumed[3].resumed_at == begun
     same(resumed, undisturbed)
+    nothing_is_forgotten(undisturbed[2])
 
 
-@pytest.mark.parametrize(
-    "method, profile", [("mocose", "repaired"), ("mocose", "released"), ("esimcse", "repaired"), ("simcse", "repaired")]
-)
-def test_nothing_that_a_model_keeps_is_forgotten(method, profile, tmp_path):
+def nothing_is_forgotten(model):
     """Whatever changes during training is in the state dict, or empty between two steps."""
-    config = configured(method, profile, {"train__precision": "fp32"})
-    model = attempt(config, tmp_path)[2]
     # the settings and what follows from them, and functions of weights and batches
     fixed = {"config", "averaged", "trained", "capturable", "weights_moved", "key"}
     parts = [model, *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping"))]
@@ -181,49 +164,41 @@ def test_a_full_disk_costs_the_checkpoint_alone(tmp_path, monkeypatch):
     assert not list((tmp_path / "checkpoints").iterdir())
 
 
-def without(content, *path):
-    """The content of a checkpoint with one entry taken out."""
-    *parts, last = path
-    for part in parts:
-        content = content[part]
-    del content[last]
-
-
-MISFITS = {
-    "of another run": lambda content: content.update(run_id="0" * 16),
-    "no rows": lambda content: without(content, "rows"),
-    "rows of another form": lambda content: content.update(rows=[["curve", 1.0]]),
-    "a step beyond the run": lambda content: content.update(step=23),
-    "a step that is no number": lambda content: content.update(step="6"),
-    "no step": lambda content: without(content, "step"),
-    "no model": lambda content: without(content, "model"),
-    "a weight less": lambda content: without(content, "model", "encoder.embeddings.word.weight"),
-    "a weight of another shape": lambda content: content["model"].update({"encoder.embeddings.word.weight": torch.zeros(2, 2)}),
-    "a part that the model has not": lambda content: content["model"].update(other=torch.zeros(2)),
-    "a queue without entries": lambda content: without(content, "model", "queue._extra_state", "entries"),
-    "no place in the dropout": lambda content: without(content, "model", "dropping.position"),
-    "no optimiser": lambda content: without(content, "optimiser"),
-    "an optimiser of more weights": lambda content: content["optimiser"].update({999: {"step": torch.zeros(())}}),
-    "moments of another shape": lambda content: content["optimiser"][0].update(exp_avg=torch.zeros(3)),
-    "no selected state": lambda content: content.update(selected=content["selected"][:2]),
-    "losses of another form": lambda content: content.update(losses=[1.0]),
-}
-
-
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
     """A run in one go."""
     return attempt(configured("mocose", "repaired", {}), tmp_path_factory.mktemp("calm"))
 
 
+@pytest.fixture(scope="module")
+def sixth(tmp_path_factory):
+    """The checkpoint after step 6 of the same run, which died after step 7."""
+    folder, config = tmp_path_factory.mktemp("sixth"), configured("mocose", "repaired", {})
+    assert attempt(config, folder, steps=7, every=3) is None
+    return Store(folder, None).checkpoint(run_id(config))
+
+
+WORDS = "encoder.embeddings.word.weight"
+MISFITS = {
+    "of another run": lambda content: content.update(run_id="0" * 16),
+    "rows of another form": lambda content: content.update(rows=[["curve", 1.0]]),
+    "a step beyond the run": lambda content: content.update(step=23),
+    "no step": lambda content: content.pop("step"),
+    "a weight less": lambda content: content["model"].pop(WORDS),
+    "a weight of another shape": lambda content: content["model"].update({WORDS: torch.zeros(2, 2)}),
+    "a queue without entries": lambda content: content["model"]["queue._extra_state"].pop("entries"),
+    "moments of another shape": lambda content: content["optimiser"][0].update(exp_avg=torch.zeros(3)),
+    "no selected state": lambda content: content.update(selected=content["selected"][:2]),
+}
+
+
 @pytest.mark.parametrize("harm", MISFITS.values(), ids=MISFITS)
-def test_a_sound_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(harm, calm, tmp_path):
+def test_a_sound_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(harm, calm, sixth, tmp_path):
     """At once if the file says so, or by the next command if the model's weights were overwritten."""
     config, notes = configured("mocose", "repaired", {}), []
-    assert attempt(config, tmp_path, steps=7, every=3) is None
-    path = Store(tmp_path, None).checkpoint(run_id(config))
-    content = checkpoint.read(path)
+    path, content = Store(tmp_path, None).checkpoint(run_id(config)), checkpoint.read(sixth)
     harm(content)
+    path.parent.mkdir()
     checkpoint.write(path, content)
     try:
         found = attempt(config, tmp_path, every=50, notes=notes)
@@ -232,7 +207,7 @@ def test_a_sound_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_an
         found = attempt(config, tmp_path, every=50)
     same(found, calm)
     assert len(notes) == 1 and str(path) in notes[0] and "from nothing" in notes[0] and "\n" not in notes[0]
-    assert len(notes[0]) < 700 and len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
+    assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
 
 
 def test_a_device_in_trouble_costs_no_checkpoint(tmp_path, monkeypatch):
@@ -248,11 +223,9 @@ def test_a_device_in_trouble_costs_no_checkpoint(tmp_path, monkeypatch):
     assert Store(tmp_path, None).checkpoint(run_id(config)).exists()
 
 
-def test_an_earlier_checkpoint_is_used_without_the_option(tmp_path):
+def test_an_earlier_checkpoint_is_used_without_the_option(calm, sixth, tmp_path):
     """A command that writes no checkpoints goes on from one that an earlier command left."""
-    config = configured("mocose", "repaired", {})
-    undisturbed = attempt(config, tmp_path / "calm")
-    assert attempt(config, tmp_path, steps=7, every=3) is None
-    resumed = attempt(config, tmp_path, minutes=None, every=1000)
+    shutil.copytree(sixth.parent, tmp_path / sixth.parent.name)
+    resumed = attempt(configured("mocose", "repaired", {}), tmp_path, minutes=None, every=1000)
     assert resumed[3].resumed_at == [6] and not resumed[3].due()
-    same(resumed, undisturbed)
+    same(resumed, calm)

@@ -155,18 +155,6 @@ def test_nothing_is_drawn_in_evaluation_or_at_rate_zero():
         assert torch.equal(layer(x), x) and torch.equal(layer.added(x, x), 2 * x) and int(layer.streams[0].position) == 0
 
 
-def watched(model, monkeypatch):
-    """The model's masks as they are drawn: (position, shape)."""
-    seen, original = [], DropoutStream.mask
-
-    def mask(self, shape, rate, dtype, spare=0):
-        seen.append((int(self.position), (shape[0] - spare, *shape[1:])))
-        return original(self, shape, rate, dtype, spare)
-
-    monkeypatch.setattr(DropoutStream, "mask", mask)
-    return seen
-
-
 @pytest.mark.parametrize("method, changes", [
     ("mocose", {}), ("mocose", {"target__embeddings": "ema"}), ("mocose", {"fgsm__gradient": "current", "fgsm__views": "online_only"}),
     ("mocose", {"fgsm__gradient": "current"}), ("esimcse", {"momentum__dropout": "on"}), ("simcse", {}),
@@ -176,7 +164,13 @@ def test_every_dropout_of_a_step_has_a_mask_of_its_own(method, changes, monkeypa
     model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1), CPU)
     model.train()
     assert all(module.streams == (model.dropping,) for module in model.modules() if isinstance(module, Dropout))
-    seen = watched(model, monkeypatch)
+    seen, original = [], DropoutStream.mask
+
+    def mask(self, shape, rate, dtype, spare=0):
+        seen.append((int(self.position), (shape[0] - spare, *shape[1:])))
+        return original(self, shape, rate, dtype, spare)
+
+    monkeypatch.setattr(DropoutStream, "mask", mask)
     texts, torchs_own = tiny.sentences(4), torch.get_rng_state()
     model.loss(*tiny.views(config, texts))
     assert torch.equal(torch.get_rng_state(), torchs_own), "a dropout drew from another stream"

@@ -22,7 +22,6 @@ from core.spec.vary import vary
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: what it computes was not compared with a CPU")
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
-KMEANS = {"queue__negatives": "kmeans", "queue__clusters": 2}
 DRAWN_THERE = [("mocose", "repaired", NO_FGSM | CUT_OFF), ("mocose", "repaired", NO_FGSM | SHUFFLED | {"data__padding": "dynamic"})]
 CURRENT = [
     ("mocose", "paper", {"fgsm__gradient": "current", "fgsm__views": "online_only"}),
@@ -205,12 +204,3 @@ def test_a_loss_that_is_not_finite_is_found_at_its_step(bad, monkeypatch):
     with own_stream(GPU):
         found = trainer.train(config, model, batches, lambda step: 0.0, lambda report: None)
     assert found.diverged_at == bad and found.selected is None
-
-
-def test_clusters_are_trained_against_without_graphs_and_the_run_says_so(tmp_path, monkeypatch):
-    told: list[dict] = []
-    run(tmp_path, "cuda", "entries", "mocose", told=told.append)
-    assert not [message["note"] for message in told if "CUDA graph" in message.get("note", "")]
-    monkeypatch.setattr(torch.cuda, "CUDAGraph", None)  # what is captured fails
-    result = run(tmp_path, "cuda", "kmeans", "mocose", told=told.append, **KMEANS)
-    assert result.status == "ok" and len([message for message in told if "CUDA graph" in message.get("note", "")]) == 1

@@ -1,7 +1,6 @@
 """Rewritten text: the table that seeds share, when it is made anew, and what the target branch reads."""
 
 import json
-import time
 
 import pytest
 import tiny
@@ -19,7 +18,6 @@ from core.spec.methods import base
 from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import vary
-from core.store import locks
 from tools.rewriting.typos import misspelt
 
 CPU = torch.device("cpu")
@@ -102,13 +100,3 @@ def test_a_stale_gradient_falls_on_the_slots_of_either_text(seen):
     keys, queries = given  # the target branch goes first
     assert torch.allclose(queries, model.encoder.embeddings.lookup(batch) + 0.05)
     assert torch.allclose(keys, model.encoder.embeddings.lookup(other) + (0.05 if seen == "both_same" else 0.0))
-
-
-def test_a_waiting_process_goes_on_when_the_lock_is_free(tmp_path, monkeypatch):
-    monkeypatch.setattr(rewriting, "WAIT", 0.01)
-    tried = []
-    descriptor = locks.hold(tmp_path / "x.lock")
-    monkeypatch.setattr(time, "sleep", lambda seconds: tried.append(1) or (len(tried) == 3 and locks.release(descriptor)))
-    with rewriting.alone(tmp_path / "x.lock"):
-        assert len(tried) == 3 and locks.held(tmp_path / "x.lock")
-    assert not locks.held(tmp_path / "x.lock")

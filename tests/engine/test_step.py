@@ -5,7 +5,9 @@
 """
 
 import gc
+import time
 import weakref
+from types import SimpleNamespace
 
 import pytest
 import tiny
@@ -17,12 +19,12 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from core.engine import trainer
 from core.engine.encoder.packing import pack
 from core.engine.step import Step
+from core.methods.mocose.model import MoCoSE
 from core.spec import methods
 
 CPU = torch.device("cpu")
 STEPS = 12
 TOLERANCE = 1e-10
-BOUNDS = {"current": "current", "queue": ((0, 4), (8, 12))}
 VARIANTS = [
     ("simcse", "paper", {}), ("simcse", "released", {}),
     ("esimcse", "paper", {}), ("esimcse", "repaired", {}), ("esimcse", "released", {}),
@@ -123,28 +125,25 @@ def on_tensors(train, model, new_layers):
 
 
 ADAMW = trainer.adamw
-FORMS = {
-    "padded": {},
-    "copies": {"copied": torch.float64},
-    "replayed": {"captures": True},
-    "all": {"copied": torch.float64, "captures": True},
-}
+FORMS = [{"copied": torch.float64, "captures": True}, {"copied": torch.float64}, {"captures": True}]
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("method, profile, changes", VARIANTS)
-def test_a_gpus_step_is_the_packed_step(method, profile, changes, form, recorded, monkeypatch):
+def test_a_gpus_step_is_the_packed_step(method, profile, changes, recorded, monkeypatch):
+    """With copies and graphs together; each alone where nothing is changed."""
     config = tiny.config(method, profile, train__steps=STEPS, eval__every=1, train__epsilon=1e-4, **changes)
     packed, other = trained(monkeypatch, config, padded=False)
-    found, model = trained(monkeypatch, config, padded=True, **FORMS[form])
-    assert found == pytest.approx(packed, rel=TOLERANCE, abs=TOLERANCE) and len(set(packed)) == STEPS
-    for (name, weight), wanted in zip(model.named_parameters(), other.parameters(), strict=True):
-        assert torch.allclose(weight, wanted, rtol=TOLERANCE, atol=TOLERANCE), name
-        assert weight.requires_grad == wanted.requires_grad and type(weight) is torch.nn.Parameter
-    if "captures" in FORMS[form] and model.capturable:
-        assert sum(graph.replays for graph in made) >= 2, "nothing was replayed"
     sentences = pack(tiny.sentences(4, seed=98))
-    assert model.diagnostics(sentences) == pytest.approx(other.diagnostics(sentences), abs=TOLERANCE)
+    for form in FORMS[: 1 if changes or profile == "released" else 3]:
+        made.clear()
+        found, model = trained(monkeypatch, config, padded=True, **form)
+        assert found == pytest.approx(packed, rel=TOLERANCE, abs=TOLERANCE) and len(set(packed)) == STEPS
+        for (name, weight), wanted in zip(model.named_parameters(), other.parameters(), strict=True):
+            assert torch.allclose(weight, wanted, rtol=TOLERANCE, atol=TOLERANCE), name
+            assert weight.requires_grad == wanted.requires_grad and type(weight) is torch.nn.Parameter
+        if "captures" in form and model.capturable:
+            assert sum(graph.replays for graph in made) >= 2, "nothing was replayed"
+        assert model.diagnostics(sentences) == pytest.approx(other.diagnostics(sentences), abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("method", ["simcse", "esimcse", "mocose"])
@@ -176,3 +175,37 @@ def test_a_step_that_is_not_finite_moves_nothing_on_a_cpu(monkeypatch):
     monkeypatch.setattr(model, "loss", lambda batch: model.encoder.embeddings.word.weight.sum() * float("nan"))
     assert not torch.isfinite(step(tiny.views(config, tiny.sentences(4)), 1e-3))
     assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
+
+
+class Clock:
+    """Seconds that pass when told; otherwise the time module."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def passes(self, seconds):
+        self.now += seconds
+        return 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+
+@pytest.mark.parametrize("waits, expected", [(True, 2.0), (False, (1.0 + 2.0 + 30.0) / 3)])
+def test_a_step_s_time_has_neither_checks_nor_checkpoints_in_it(waits, expected, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(trainer, "time", clock)
+    monkeypatch.setattr(trainer, "NO_WAITING", ("cpu",) if waits else ())  # a GPU is asked at checks alone
+    config = tiny.config("mocose", train__steps=6, eval__every=3)
+    model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
+    after, seconds = model.after_step, iter((1.0, 2.0, 30.0) * 2)
+    monkeypatch.setattr(model, "after_step", lambda: after() or clock.passes(next(seconds)))
+    state = trainer.TrainingState
+    keeper = SimpleNamespace(restored=lambda *_: state(), due=lambda: True, write=lambda *_: clock.passes(700.0))
+    batches = ((pack(tiny.sentences(4, seed=seed)),) for seed in range(6))
+    trained = trainer.train(config, model, batches, lambda step: clock.passes(1000.0), lambda report: None, keeper if waits else None)
+    assert trained.step_seconds == pytest.approx(expected) and [step for step, _ in trained.losses] == [3, 6]
+    assert trainer.train(config, model, [], lambda step: 0.0, lambda report: None).step_seconds is None

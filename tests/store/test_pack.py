@@ -12,6 +12,8 @@ from fake_jobs import made_result
 from fake_store import config_of
 from places import ROOT, SUPPORT
 
+from core.runner.compare import repeats
+from core.spec.result import Result, Row
 from core.spec.scale import DEMO, MINI
 from core.store import published as packs
 from core.store.records import CorruptRun, Damaged
@@ -102,18 +104,6 @@ def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(own, tmp_pa
     assert (tmp_path / "published" / "demo" / "runs.parquet").read_bytes() == content  # nothing is lost by trying
 
 
-def test_a_run_whose_numbers_were_changed_is_named_and_left_out(own, tmp_path, capsys, monkeypatch):
-    opened = packs.Pack(own.published / "demo" / "runs.parquet")
-    runs = {run: opened.read(run) for run in opened.runs()}
-    bad, true = opened.runs()[7], packs.seal
-    monkeypatch.setattr(packs, "seal", lambda table, footer: "0" * 64 if footer["run_id"] == bad else true(table, footer))
-    packs.write(tmp_path / "demo" / "runs.parquet", runs)
-    monkeypatch.undo()
-    store = Store(tmp_path / "results", tmp_path)
-    assert not store.verified_published(bad) and "its content does not match its seal; get the file anew" in capsys.readouterr().out
-    assert all(store.verified_published(run) for run in opened.runs() if run != bad)
-
-
 PUBLISH = """
 import sys
 sys.path[:0] = sys.argv[1:3]
@@ -146,3 +136,23 @@ def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, t
     own.publish(own.runs(), target)
     assert held and (target / "demo" / "runs.parquet").read_bytes() == (own.published / "demo" / "runs.parquet").read_bytes()
     assert not [path for path in target.rglob("*") if path.is_file() and path.name != "runs.parquet"]
+
+
+@pytest.mark.parametrize("by, sentence", [
+    (0.0, "Your 4 runs repeat the published ones to the last digit."),
+    (0.00321, "Your 4 runs repeat the published ones to within 0.0033 points."),
+    (float("nan"), "1 of your 4 runs that are published, too, differ from those by more than 0.01 points: "),
+])  # fmt: skip
+def test_own_runs_are_compared_with_the_published_ones(by, sentence, own, tmp_path):
+    """Scores alone, and not where the published run is the own one."""
+    store = Store(tmp_path / "own", own.published)
+    for place, config in enumerate(CONFIGS[:4]):
+        result = made_result(config)
+        first, *others = result.rows
+        rows = (first._replace(value=first.value + (by if place == 2 else 0.0)), *others, Row("last", "dev", "mean_cosine", 10, by))
+        store.save(config, Result(status=result.status, rows=rows, pairs=result.pairs, provenance={"made": "anew"}))
+    runs = [store.load(run) for run in store.runs() if store.has(run)]
+    compared = {run.run_id: (run.provenance, run.rows) for run in runs}
+    assert repeats(store, compared).startswith(sentence) and repeats(Store(tmp_path / "own", None), compared) == ""
+    same = [own.load(run) for run in own.runs()]
+    assert repeats(own, {run.run_id: (run.provenance, run.rows) for run in same}) == ""

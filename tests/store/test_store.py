@@ -8,15 +8,16 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from desk import until
 from fake_jobs import made_result
 from places import ROOT, SUPPORT
 
-from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
@@ -51,25 +52,6 @@ def test_what_is_saved_is_what_is_loaded(store):
     assert list(stored.rows.columns) == list(Row._fields)
     assert stored.rows["value"].to_numpy().tobytes() == np.array([row.value for row in ROWS]).tobytes()
     assert store.has(RUN) and store.verified(RUN) and store.runs() == (RUN,)
-
-
-def test_the_same_content_gives_the_same_bytes(store, tmp_path):
-    other = Store(tmp_path / "other", None)
-    for each in (store, other):
-        each.save(CONFIG, made_result(CONFIG))
-    for kind in ("runs", "pairs"):
-        assert (store.root / kind / f"{RUN}.parquet").read_bytes() == (other.root / kind / f"{RUN}.parquet").read_bytes()
-
-
-def test_published_runs_count_only_when_asked_and_own_ones_come_first(store):
-    store.save(CONFIG, made_result(CONFIG))
-    store.publish([RUN], store.published)
-    path(store).unlink()
-    (store.root / "pairs" / f"{RUN}.parquet").unlink()
-    assert not store.has(RUN) and store.has(RUN, use_published=True) and store.load(RUN).source == "published"
-    assert [path.name for path in store.published.rglob("*") if path.is_file()] == ["runs.parquet"]
-    store.save(CONFIG, made_result(CONFIG))
-    assert store.load(RUN).source == "own"
 
 
 def test_success_forgets_the_failure(store):
@@ -194,7 +176,58 @@ def test_a_full_disk_leaves_nothing_torn(store):
     assert "disk is full" in files.trouble(path(store), OSError(28, "No space left on device"))
 
 
-def test_a_folder_in_the_place_of_a_run_is_one_sentence(store):
-    path(store).mkdir(parents=True)
-    with pytest.raises(UserError, match=f"{RUN}.parquet is damaged: it is a folder; delete it and train the run again."):
-        store.load(RUN)
+def test_one_holds_and_the_others_do_not(tmp_path):
+    first = locks.hold(tmp_path / "a.lock")
+    assert first is not None and locks.hold(tmp_path / "a.lock") is None and locks.held(tmp_path / "a.lock")
+    other = locks.hold(tmp_path / "b.lock")
+    assert other is not None
+    locks.release(first)
+    assert not locks.held(tmp_path / "a.lock")
+    again = locks.hold(tmp_path / "a.lock")
+    assert again is not None
+    locks.release(again)
+    locks.release(other)
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    """As a cleaner of temporary files does: else two would hold one slot."""
+    path, real = tmp_path / "a.lock", locks._opened
+
+    def removed(path):
+        descriptor = real(path)
+        monkeypatch.setattr(locks, "_opened", real)
+        path.unlink()
+        return descriptor
+
+    monkeypatch.setattr(locks, "_opened", removed)
+    first = locks.hold(path)
+    assert locks.held(path) and locks.hold(path) is None
+    locks.release(first)
+
+
+def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, capsys):
+    """A command that was suspended holds what it holds, and whoever waits for it should know."""
+    for patience, said in ((30.0, ""), (0.1, "Waiting for another command to end with the files of x; if it was suspended, ")):
+        monkeypatch.setattr(locks, "PATIENCE", patience)
+        held = locks.hold(tmp_path / "a.lock")
+        threading.Timer(0.4, locks.release, [held]).start()
+        with locks.waiting(tmp_path / "a.lock", "the files of x"):
+            assert locks.held(tmp_path / "a.lock")
+        out = capsys.readouterr().out
+        assert out.startswith(said) and out.count("\n") == bool(said) and not locks.held(tmp_path / "a.lock")
+
+
+def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
+    lock = tmp_path / "a.lock"
+    code = (
+        "import os, subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from core.store import locks\n"
+        "fd = locks.hold(Path(sys.argv[1])); child = subprocess.Popen(['sleep', '60'], pass_fds=[fd]); print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", code, lock, str(ROOT)], stdout=subprocess.PIPE, text=True)
+    child = int(driver.stdout.readline())
+    driver.kill()
+    driver.wait()
+    assert locks.held(lock)
+    os.kill(child, signal.SIGKILL)
+    until(lambda: not locks.held(lock))

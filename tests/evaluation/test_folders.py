@@ -1,0 +1,139 @@
+"""Folders of sentence-transformers, some of which public bug reports describe: scored as the folder says, or refused."""
+
+import json
+
+import numpy as np
+import pytest
+import tiny_checkpoint
+from safetensors.torch import load_file, save_file
+
+from core.data.sts import StsSet
+from core.engine.evaluation import command, encoding
+from core.engine.evaluation.encoding import installed, load_checkpoint, stated
+from core.engine.tokens import tokenise, unknown
+from core.spec.errors import UserError
+from core.spec.scale import DEMO
+
+WITH_THE_LIBRARY = pytest.mark.skipif(not installed(), reason="requirements-evaluate.txt is not installed")
+POOLING = {"word_embedding_dimension": tiny_checkpoint.HIDDEN, "pooling_mode_mean_tokens": True}
+
+
+def listed(*kinds):
+    """`modules.json` with these modules behind one another."""
+    paths = ["", *(f"{i}_{kind}" for i, kind in enumerate(kinds[1:], start=1))]
+    parts = enumerate(zip(kinds, paths, strict=True))
+    return [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"} for i, (kind, path) in parts]
+
+
+def with_json(folder, name, **values):
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.is_file() else {}) | values))
+    return folder
+
+
+def sentence_transformer(folder, settings=None, config=None):
+    with_json(tiny_checkpoint.bert(folder), "1_Pooling/config.json", **POOLING)
+    (folder / "modules.json").write_text(json.dumps(listed("Transformer", "Pooling")))
+    with_json(folder, "config_sentence_transformers.json", **(config or {}))
+    return with_json(folder, "sentence_bert_config.json", **({"max_seq_length": 16} | (settings or {})))
+
+
+@pytest.fixture
+def evaluated(capsys, monkeypatch):
+    """Exit status and output of `evaluate` on six pairs a set."""
+
+    def evaluate(folder, *options, words="w1 w2"):
+        pairs = tuple(f"{words} w{i}" for i in range(6)), tuple(f"{words} w{2 * i} w3" for i in range(6))
+        small = {name: StsSet(name, (name,) * 6, *pairs, np.arange(6.0)) for name in (*DEMO.tests, DEMO.dev)}
+        monkeypatch.setattr(command, "load_demo", lambda: small)
+        status = command.main([str(folder), "--scale", "demo", *options])
+        told = capsys.readouterr()
+        return status, told.out + told.err
+
+    return evaluate
+
+
+def test_a_folder_s_own_pooling_and_length_are_used(tmp_path, evaluated, monkeypatch):
+    monkeypatch.setattr(encoding, "installed", lambda: False)
+    plain, folder = tiny_checkpoint.bert(tmp_path / "plain"), sentence_transformer(tmp_path / "own", {"max_seq_length": 9})
+    outputs = [evaluated(plain)[1], evaluated(folder)[1], evaluated(folder, "--pooling", "cls")[1]]
+    assert "Pooling cls, since the folder names none" in outputs[0] and "Pooling cls, as asked." in outputs[2]
+    assert "Pooling mean, as the folder says." in outputs[1] and "cut at 9 tokens" in outputs[1]
+    scores = [output.splitlines()[3:-1] for output in outputs]
+    assert scores[0] == scores[2] != scores[1]
+
+
+@pytest.mark.parametrize("name, content, sentence", [
+    ("modules.json", listed("Transformer", "Pooling", "Dense"), r"states the module Dense, .* \[evaluate\]"),
+    ("modules.json", listed("Transformer"), r"states the pooling none, .* \[evaluate\]"),
+    ("modules.json", [], "states no encoder in the folder itself"), ("modules.json", "{", "cannot be read"),
+    ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "states the pooling pooling_mode_max_tokens"),
+    ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "states the pooling cls and mean"),
+    ("1_Pooling/config.json", 3, "cannot be read"), ("sentence_bert_config.json", {"do_lower_case": True}, "states do_lower_case"),
+    ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "states a default prompt"),
+])  # fmt: skip
+def test_what_automodel_would_leave_out_is_refused_in_one_sentence(name, content, sentence, tmp_path):
+    sentence_transformer(tmp_path)
+    (tmp_path / name).write_text(content if content == "{" else json.dumps(content))
+    with pytest.raises(UserError, match=sentence) as caught:
+        stated(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@WITH_THE_LIBRARY
+def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
+    """With Dense and Normalize; the same vectors as the library gives by itself."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import models as parts
+
+    bert = parts.Transformer(str(tiny_checkpoint.bert(tmp_path / "bert")))
+    pooling = parts.Pooling(16, pooling_mode="mean")
+    model = SentenceTransformer(modules=[bert, pooling, parts.Dense(16, 4), parts.Normalize()], device="cpu")
+    model.save(str(tmp_path / "whole"))
+    encode, pooling, _ = command._encoder(command._parse([str(tmp_path / "whole")]))
+    sentences = ["w1 w2 w3", "w4"]
+    np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
+    assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"
+    assert "Pooling pooling, dense, normalize, as the folder says, by sentence-transformers." in capsys.readouterr().out
+
+
+def test_a_tokenizer_that_sets_no_cls_is_refused_where_cls_is_read(tmp_path):
+    # huggingface/transformers#13000
+    with_json(tiny_checkpoint.bert(tmp_path), "tokenizer.json", post_processor=None)
+    load_checkpoint(tmp_path, pooling="mean")
+    with pytest.raises(UserError, match=r"sets no \[CLS\] before a sentence; .* --pooling mean"):
+        load_checkpoint(tmp_path, pooling="cls")
+
+
+def test_unknown_words_are_counted_or_named(tmp_path, evaluated):
+    folder = tiny_checkpoint.bert(tmp_path)  # princeton-nlp/SimCSE#137, allenai/scibert#79
+    tokenizer = load_checkpoint(folder, pooling="cls").tokenizer
+    assert not unknown(tokenise(tokenizer, ["w1 w2 w3"], 9), tokenizer)
+    assert "40% of the tokens are unknown" in unknown(tokenise(tokenizer, ["x w2 x"], 9), tokenizer)
+    assert "% of the tokens are unknown to the tokenizer" in evaluated(folder, words="x y")[1]
+    vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]
+    with_json(folder, "tokenizer.json", model=vocabulary | {"unk_token": "[none]"})  # tokenizers#168
+    status, told = evaluated(folder, words="x y")
+    assert status == 2 and "The tokenizer cannot read the text (WordLevel error: Missing" in told
+
+
+@pytest.mark.parametrize("by_library", [False, pytest.param(True, marks=WITH_THE_LIBRARY)])
+def test_what_a_folder_says_is_followed_or_told(by_library, tmp_path, evaluated, monkeypatch):
+    monkeypatch.setattr(encoding, "installed", lambda: by_library)
+    # sentence-transformers#2441: another similarity; mteb#3641: prompts without a default
+    config = {"similarity_fn_name": "dot", "prompts": {"query": "find: ", "document": ""}}
+    status, told = evaluated(sentence_transformer(tmp_path / "dot", config=config))
+    assert status == 0 and "without a prompt are scored: the similarity dot, the prompt query." in told
+    status, told = evaluated(sentence_transformer(tmp_path / "cross", config={"model_type": "CrossEncoder"}))
+    assert status == 2 and "holds a CrossEncoder, which gives no sentence vectors" in told
+    # sentence-transformers#1600: longer than the position table; #583: other names, so random weights
+    status, told = evaluated(sentence_transformer(tmp_path / "long", {"max_seq_length": 512}), words="w1 " * 50)
+    assert status == 0 and "sentences are cut at 20 tokens" in told
+    file = sentence_transformer(tmp_path / "renamed") / "model.safetensors"
+    save_file({f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
+    status, told = evaluated(file.parent)
+    assert status == 2 and "The weights in" in told and "do not fit its config.json" in told
+    if by_library:  # sentence-transformers#1918
+        status, told = evaluated(sentence_transformer(tmp_path / "none", {"max_seq_length": -1}))
+        assert status == 2 and "(max_seq_length -1)" in told
