@@ -32,10 +32,3 @@ def words(i: int) -> str:
 
 def score(i: int) -> float:
     return (i * 7 % 11) / 2
-
-
-def np_gold(count: int):
-    """Gold scores as an array."""
-    import numpy as np
-
-    return np.array([score(i) for i in range(count)])
