@@ -1,4 +1,4 @@
-"""Checks at numbers of seeds and p of claims against scipy, hand-computed cases and draws from known truths."""
+"""Checks at numbers of seeds and p of claims against scipy, cases by hand and known truths."""
 
 import math
 
@@ -12,7 +12,6 @@ from core.report.looks import (
     NORMAL_MEAN,
     NORMAL_SD,
     SHARES,
-    PValues,
     Tail,
     alpha_at,
     claim_p,
@@ -21,12 +20,11 @@ from core.report.looks import (
     on_values,
     p_values,
     scatter_by_seed,
-    settled,
     share_bounds,
     share_tail,
     tails,
 )
-from core.spec.claim import Claim, above, all_of, any_of, at_least, collapsed, greater, sound, within
+from core.spec.claim import Claim, all_of, any_of, at_least, collapsed, greater, sound
 
 A, B, C, D = ("a",), ("b",), ("c",), ("d",)
 P = {greater(A, B): Tail(0.01, 0.99), greater(A, C): Tail(0.04, 0.96), greater(A, D): Tail(0.7, 0.3)}
@@ -51,7 +49,9 @@ def made(**cells):
 def test_the_checks_spend_five_percent_a_study_whatever_the_number_of_claims():
     assert len(LOOKS) == len(SHARES) and list(LOOKS) == sorted(LOOKS)
     for claims in (1, 7):
-        assert sum(claims * alpha_at(look, claims) for look in range(len(LOOKS))) == pytest.approx(ALPHA) == 0.05
+        assert (
+            sum(claims * alpha_at(look, claims) for look in range(len(LOOKS))) == pytest.approx(ALPHA) == 0.05
+        )
     assert alpha_at(0, 5) == pytest.approx(0.05 * 0.02 / 5)
 
 
@@ -66,29 +66,28 @@ def test_tails_are_those_of_the_one_sample_t_test():
 
 @pytest.mark.parametrize(
     "values, expected",
-    [([2.0] * 3, (0.0, 1.0)), ([-2.0] * 3, (1.0, 0.0)), ([0.0] * 3, (1.0, 1.0)), ([1e-12, 2e-12, 0.0], (1.0, 1.0)),
-     ([1.0, math.nan, 2.0], (1.0, 1.0)), ([5.0], (1.0, 1.0))],
-)  # fmt: skip
+    [
+        ([2.0] * 3, (0, 1)),
+        ([-2.0] * 3, (1, 0)),
+        ([0.0] * 3, (1, 1)),
+        ([1.0, math.nan], (1, 1)),
+        ([5.0], (1, 1)),
+    ],
+)
 def test_the_sign_decides_on_values_without_scatter_and_nothing_on_missing_values(values, expected):
     assert tuple(float(one) for one in tails(values)) == expected
 
 
 def test_p_of_joined_claims_by_hand():
     two, three, four = P
-    assert p_values(all_of(two, three, four), P.get) == (pytest.approx(0.7), pytest.approx(0.9))  # largest; 3 x 0.3
-    assert p_values(any_of(two, three, four), P.get) == (pytest.approx(0.03), pytest.approx(0.99))  # 3 x 0.01; largest
-    assert p_values(at_least(2, [two, three, four]), P.get) == (pytest.approx(0.08), 1.0)  # 2 x 0.04; 2 x 0.96, cut
     nested = all_of(any_of(two, four), three)  # max(2 x 0.01, 0.04); 2 x min(max(0.99, 0.3), 0.96)
-    assert p_values(nested, P.get) == (pytest.approx(0.04), 1.0)
-
-
-def test_p_of_a_claim_is_uniform_or_larger_at_the_least_favourable_truth():
-    values = np.random.default_rng(0).standard_normal((4000, 3, 5)) + np.array([0.0, 5.0, 0.0])[:, None]
-    parts = [above(name, 0.0) for name in (A, B, C)]  # one of three holds clearly
-    values_of = on_values({part: values[:, place] for place, part in enumerate(parts)})
-    p = claim_p(claim(at_least(2, parts), margin=None), values_of)
-    assert 0.03 < np.mean(p.sup <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
-    assert (p.eq == 1).all()
+    for joined, sup, con in (
+        (all_of(two, three, four), 0.7, 0.9),  # largest; 3 x 0.3
+        (any_of(two, three, four), 0.03, 0.99),  # 3 x 0.01; largest
+        (at_least(2, [two, three, four]), 0.08, 1.0),  # 2 x 0.04; 2 x 0.96, cut
+        (nested, 0.04, 1.0),
+    ):
+        assert tuple(p_values(joined, P.get)) == pytest.approx((sup, con))
 
 
 def test_equivalence_is_two_one_sided_tests_at_the_shifted_thresholds():
@@ -100,11 +99,6 @@ def test_equivalence_is_two_one_sided_tests_at_the_shifted_thresholds():
     assert claim_p(claim(greater(A, B), margin=None), values).eq == 1.0
 
 
-def test_support_goes_before_contradiction_and_contradiction_before_equivalence():
-    cases = ((0.01, 1, 0.0), (1, 0.01, 0.0), (1, 1, 0.01), (0.02, 0.02, 0.02))
-    assert [int(settled(PValues(*p), 0.01)) for p in cases] == [1, 2, 3, 0]
-
-
 def test_a_verdict_once_given_stays_and_names_its_check():
     a = [50.0, 51.0, 52.0, 50.5, 51.5, 50.7, 51.1, 50.2]
     b = [40.0, 41.0001, 42.0, 40.5, 90.0, 90.7, 91.1, 90.2]
@@ -113,26 +107,11 @@ def test_a_verdict_once_given_stays_and_names_its_check():
     assert decision.p.sup == pytest.approx(stats.ttest_rel(a[:3], b[:3], alternative="greater").pvalue)
 
 
-def test_between_checks_nothing_is_decided_and_below_three_seeds_nothing_is_checked():
-    noisy, flat = [50.0, 54.0, 47.0, 53.0], [49.0, 52.0, 50.0, 51.0]
-    decision = decide(claim(greater(A, B)), made(a=noisy, b=flat), 1)
-    assert decision[:3] == ("undecided", 0, 3)
-    assert decision.p.sup == pytest.approx(stats.ttest_rel(noisy[:3], flat[:3], alternative="greater").pvalue)
-    assert decide(claim(greater(A, B)), made(a=[90.0, 91.0], b=[1.0, 2.0]), 1)[:3] == ("undecided", -1, 0)
-
-
 def test_cells_without_enough_seeds_cannot_support_but_the_others_can_contradict():
     cells = made(a=[50.0, 50.1, 50.2], b=[60.0, 60.1001, 60.2], c=[40.0])
     decision = decide(claim(all_of(greater(A, B), greater(A, C))), cells, 1)
     assert (decision.outcome, decision.n) == ("contradicted", 3)
     assert decide(claim(any_of(greater(A, C), greater(A, B))), cells, 1).outcome == "undecided"
-
-
-def test_no_effect_within_its_own_margin_is_supported_by_many_tight_runs():
-    rng = np.random.default_rng(2)
-    cells = {name: 50 + rng.normal(0, 0.2, 12) for name in "abc"}
-    assert decide(claim(within((A, B, C), 1.0), margin=None), made(**cells), 3).outcome == "supported"
-    assert decide(claim(greater(A, B)), made(**cells), 3).outcome == "equivalent"
 
 
 # Shares of runs
@@ -146,19 +125,22 @@ def values(predicate, fallen):
 
 
 @pytest.mark.parametrize(
-    "fallen, more, less", [([1] * 3, 3, 0), ([1, 0, 0, 1, 1], 3, 2), ([0, 0, 0.5], 0, 2), ([1, 0.5, 0.5], 1, 0), ([0.5], 0, 0)]
+    "fallen, more, less",
+    [([1] * 3, 3, 0), ([1, 0, 0, 1, 1], 3, 2), ([0, 0, 0.5], 0, 2), ([1, 0.5, 0.5], 1, 0), ([0.5], 0, 0)],
 )
 def test_a_share_has_the_tails_of_the_binomial_test_and_neither_counts_against_both(fallen, more, less):
     n = len(fallen)
     up, down = share_tail(values(collapsed(A), fallen))
-    assert up == pytest.approx(stats.binom.sf(more - 1, n, 0.5)) and down == pytest.approx(stats.binom.cdf(n - less, n, 0.5))
+    assert up == pytest.approx(stats.binom.sf(more - 1, n, 0.5))
+    assert down == pytest.approx(stats.binom.cdf(n - less, n, 0.5))
     assert share_tail(values(sound(A), fallen)) == pytest.approx((down, up))
 
 
 def test_a_share_has_clopper_and_pearsons_bounds():
     low, high = share_bounds(values(collapsed(A), [1, 1, 1, 0, 1, 1, 0.5, 1]), 0.01, 0.02)
-    assert low + 0.5 == pytest.approx(stats.binomtest(6, 8, alternative="greater").proportion_ci(0.99, "exact").low)
-    assert high + 0.5 == pytest.approx(stats.binomtest(7, 8, alternative="less").proportion_ci(0.98, "exact").high)
+    more, less = stats.binomtest(6, 8, alternative="greater"), stats.binomtest(7, 8, alternative="less")
+    assert low + 0.5 == pytest.approx(more.proportion_ci(0.99, "exact").low)
+    assert high + 0.5 == pytest.approx(less.proportion_ci(0.98, "exact").high)
     assert share_bounds(values(collapsed(A), [1, 1, 1]), 0.01, 0.02)[1] == 0.5
     assert share_bounds(values(collapsed(A), [0, 0, 0]), 0.01, 0.02)[0] == -0.5
 
@@ -166,13 +148,11 @@ def test_a_share_has_clopper_and_pearsons_bounds():
 def test_a_verdict_on_a_share_takes_more_than_three_runs_that_agree():
     first = next(n for look, n in enumerate(LOOKS) if 0.5**n <= alpha_at(look, CLAIMS))
     for predicate, kind in ((collapsed(A), 1), (sound(A), 0)):
-
-        def outcome(fallen, predicate=predicate):
-            samples = lambda contrast, n: values(contrast, [fallen] * n) if n <= 60 else None
-            return decide(claim(predicate, margin=None), samples, CLAIMS)
-
-        assert (outcome(kind).outcome, outcome(kind).n) == ("supported", first) and first == 12
-        assert (outcome(1 - kind).outcome, outcome(0.5).outcome) == ("contradicted", "undecided")  # 0.5: all diverged
+        for fallen, expected in ((kind, "supported"), (1 - kind, "contradicted"), (0.5, "undecided")):
+            runs = values(predicate, [fallen] * 60)
+            samples = lambda _, n, runs=runs: runs[:n] if n <= 60 else None
+            decision = decide(claim(predicate, margin=None), samples, CLAIMS)
+            assert decision.outcome == expected and (expected == "undecided" or decision.n == first == 12)
 
 
 # Scatter
@@ -200,8 +180,8 @@ def test_scatter_by_hand():
 
 @pytest.mark.parametrize(("side", "less", "shared"), [(1, 0.1, 0.0), (4, 0.1, 0.0), (4, 1.0, 0.95)])
 def test_a_claim_at_its_limit_is_settled_no_more_often_than_it_may_be(side, less, shared):
-    """By a point, one cell or four a side. With plain deviations 4.6 and 3.2 % of draws contradict it where 0.8 % are
-    its share, and 1.7 % where four cells of a side move together over seeds and count as if they did not."""
+    """By a point, one cell or four a side. With plain deviations 4.6 and 3.2 % of draws contradict it where
+    0.8 % are its share, and 1.7 % where four cells of a side move together over seeds."""
     studies, generator, claims = 8_000, np.random.default_rng(0), 6
     sd = np.repeat([less + 1 / NORMAL_MEAN, less], side)[:, None]
     own, common = (generator.standard_normal((studies, cells, LOOKS[-1])) for cells in (2 * side, 2))
@@ -211,5 +191,5 @@ def test_a_claim_at_its_limit_is_settled_no_more_often_than_it_may_be(side, less
         tail = tails(scatter_by_seed(runs[..., :n], weights, 1.0))
         wrong |= np.minimum(tail.up, tail.down) <= alpha_at(look, claims)
     assert wrong.mean() <= ALPHA / claims
-    steady = generator.standard_normal((500, 2 * side, LOOKS[-1]))  # no more scatter on either side: wrong by a point
+    steady = generator.standard_normal((500, 2 * side, LOOKS[-1]))  # as much scatter: wrong by a point
     assert (tails(scatter_by_seed(steady[..., :27], weights, 1.0)).down <= alpha_at(5, claims)).mean() > 0.5

@@ -1,4 +1,4 @@
-"""Verdicts against hand-computed cases and scipy: contrasts by seed, outcomes, tested intervals, the paper's numbers."""
+"""Verdicts against cases by hand and scipy: contrasts, outcomes, intervals, the paper's numbers."""
 
 import math
 from dataclasses import replace
@@ -10,9 +10,9 @@ from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
 from core.report.contrasts import Readings
-from core.report.looks import alpha_at, correction
+from core.report.looks import alpha_at
 from core.report.quantities import Rows
-from core.report.verdicts import AS_PRINTED, as_printed, judge
+from core.report.verdicts import AS_PRINTED, judge
 from core.report.words import why
 from core.spec.claim import (
     Contrast,
@@ -26,7 +26,6 @@ from core.spec.claim import (
     differ,
     gains,
     greater,
-    scatters_more,
     within,
 )
 from core.spec.table import Metric
@@ -61,9 +60,16 @@ def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
     assert verdict.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
 
 
-@pytest.mark.parametrize("predicate", [greater(A, B), all_of(greater(A, B), greater(A, C)), any_of(greater(B, A), greater(A, C)),
-                                       at_least(2, [greater(A, B), greater(B, C), greater(D, A)]), best(B, (A, C, D))])  # fmt: skip
-@pytest.mark.parametrize("spread", [0.02, 0.4, 3.0])
+PREDICATES = (
+    greater(A, B),
+    all_of(greater(A, B), greater(A, C)),
+    any_of(greater(B, A), greater(A, C)),
+    at_least(2, [greater(A, B), greater(B, C), greater(D, A)]),
+)
+
+
+@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize("spread", [0.02, 3.0])
 def test_the_tested_interval_leaves_zero_out_exactly_where_there_is_a_verdict(predicate, spread):
     rng = np.random.default_rng(5)
     cells = {name: list(50 + 1.5 * place + rng.normal(0, spread, 8)) for place, name in enumerate("dcba")}
@@ -78,7 +84,8 @@ def test_clear_orders_are_supported_and_their_opposites_contradicted():
     assert [verdict.tested.effect for verdict in found[:2]] == pytest.approx([5.0, -5.0], abs=0.03)
     assert found[0].contrast == greater(A, B)
     two = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
-    assert outcomes(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None, **two) == ["supported", "contradicted"]
+    gained = outcomes(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None, **two)
+    assert gained == ["supported", "contradicted"]
 
 
 def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints():
@@ -87,7 +94,7 @@ def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints
     near = {"a": around(50, 8, 0.2), "b": around(50, 8, 0.2)[::-1]}
     (same,) = verdicts(greater(A, B), **near)
     assert same.outcome == "equivalent" and -1 < same.tested.low < 0 < same.tested.high < 1
-    assert why(replace(same, printed_effect=0.4)) == AS_PRINTED == as_printed(replace(same, printed_effect=-0.4))
+    assert why(replace(same, printed_effect=0.4)) == AS_PRINTED
     assert why(replace(same, printed_effect=1.4)) == why(same) == ""
     assert outcomes(greater(A, B), margin=None, **near) == ["undecided"]
 
@@ -98,21 +105,15 @@ def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
     assert (verdict.outcome, verdict.tested.n, verdict.tested.effect) == ("undecided", 3, pytest.approx(0.5))
     assert (verdict.estimate.n, verdict.estimate.mean) == (4, pytest.approx(1.625))
     (first,) = verdicts(greater(A, B), a=a[:2], b=b[:2])
-    assert (first.look, first.tested.n, first.outcome) == (-1, 2, "undecided") and math.isnan(first.tested.low)
+    assert (first.look, first.tested.n, first.outcome) == (-1, 2, "undecided")
+    assert math.isnan(first.tested.low)
 
 
 def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
-    claims = (greater(B, C), all_of(greater(B, A), greater(A, D)), any_of(greater(B, A), greater(A, D)), greater(C, D))
-    found = verdicts(*claims, a=CLEAR["a"], b=CLEAR["b"])
-    assert [verdict.outcome for verdict in found] == ["not run", "contradicted", "not run", "not run"]
+    parts = greater(B, A), greater(A, D)
+    found = verdicts(greater(B, C), all_of(*parts), any_of(*parts), a=CLEAR["a"], b=CLEAR["b"])
+    assert [verdict.outcome for verdict in found] == ["not run", "contradicted", "not run"]
     assert found[1].contrast == greater(B, A) and found[0].estimate.n == 0
-
-
-def test_more_claims_require_more_evidence_whatever_has_run():
-    a, b = around(50.5, 5), [50.1, 50.0, 49.9, 50.0, 50.1]
-    assert alpha_at(1, 4) < stats.ttest_rel(a, b, alternative="greater").pvalue < alpha_at(1, 1)
-    assert outcomes(greater(A, B), a=a, b=b) == ["supported"]
-    assert outcomes(greater(A, B), *(greater(C, D, by) for by in range(3)), a=a, b=b)[0] == "undecided"
 
 
 @pytest.mark.parametrize("failed", [(math.nan, "collapsed"), (0.0, "diverged")])
@@ -125,12 +126,6 @@ def test_failed_runs_count_as_zero_in_verdict_and_table_alike(failed):
     assert one.cells[2].estimate.mean == pytest.approx((51.0 + 51.2) / 3)
 
 
-def test_a_wildcard_is_the_mean_over_its_cells():
-    values = {"a": [50.0, 52.0], "b": [48.0, 51.0], "c": [47.0, 47.0], "d": [40.0, 41.0]}
-    (verdict,) = verdicts(greater(A, (None,)), **values)
-    assert verdict.estimate.mean == pytest.approx(51.0 - np.mean([51.0, 49.5, 47.0, 40.5]))
-
-
 def with_row(run, *row):
     """Put one more number among those of a run."""
     names = run.rows.table.column_names
@@ -139,9 +134,9 @@ def with_row(run, *row):
 
 
 def test_another_metric_is_read_of_the_same_runs():
-    one = result(study(above(A, 40.0, LAST), below(A, 40.0, COSINE)), a=CLEAR["a"])  # stored: last is a point below
+    one = result(study(above(A, 40.0, LAST), below(A, 40.0, COSINE)), a=CLEAR["a"])
     last, cosine = one.verdicts
-    assert last.tested.effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40) and last.outcome == "supported"
+    assert last.tested.effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
     assert cosine.outcome == "not run" and last.printed is None and last.printed_effect is None
     for run in one.cells[0].runs:
         with_row(run, "selected", "dev", "cosine_mean", 300, 0.5 + 0.01 * run.seed)
@@ -155,7 +150,8 @@ def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
     readings = Readings(one)
     assert readings.values(COSINE)[A] == {0: 0.5, 2: 0.5} and readings.seeds(below(A, 0.9, COSINE)) == 1
     (verdict,) = judge(one).verdicts
-    assert verdict.outcome == "no verdict" and verdict.reason.startswith("seed 1 of a diverged, and cosine has no worst")
+    assert verdict.outcome == "no verdict"
+    assert verdict.reason.startswith("seed 1 of a diverged, and cosine has no worst")
 
 
 def test_seconds_of_two_devices_are_never_compared():
@@ -167,16 +163,9 @@ def test_seconds_of_two_devices_are_never_compared():
                 run.provenance["device"] = odd or "cpu" if (cell.cell.labels, run.seed) == (B, 1) else "cpu"
                 object.__setattr__(run, "rows", Rows(run.rows.table, {"step_seconds": seconds}))
         readings = Readings(one)
-        assert readings.samples(timed, len(wanted)).tolist() == wanted and readings.seeds(timed) == len(wanted)
+        assert readings.samples(timed, len(wanted)).tolist() == wanted
+        assert readings.seeds(timed) == len(wanted)
         assert readings.values(None)[B].keys() == {0, 1, 2}  # scores are compared all the same
-
-
-def test_scatter_is_the_mean_absolute_deviation_from_the_median_of_these_seeds():
-    a, b = [50.0, 54.0, 46.0, 51.0], [50.0, 50.5, 49.5, 90.0]
-    readings = Readings(result(study(scatters_more(A, B)), a=a, b=b))
-    three, four = readings.samples(scatters_more(A, B), 3), readings.samples(scatters_more(A, B, by=1.0), 4)
-    assert three.mean() == pytest.approx((8 - 1) / 3 * correction(3)) and readings.samples(scatters_more(A, B), 5) is None
-    assert four.mean() == pytest.approx((9 - 41) / 4 * correction(4) - 1.0)  # medians are 50.5 and 50.25
 
 
 def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
@@ -185,31 +174,22 @@ def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
     def against(a, b, predicate=greater(A, B)):  # noqa: B008
         return verdicts(predicate, published={"a": a, "b": b}, **cells)[0]
 
-    assert [against(a, 50.0).against_printed for a in (52.0, 55.0, 50.5)] == ["", "smaller than printed", "larger than printed"]
-    assert (against(55.0, 50.0).printed, against(49.0, 50.0).printed, against(55.0, 50.0).printed_effect) == (True, False, 5.0)
-    below_zero = [against(a, 50.0, greater(B, A, -9.0)).against_printed for a in (55.0, 50.5)]  # printed -5 and -0.5, ours -2
-    assert below_zero == ["smaller than printed", "larger than printed"]
-    signs = [against(a, 50.0).against_printed for a in (40.0, 49.9)]
-    signs += [against(50.0, b, greater(B, A)).against_printed for b in (60.0, 40.0)]
-    assert signs == ["of the other sign than printed"] * 3 + ["smaller than printed"]  # ours is 2 and -2
-    assert against(30.0, 50.0, above(A, 40.0)).against_printed == ""  # a level, of which more is no larger effect
-    assert against(None, 50.0).printed_effect is None
+    smaller, larger, other = "smaller than printed", "larger than printed", "of the other sign than printed"
+    printed = [against(a, 50.0).against_printed for a in (52.0, 55.0, 50.5, 40.0)]  # ours is 2
+    assert printed == ["", smaller, larger, other]
+    assert against(55.0, 50.0).printed and not against(49.0, 50.0).printed
+    assert against(55.0, 50.0).printed_effect == 5.0 and against(None, 50.0).printed_effect is None
+    printed = [against(a, 50.0, greater(B, A, -9.0)).against_printed for a in (55.0, 50.5)]  # ours is -2
+    assert printed == [smaller, larger]
+    assert against(30.0, 50.0, above(A, 40.0)).against_printed == ""  # of a level more is no larger effect
 
 
 def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_its_own_side():
-    """By hand, at five seeds of one claim: all of two needs each at a / 1, and is contradicted by one of two at a / 2."""
-    lead_b, lead_c = np.array([1.0, 1.1, 0.9, 1.05, 0.95]), np.array([2.0, 8.0, -3.0, 6.0, 4.0])  # over b less, and surer
-    (verdict,) = verdicts(best(A, (B, C)), a=[60.0] * 5, b=(60.0 - lead_b).tolist(), c=(60.0 - lead_c).tolist())
+    """At five seeds of one claim: all of two needs each at a / 1, one of two at a / 2 contradicts it."""
+    lead_b = np.array([1.0, 1.1, 0.9, 1.05, 0.95])  # less than over c, and surer
+    lead_c = np.array([2.0, 8.0, -3.0, 6.0, 4.0])
+    (verdict,) = verdicts(best(A, (B, C)), a=[60.0] * 5, b=list(60.0 - lead_b), c=list(60.0 - lead_c))
     error, level = lead_c.std(ddof=1) / np.sqrt(5), alpha_at(1, 1)
     assert (verdict.contrast, verdict.tested.n, verdict.look) == (greater(A, C), 5, 1)
     assert verdict.tested.low == pytest.approx(lead_c.mean() - stats.t.isf(level, 4) * error)
     assert verdict.tested.high == pytest.approx(lead_c.mean() + stats.t.isf(level / 2, 4) * error)
-
-
-def test_a_claim_without_a_run_turns_on_what_decides_it_in_print():
-    printed, either = {"a": 52.0, "b": 50.0, "c": 51.5}, any_of(greater(B, A), greater(A, B))
-    some, every = verdicts(either, best(A, (B, C)), published=printed)
-    assert (some.contrast, some.printed_effect, some.printed) == (greater(A, B), 2.0, True)  # not the -2 of the other
-    assert (every.contrast, every.printed_effect, every.tested.n) == (greater(A, C), 0.5, 0)
-    (one,) = verdicts(either, published=printed, a=(50.0,), b=(51.0,))
-    assert (one.contrast, one.printed_effect) == (greater(B, A), -2.0)  # a run was made: what it says decides

@@ -1,8 +1,6 @@
 """One run, one process: every way to end has its name, and claims and slots live as long as what they
 guard."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal
@@ -23,6 +21,7 @@ from core.spec.errors import UserError
 from core.spec.identity import canonical_json
 from core.spec.run import Execution
 from core.store import locks
+from core.store.files import LOG_BYTES, bound_log
 
 FAKE = "tests.support.fake_jobs:run"
 
@@ -44,7 +43,7 @@ def start(desk):
         desk.store.prepare()
         order = Order(
             execution=Execution(results_dir=str(desk.results), cache_dir=str(desk.cache)), published=None,
-            job=job,            warm=(), time_limit=time_limit, provenance={"encoder_hidden": 384},
+            job=job, warm=(), time_limit=time_limit, provenance={"encoder_hidden": 384},
         )  # fmt: skip
         started.append(Launcher(order, Resources(device="cpu", jobs=2, threads=1, gpus=())))
         return started[-1]
@@ -59,10 +58,9 @@ def launcher(start):
     return start()
 
 
-def launch(
-    launcher: Launcher, run: PlannedRun, stop: Stop | None = None, hear=lambda *_: None, force: bool = False
-):
-    return launcher.launch((run.run_id, canonical_json(run.config), run.label), stop or Stop(), hear, force)
+def launch(launcher: Launcher, run: PlannedRun, stop=None, hear=lambda *_: None, force=False):
+    order = (run.run_id, canonical_json(run.config), run.label)
+    return launcher.launch(order, stop or Stop(), hear, force)
 
 
 def in_thread(*arguments) -> tuple[threading.Thread, list]:
@@ -84,14 +82,9 @@ def test_a_run_that_ends_well_is_stored(desk, launcher):
     stored = desk.store.load(run.run_id)
     assert stored.config == run.config and stored.provenance == {"encoder_hidden": 384, "made": "up"}
     assert not desk.store.claimed(run.run_id) and launch(launcher, run).state == "found"
-    assert {run for run, _ in heard} == {run.run_id} and [m["step"] for _, m in heard if "phase" in m] == [
-        0,
-        10,
-        1,
-    ]
-    assert (
-        len(os.listdir(f"/proc/{launcher._worker.process.pid}/task")) == 1
-    )  # a fork copies one thread alone
+    assert {run for run, _ in heard} == {run.run_id}
+    assert [m["step"] for _, m in heard if "phase" in m] == [0, 10, 1]
+    assert len(os.listdir(f"/proc/{launcher._worker.process.pid}/task")) == 1  # a fork copies one thread
     assert launch(launcher, run, force=True).state == "done"
 
 
@@ -105,7 +98,8 @@ def test_a_failure_is_named_by_its_cause(desk, launcher):
         ("kill 9", "killed by signal 9 (out of memory?)", LESS_MEMORY),
         ("kill 11", "killed by signal 11 (SIGSEGV)", ""),
         ("exit 3", "exit status 3", ""),
-        ("flood 2000", "exception", "after a long log"),
+        ("exit 0", "no result", "The run's process ended as if all were well and stored nothing."),
+        ("flood 20", "exception", "after a long log"),
     )
     runs = [planned(10 + place) for place in range(len(ways))]
     desk.behave(**{run.run_id: way for run, (way, *_) in zip(runs, ways, strict=True)})
@@ -122,45 +116,20 @@ def test_a_failure_is_named_by_its_cause(desk, launcher):
 
 def test_a_run_that_hangs_is_ended_by_its_time_limit(desk, start):
     desk.behave_all("sleep 60")
-    began = time.monotonic()
-    failure = launch(start(time_limit=1.0), planned(30)).failure
-    assert failure.cause == "timed out after 1 s" and time.monotonic() - began < 10
+    assert launch(start(time_limit=1.0), planned(30)).failure.cause == "timed out after 1 s"
 
 
-def test_a_run_that_is_held_elsewhere_is_left(desk, launcher):
-    claim = desk.store.claim(planned(40).run_id)
-    assert launch(launcher, planned(40)).state == "elsewhere"
-    locks.release(claim)
-
-
-def test_the_child_keeps_claim_and_slot_while_it_lives(desk, launcher):
-    run = planned(42)
-    desk.behave_all("sleep 1.0")
+def test_the_child_keeps_claim_and_slot_while_it_lives_and_a_run_held_elsewhere_is_left(desk, launcher):
+    run, gate = planned(42), desk.folder / "gate"
+    desk.behave_all(f"hold {gate}")
     thread, _ = in_thread(launcher, run)
     until(lambda: run.run_id in desk.started())
     assert desk.store.claimed(run.run_id) and locks.held(slot(0))
     assert run.label in locks.holder(slot(0)) and f"process {os.getpid()}" in locks.holder(slot(0))
+    assert launch(launcher, run).state == "elsewhere"
+    gate.touch()
     thread.join()
     assert not desk.store.claimed(run.run_id) and not locks.held(slot(0))
-
-
-def test_without_a_free_slot_it_says_who_holds_them_and_stops_when_asked(desk, start):
-    held, stop, heard, run = [locks.hold(slot(i)) for i in range(2)], Stop(), [], planned(43)
-    locks.note_holder(held[0], "somebody's command")
-
-    def hear(_, message):
-        heard.append(message)
-        if "waiting" in message:
-            stop.ask(signal.SIGTERM, 60.0)
-
-    assert launch(start(), run, stop, hear).state == "stopped"
-    (said,) = [message["waiting"] for message in heard if "waiting" in message]
-    assert (
-        "taken (cpu.0 by somebody's command; cpu.1 by a command that left no name); waiting for one." in said
-    )
-    until(lambda: not desk.store.claimed(run.run_id))
-    for descriptor in held:
-        locks.release(descriptor)
 
 
 def test_a_stop_ends_the_child_and_is_no_failure(desk, launcher):
@@ -211,33 +180,28 @@ def test_who_asks_to_stop_need_not_wait_for_the_training_code(start):
 def test_a_configuration_of_another_version_of_the_code_is_refused():
     run = planned(80)
     text = canonical_json(run.config)
-    newer = text.replace('"numerics":', '"numerics":9')
-    for request in (
-        {"run_id": hashlib.sha256(newer.encode()).hexdigest()[:16], "config": newer},
-        {"run_id": "0" * 16, "config": text},
-        {"run_id": run.run_id, "config": text.replace('"steps":', '"strides":')},
-    ):
-        with pytest.raises(
-            UserError, match="two versions of the code are mixed|cannot be read|Unknown field|missing"
-        ):
-            train(request, None, None)
+    for config in (text.replace('"numerics":', '"numerics":9'), text.replace('"steps":', '"strides":')):
+        identity = hashlib.sha256(config.encode()).hexdigest()[:16]
+        with pytest.raises(UserError, match="two versions of the code are mixed|Unknown field|missing"):
+            train({"run_id": identity, "config": config}, None, None)
 
 
 def test_causes_without_words():
     assert diagnosis({"ended": 137}, None).cause == "killed by signal 9 (out of memory?)"
-    assert diagnosis({"ended": -signal.SIGALRM}, 2.0).cause == "timed out after 2 s"
     assert diagnosis({"ended": None}, None).cause == "launcher died"
-    for error, cause in (
-        (RuntimeError("CUDA error: out of memory"), "out of memory"),
-        (
-            RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
-            "out of memory",
-        ),
-        (
-            RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
-            "out of memory",
-        ),
-        (OSError(12, "Cannot allocate memory"), "out of memory"),
-        (RuntimeError("CUDA error: device-side assert triggered"), "exception"),
+    for words, cause in (
+        ("CUDA error: out of memory", "out of memory"),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "out of memory"),
+        ("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory", "out of memory"),
+        ("CUDA error: device-side assert triggered", "exception"),
     ):
-        assert cause_of(error) == cause
+        assert cause_of(RuntimeError(words)) == cause
+
+
+def test_a_long_log_loses_its_middle(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_bytes(b"head" + b"x" * LOG_BYTES + b"end")
+    bound_log(log)
+    text = log.read_bytes()
+    assert text.startswith(b"head") and b"bytes were cut out here" in text and text.endswith(b"end")
+    assert len(text) <= LOG_BYTES

@@ -1,16 +1,9 @@
 """Publishing: what it takes away, and what it refuses."""
 
 from desk import Desk
-from fake_store import FakeStore, edition
-from small_study import small
 
-from core.report.render import render
 from core.runner.draw import ENDINGS
-from core.spec.claim import Claim, greater
 
-CLAIM = Claim(
-    key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)), decided_by="b against a"
-)
 CELLS = ("--cell", "a", "--cell", "b")
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run", "REAL_REPORT": "yes"}
 
@@ -31,19 +24,9 @@ def test_files_of_a_study_that_nothing_published_begins_go_and_others_stay(desk:
     pack = desk.results / "published" / "mini" / "runs.parquet"
     before = pack.read_bytes(), (table / "mocose-one.csv").read_bytes()
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")  # another encoder
-    refused = desk.do(
-        "mocose-one",
-        "--publish",
-        "--jobs",
-        "3",
-        *CELLS,
-        "--results-dir",
-        str(desk.folder / "other"),
-        **KNOWN,
-    )
-    assert refused.returncode == 2 and "are on other data than yours (encoder=encoder~" in refused.stderr, (
-        refused.stderr
-    )
+    other = ("--results-dir", str(desk.folder / "other"))
+    refused = desk.do("mocose-one", "--publish", "--jobs", "3", *CELLS, *other, **KNOWN)
+    assert refused.returncode == 2 and "are on other data than yours (encoder=encoder~" in refused.stderr
     assert before == (pack.read_bytes(), (table / "mocose-one.csv").read_bytes())
 
 
@@ -58,16 +41,6 @@ def test_where_nothing_published_is_begun_everything_stays(desk: Desk):
     done = desk.do("--all", "--regenerate-figures", "--publish", "--scale", "demo")
     assert done.returncode == 0 and "is damaged" in done.stdout and "Removed" not in done.stdout, done.stdout
     assert table.read_text() == "x"
-
-
-def test_the_files_of_a_study_are_those_that_are_drawn(tmp_path):
-    """A kind of file that is drawn and not named among the endings would stay behind."""
-    store, study = FakeStore(), small(claims=(CLAIM,))
-    for cell in study.cells:
-        store.add(edition(3).config(study, cell, 0), 50.0)
-    render([study], edition(3), store, tmp_path, tmp_path)
-    drawn = {path.name.removeprefix(study.name) for path in (tmp_path / "demo" / "paper").iterdir()}
-    assert {".csv", ".md", ".png"} <= drawn <= set(ENDINGS)
 
 
 def test_stored_runs_that_no_study_has_are_counted_and_kept(desk: Desk):

@@ -1,8 +1,6 @@
 """--resolve on studies whose truth is known: what is settled, in which order, at what price, under kills and
 in company."""
 
-from __future__ import annotations
-
 import random
 import re
 import shutil
@@ -24,21 +22,12 @@ from core.report.results import gather
 from core.report.verdicts import judge
 from core.runner import resolve as resolving
 from core.runner.estimate import History
-from core.spec.identity import run_id
-from core.spec.methods import PROFILES
 from core.spec.scale import MINI
 from core.store.store import Store
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 BOTH = ("mocose-one", "mocose-two")
-ALL = ("K1", "K2", "K3", "K4", "L1")
-TRUTH = {
-    "K1": "supported",
-    "K2": "contradicted",
-    "K3": "equivalent",
-    "K4": "undecided",
-    "L1": "supported",
-}  # no run can tell K4
+TRUTH = {"K1": "supported", "K2": "contradicted", "K3": "equivalent", "K4": "undecided", "L1": "supported"}
 RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
 
 
@@ -50,12 +39,8 @@ def resolve(desk: Desk, *words: str, **environment: str):
 
 def outcomes(desk: Desk) -> dict[str, str]:
     """The verdicts on the runs that are stored."""
-    found = {}
-    for study in (ONE, TWO):
-        found |= {
-            one.claim.key: one.outcome for one in judge(gather(study, desk.edition(3), desk.store)).verdicts
-        }
-    return found
+    results = [judge(gather(study, desk.edition(3), desk.store)) for study in (ONE, TWO)]
+    return {verdict.claim.key: verdict.outcome for one in results for verdict in one.verdicts}
 
 
 @pytest.fixture(scope="module")
@@ -72,17 +57,10 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
     assert max(Counter(desk.started()).values()) == 1 and len(desk.started()) == len(desk.store.runs())
     seeds = Counter(desk.store.load(identity).config.queue.size for identity in desk.store.runs())
     assert seeds[128] <= 8 and seeds[256] <= 8 and seeds[384] == seeds[512] == 60  # K4 compares the last two
-    for text in ("(first check)", "a chance of", "mocose-one K1 is supported.", "4 of 5 claims settled."):
-        assert text in done.stdout
+    assert "4 of 5 claims settled." in done.stdout
     assert "drew nothing" in done.stdout  # then it renders as ever
-    begun = re.findall(r"Next: (\S+ \S+) \((first check|a chance)", done.stdout)
-    firsts = [why == "first check" for _, why in begun]
+    firsts = [why == "first" for why in re.findall(r"Next: \S+ \S+ \((first|a) ch", done.stdout)]
     assert firsts == sorted(firsts, reverse=True) and any(firsts)
-    assert begun[0][0] in (
-        "mocose-one K1",
-        "mocose-one K3",
-        "mocose-two L1",
-    )  # of two cells; K2 speaks of three
     again = resolve(desk)
     assert again.returncode == 0 and "Next:" not in again.stdout
     assert len(desk.started()) == len(desk.store.runs())
@@ -100,27 +78,12 @@ def test_two_commands_at_once_share_the_work(tmp_path):
     assert outcomes(desk) == TRUTH
 
 
-def test_a_run_that_fails_is_told_and_the_other_claims_are_settled(tmp_path):
-    desk = Desk(tmp_path)
-    config = ONE.config(ONE.cells[0], profile=PROFILES[0], scale=MINI, sources=desk.found().sources, seed=1)
-    desk.behave(**{run_id(config): "raise"})
-    done = resolve(desk)
-    assert done.returncode == 1 and "the job broke on purpose" in done.stdout
-    found = outcomes(desk)
-    assert (found["K1"], found["K3"], found["L1"]) == ("undecided", "equivalent", "supported")
-    assert desk.started().count(run_id(config)) <= 2
-
-
 def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     desk = Desk(tmp_path)
     done = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
     assert done.returncode == 0 and "The shortest step left takes" in done.stdout and not desk.started()
-    plan = resolve(desk, *BOTH, "--resolve", "--plan")
-    assert (
-        plan.returncode == 0
-        and "mocose-one K1 (first run of the reference): 1 run to 1 seed, about" in plan.stdout
-    )
-    assert "5 claims are open; runs may settle 5." in plan.stdout and not desk.started()
+    plan = resolve(desk, *BOTH, "--resolve", "--plan").stdout
+    assert "mocose-one K1 (first run of the reference): 1 run to 1 seed, about" in plan and not desk.started()
 
 
 def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(alone, tmp_path):
@@ -131,15 +94,11 @@ def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(al
         (desk.results / "runs" / f"{identity}.parquet").unlink()
     done = resolve(desk, "mocose-one", *RESOLVE, "--publish")
     assert done.returncode == 0 and sorted(desk.started()) == sorted(gone) and len(gone) == 4
-    assert (
-        Store(tmp_path / "none", desk.results / "published").runs()
-        == desk.store.runs()
-        == alone[0].store.runs()
-    )
+    published = Store(tmp_path / "none", desk.results / "published").runs()
+    assert published == desk.store.runs() == alone[0].store.runs()
     shutil.rmtree(desk.results / "runs")
     counted = resolve(desk, *BOTH, "--resolve", "--budget", "30s", "--use-published")
     assert counted.returncode == 0 and "4 of 5 claims settled" in counted.stdout
-    assert "0 of 5 claims settled" in resolve(desk, *BOTH, "--resolve", "--budget", "30s").stdout
     assert len(desk.started()) == len(gone)
 
 
@@ -150,16 +109,12 @@ edition = partial(edition_at, scale=MINI)
 config_of = partial(config_at, scale=MINI)
 
 
-def filled(seeds: dict[str, int], levels: dict[str, float], sd: float = 0.5, gaps: tuple = ()) -> FakeStore:
+def filled(seeds: dict[str, int], levels=LEVELS, sd: float = 0.5, gap=None) -> FakeStore:
     store = FakeStore()
-    for label, count in seeds.items():
-        for seed in range(count):
-            if (label, seed) not in gaps:
-                store.add(
-                    config_of(ONE, (label,), seed),
-                    levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd),
-                    scale=MINI,
-                )
+    for label, seed in ((label, seed) for label, count in seeds.items() for seed in range(count)):
+        if (label, seed) != gap:
+            score = levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd)
+            store.add(config_of(ONE, (label,), seed), score, scale=MINI)
     return store
 
 
@@ -178,20 +133,16 @@ def choices(monkeypatch):
 
 
 def test_each_claim_is_given_its_missing_runs_up_to_the_next_check(choices):
-    found = {choice.name.split()[1]: choice for choice in choices(filled({"a": 2, "b": 3}, LEVELS))}
-    assert [run.seed for run in found["K1"].runs] == [2] and found[
-        "K1"
-    ].seeds == 3  # the other five are stored
+    found = {choice.name.split()[1]: choice for choice in choices(filled({"a": 2, "b": 3}))}
+    assert [run.seed for run in found["K1"].runs] == [2] and found["K1"].seeds == 3  # five are stored
     assert len(found["K3"].runs) == 6 and {choice.why for choice in found.values()} == {"first check"}
-    found = {
-        choice.name.split()[1]: choice
-        for choice in choices(filled(dict.fromkeys("abcd", 8), LEVELS, gaps=(("b", 4),)))
-    }
+    store = filled(dict.fromkeys("abcd", 8), gap=("b", 4))
+    found = {choice.name.split()[1]: choice for choice in choices(store)}
     assert found["K4"].seeds == 12 and [run.seed for run in found["K4"].runs] == [8, 8, 9, 9, 10, 10, 11, 11]
 
 
 def test_first_checks_come_before_chances_and_a_failed_run_takes_its_claims_out(choices):
-    store = filled(dict.fromkeys("bcd", 3), LEVELS, sd=0.8)
+    store = filled(dict.fromkeys("bcd", 3), sd=0.8)
     found = choices(store)
     assert [choice.rank for choice in found] == sorted(choice.rank for choice in found)
     assert found[0].why == "first run of the reference" and found[-1].why.startswith("a chance of")
@@ -199,17 +150,9 @@ def test_first_checks_come_before_chances_and_a_failed_run_takes_its_claims_out(
     assert "a" not in {run.cells[0][-1] for choice in choices(store, failed=failed) for run in choice.runs}
 
 
-def test_a_check_beyond_the_budget_is_no_reason_to_train(choices):
-    """The chance that is named is that of a check within the time left, or of the next one."""
-    store = filled(dict.fromkeys("abcd", 5), dict(LEVELS, d=52.9))
-    (long,) = (choice for choice in choices(store) if choice.name == "mocose-one K4")
-    (short,) = (choice for choice in choices(store, left=0.0) if choice.name == "mocose-one K4")
-    assert short.why.endswith("with 8 seeds") and long.runs == short.runs
-
-
 def test_a_reference_and_simcse_run_before_any_check_and_a_method_that_does_not_learn_gets_nothing(choices):
     named = replace(ONE, reference=("d",), claims=tuple(replace(one, gate="learns") for one in ONE.claims))
-    store = filled({"a": 2, "b": 3}, LEVELS)
+    store = filled({"a": 2, "b": 3})
     (first,) = {(choice.why, choice.runs) for choice in choices(store, named)}
     assert first[0] == "first run of the reference"
     for seed, run in enumerate([first[1][0].config, *(config_of(ONE, ("d",), seed) for seed in (1, 2))]):
@@ -224,6 +167,5 @@ def test_a_reference_and_simcse_run_before_any_check_and_a_method_that_does_not_
 
 def test_a_claim_without_a_verdict_is_given_nothing(choices, monkeypatch):
     monkeypatch.setattr(verdicts, "comparability", lambda result: Comparability((), {"K4": "two checks"}, {}))
-    assert "mocose-one K4" not in [
-        choice.name for choice in choices(filled(dict.fromkeys("abcd", 5), LEVELS))
-    ]
+    found = choices(filled(dict.fromkeys("abcd", 5)))
+    assert "mocose-one K4" not in [choice.name for choice in found]

@@ -1,7 +1,5 @@
 """Watching: curves as lines of JSON, the estimate, and the table in the terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -16,12 +14,9 @@ import pytest
 from places import ROOT
 from small_runs import run
 from small_runs import small as small_run
-from small_study import result, small, stored
 
-from core.report.tables import terminal
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display, Outcome, spoken
-from core.spec.claim import Claim, greater
 from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.run import Execution
@@ -45,25 +40,14 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
     found = run(small_run(), execution)
     (path,) = (Path(execution.results_dir) / "logs").glob("*.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    curve = {
-        row.step: row.value
-        for row in found.rows
-        if (row.checkpoint, row.task) == ("curve", "dev") and row.metric.startswith("spearman")
-    }
-    losses = {row.step: row.value for row in found.rows if (row.checkpoint, row.metric) == ("curve", "loss")}
-    assert {line["step"]: line["dev"] for line in lines} == {
-        step: pytest.approx(value, abs=1e-4) for step, value in curve.items()
-    }
-    assert [line["loss"] for line in lines] == [
-        None,
-        *(pytest.approx(value, abs=1e-4) for value in losses.values()),
+    scores = [
+        r.value for r in found.rows if (r.checkpoint, r.task, r.metric[:8]) == ("curve", "dev", "spearman")
     ]
-    assert (
-        [line["step"] for line in lines] == [0, 2, 4]
-        and {line["of"] for line in lines} == {4}
-        and len({line["run"] for line in lines}) == 1
-    )
-    assert lines[0]["seconds"] <= lines[-1]["seconds"]
+    losses = [row.value for row in found.rows if (row.checkpoint, row.metric) == ("curve", "loss")]
+    assert [line["dev"] for line in lines] == pytest.approx(scores, abs=1e-4)
+    assert [line["loss"] for line in lines] == [None, *(pytest.approx(loss, abs=1e-4) for loss in losses)]
+    assert [(line["step"], line["of"]) for line in lines] == [(0, 4), (2, 4), (4, 4)]
+    assert len({line["run"] for line in lines}) == 1 and lines[0]["seconds"] <= lines[-1]["seconds"]
 
 
 def test_lines_tell_count_score_and_time_left():
@@ -74,9 +58,7 @@ def test_lines_tell_count_score_and_time_left():
     shown.hear(first.run_id, {"started": True})
     assert shown.left() == 3 * 40.0
     shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": 4.0, "dev": 61.0})
-    assert shown.left() == pytest.approx(
-        30.0 + 2 * 40.0
-    )  # the others take what this one comes to at its rate
+    assert shown.left() == pytest.approx(30.0 + 2 * 40.0)  # the others take what this one comes to
     time.sleep(0.1)
     shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": None, "dev": None})
     shown.ended(Outcome(first, "done", 50.0, score="61.20"))
@@ -98,17 +80,7 @@ def test_lines_tell_count_score_and_time_left():
     assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
 
 
-def test_an_output_that_takes_nothing_stops_no_training():
-    with contextlib.suppress(OSError), open("/dev/full", "w") as full:  # closing it fails once more
-        Display([planned(0)], lambda config: 1.0, 1, full).ended(
-            Outcome(planned(0), "done", 50.0, score="61.20")
-        )
-        reached = True
-    assert reached
-
-
-@pytest.mark.parametrize("terminal", ["xterm", "dumb"])
-def test_a_terminal_shows_every_running_run_and_a_dumb_one_plain_lines(terminal):
+def test_a_terminal_shows_every_running_run():
     """With a real terminal, as `script` makes one."""
     code = (
         "import time; from core.runner.progress import Outcome, display\n"
@@ -121,39 +93,13 @@ def test_a_terminal_shows_every_running_run_and_a_dumb_one_plain_lines(terminal)
         "    time.sleep(0.5); shown.ended(Outcome(run, 'done', 1.0, score='60.00'))\n"
     )
     master, slave = pty.openpty()
-    environment = {
-        **os.environ,
-        "TERM": terminal,
-        "COLUMNS": "150",
-        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}",
-    }
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=slave, stderr=slave, env=environment, cwd=ROOT
-    ) as process:
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150", "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdout=slave, stderr=slave, env=environment, cwd=ROOT):
         os.close(slave)
         text = b""
         with contextlib.suppress(OSError):  # the other side is closed
             while part := os.read(master, 65_536):
                 text += part
-    text = text.decode()
-    assert process.returncode == 0, text
-    assert "60.00, 1.0 s" in text
-    live = "train 5/20, 2.5 steps/s, dev 61.00" in text and "0 of 1 run" in text and "\x1b" in text
-    assert live is (terminal == "xterm"), text
-
-
-def test_the_table_and_its_verdicts_are_printed():
-    study = small(claims=(Claim(key="K1", text="b beats a.", predicate=greater(("b",), ("a",))),))
-    text = terminal(result(study, stored(study, a=[50.0, 50.5, 49.5], b=[60.0, 60.5, 59.5])))
-    lines = text.splitlines()
-    assert "Table 0" in text and any(
-        line.split()[:2] == ["Size", "a"] or "a" in line.split() for line in lines
-    )
-    assert any("60.0" in line and "50.0" in line for line in lines)
-    (verdict,) = [line for line in lines if " K1 " in line]
-    assert verdict.strip() == "✔ K1 supported (3 seeds): +10.00 points, 95 % interval +10.00 to +10.00."
-
-
-def test_a_name_s_escape_sequences_are_not_printed():
-    study = small(caption="Small \x1b[31mred\x1b[0m")
-    assert "\x1b" not in terminal(result(study, stored(study, a=[50.0], b=[60.0])))
+    for words in (b"60.00, 1.0 s", b"train 5/20, 2.5 steps/s, dev 61.00", b"0 of 1 run", b"\x1b"):
+        assert words in text, text
