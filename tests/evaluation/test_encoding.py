@@ -10,6 +10,7 @@ import real
 import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import DebertaV2Config, DebertaV2ForMaskedLM
 
 from core.data.encoders import check_encoder
 from core.data.sts import load_sick, load_sts
@@ -107,6 +108,18 @@ def test_a_run_refuses_weights_of_more_layers_at_plan_and_cls_needs_no_pooler(tm
     with_config(tmp_path, num_hidden_layers=1)
     with pytest.raises(UserError, match="weights of more layers than its num_hidden_layers 1; mend config.json"):
         check_encoder(tmp_path)
+
+
+def test_an_encoder_of_any_kind_is_scored_and_unused_heads_are_named(tmp_path):
+    """DeBERTa has no token types; a masked-word head is no part of the encoder."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = DebertaV2Config(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)
+    DebertaV2ForMaskedLM(config).save_pretrained(tmp_path)
+    tiny_checkpoint.tokenizer_files(tmp_path)
+    checkpoint, texts = load_checkpoint(tmp_path, pooling="mean"), sentences(4)
+    found = sentence_vectors(checkpoint, texts, "mean")
+    np.testing.assert_allclose(found, np.stack([one_by_one(checkpoint, t, "mean", 1) for t in texts]), atol=1e-5)
+    assert checkpoint.max_length == 20 and checkpoint.unused and not any("deberta" in name for name in checkpoint.unused)
 
 
 def test_pickles_only_when_allowed(tmp_path, folder):

@@ -93,7 +93,8 @@ def tasks():
     return [single, TransferTask("B", pairs, None, pairs)]
 
 
-def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain():
+def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain(monkeypatch):
+    monkeypatch.setattr(transfer, "WIDE", (1.0,))
     asked = []
 
     def encode(sentences):

@@ -1,6 +1,8 @@
 """Packed runs: each as it was stored, checked as it was stored, read alone, and written whole whatever dies."""
 
+import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +14,12 @@ from fake_jobs import made_result
 from fake_store import config_of
 from places import ROOT, SUPPORT
 
+from core.data import sources
 from core.runner.compare import repeats
+from core.spec.identity import run_id
 from core.spec.result import Result, Row
-from core.spec.scale import DEMO, MINI
+from core.spec.scale import DEMO, MINI, PAPER
+from core.spec.vary import vary
 from core.store import published as packs
 from core.store.records import CorruptRun, Damaged
 from core.store.store import Store
@@ -51,6 +56,13 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own):
         assert (mine.config, mine.status, mine.provenance) == (theirs.config, theirs.status, theirs.provenance)
         assert mine.table.equals(theirs.table) and (mine.source, theirs.source) == ("own", "published")
         assert clone.verified_published(run) and not clone.has(run) and clone.has(run, use_published=True)
+
+
+def test_the_sources_of_a_scale_are_found_without_reading_the_published_runs_of_others(own, monkeypatch):
+    clone = alone(own)
+    assert {clone.scale_of_pack(run) for run in clone.runs()} == {"demo", "mini"} and clone.scale_of_pack("0" * 16) is None
+    monkeypatch.delattr(Store, "load")
+    assert sources.recorded_sources(DEMO, clone) == sources.demo_sources() and sources.recorded_sources(PAPER, clone) is None
 
 
 def test_a_run_that_is_published_again_takes_the_place_of_the_old_one(own, tmp_path):
@@ -92,7 +104,7 @@ def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
     assert refused > 20
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"x" * 5000], ids=["empty", "begun", "noise"])
+@pytest.mark.parametrize("content", [b"", b"x" * 5000], ids=["empty", "noise"])
 def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(own, tmp_path, capsys, content):
     own.publish(own.runs(), tmp_path / "published")
     (tmp_path / "published" / "demo" / "runs.parquet").write_bytes(content)
@@ -102,6 +114,18 @@ def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(own, tmp_pa
     with pytest.raises(CorruptRun, match="get the file anew"):
         own.publish(own.runs(), tmp_path / "published")
     assert (tmp_path / "published" / "demo" / "runs.parquet").read_bytes() == content  # nothing is lost by trying
+
+
+def test_a_run_whose_numbers_were_changed_is_named_and_left_out(own, tmp_path, capsys, monkeypatch):
+    opened = packs.Pack(own.published / "demo" / "runs.parquet")
+    runs = {run: opened.read(run) for run in opened.runs()}
+    bad, true = opened.runs()[7], packs.seal
+    monkeypatch.setattr(packs, "seal", lambda table, footer: "0" * 64 if footer["run_id"] == bad else true(table, footer))
+    packs.write(tmp_path / "demo" / "runs.parquet", runs)
+    monkeypatch.undo()
+    store = Store(tmp_path / "results", tmp_path)
+    assert not store.verified_published(bad) and "its content does not match its seal; get the file anew" in capsys.readouterr().out
+    assert all(store.verified_published(run) for run in opened.runs() if run != bad)
 
 
 PUBLISH = """
@@ -156,3 +180,18 @@ def test_own_runs_are_compared_with_the_published_ones(by, sentence, own, tmp_pa
     assert repeats(store, compared).startswith(sentence) and repeats(Store(tmp_path / "own", None), compared) == ""
     same = [own.load(run) for run in own.runs()]
     assert repeats(own, {run.run_id: (run.provenance, run.rows) for run in same}) == ""
+
+
+def test_plain_names_stay_those_of_the_first_run_when_files_get_other_times(tmp_path):
+    """A copied folder, or the first run trained again: the encoder of a later run takes no plain names."""
+    store, first = Store(tmp_path / "own", None), CONFIGS[-1]
+    other = vary(first, {"encoder.digest": "another"})
+    for config, name in ((first, "mine"), (other, "another")):
+        provenance = {"encoder_hidden": 384, "encoder": name}
+        store.save(config, Result(status="ok", rows=made_result(config).rows, provenance=provenance))
+    shutil.copytree(store.root, tmp_path / "copy")
+    copy = Store(tmp_path / "copy", None)
+    os.utime(copy.root / "runs" / f"{run_id(other)}.parquet", ns=(1, 1))
+    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "mine"
+    (copy.root / "runs" / f"{run_id(first)}.parquet").unlink()
+    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "another"
