@@ -70,7 +70,7 @@ class Cost:
         if self.seeds > MOST_SEEDS:
             return f"{head}: more than {MOST_SEEDS} seeds (about {self.seeds:,}){instead}"
         runs = counted(len(self.runs), "run")
-        return f"{head}: {self.seeds} seeds, {runs}, {self.hours:,.0f} GPU hours{instead}"
+        return f"{head}: {self.seeds} seeds, {runs}, {self.hours:,.0f} H100 hours{instead}"
 
 
 def power(claim: Claim, of: Callable[[Contrast], Normal], look: int, claims: int) -> dict[str, float]:
@@ -212,7 +212,7 @@ def summary(costs: Sequence[Cost]) -> str:
     if not able:
         return f"{settled} settled by {MOST_SEEDS} seeds"
     return (
-        f"up to {most} seeds, {counted(len(hours), 'run')} and {total:,.0f} GPU hours would settle {settled}"
+        f"up to {most} seeds, {counted(len(hours), 'run')} and {total:,.0f} H100 hours would settle {settled}"
     )
 
 

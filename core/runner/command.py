@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.data.sources import Found
-from core.runner import devices, inputs
+from core.runner import inputs
 from core.runner import plan as planning
 from core.runner.cli import Options
-from core.runner.draw import Drawing, publish, redraw_published
-from core.runner.estimate import expectation, tell_plan
+from core.runner.draw import Drawing, h100_seconds, publish, redraw_published
+from core.runner.estimate import tell_plan
 from core.runner.plan import Plan
 from core.runner.train import Training
 from core.spec import fields, methods
@@ -190,9 +190,8 @@ class Command:
                 print(f"Training here would be refused: {refusal}")
             status = tell_plan(options, plan, edition.scale, found, self.store)
             if edition.scale.name == PAPER.name:
-                history = expectation(options, edition.scale, found, self.store, devices.cache_folder())
                 prospects = importlib.import_module("core.report.prospects")
-                say(*prospects.lines(studies, edition, history.seconds, options.gpus or 1))
+                say(*prospects.lines(studies, edition, h100_seconds, options.gpus or 1))
             elif not options.all:
                 comparing = importlib.import_module("core.report.comparability")
                 say(*comparing.judged_at([study.at(edition.scale) for study in studies], edition))

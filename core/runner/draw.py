@@ -131,7 +131,7 @@ class Drawing:
         places = self.results, self.figures
         with self.writing(*((self.results / scale / profile) for scale, profile in (*stored, *drawn))):
             lines = report.render_index(
-                studies, drawn, stored, editions, self.store, *places, _h100_seconds, self.small
+                studies, drawn, stored, editions, self.store, *places, h100_seconds, self.small
             )
         say(*lines)
         for scale_name, name in self.left_out(known).items():
@@ -231,7 +231,7 @@ def _unseeded(config: RunConfig) -> RunConfig:
     return replace(config, seed=Seed(model=0, data=0))
 
 
-def _h100_seconds(config: RunConfig) -> float:
+def h100_seconds(config: RunConfig) -> float:
     """What a run of bert-base takes on one H100."""
     return gpu_seconds(config, BERT_BASE)
 
