@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -71,7 +72,8 @@ class Grid:
 
 def number(value: float, places: int = 2, signed: bool = False) -> str:
     """A number with so many decimals and a real minus sign; no sign where it rounds to zero."""
-    text = f"{value:{'+' if signed else ''}.{places}f}"
+    away = math.copysign(1e-9, value)  # an exact half is left by earlier rounding: away from zero
+    text = f"{value + away:{'+' if signed else ''}.{places}f}"
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
