@@ -265,7 +265,8 @@ def why_unmarked(result: Judged) -> str:
     outcomes = {verdict.outcome for verdict in result.verdicts} - {"not run"}
     if outcomes != {"no verdict"}:
         return ""
-    return f"No verdict: {'; '.join(dict.fromkeys(result.checks.no_verdict.values()))}"
+    whys = (why for text in result.checks.no_verdict.values() for why in text.split("; "))
+    return f"No verdict: {'; '.join(dict.fromkeys(whys))}"
 
 
 def reasons(result: Judged) -> list[str]:
