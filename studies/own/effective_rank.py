@@ -1,7 +1,7 @@
-"""Effective rank of the vectors beside the score: RankMe's question (Garrido et al., 2023) asked of these papers."""
+"""Effective rank of the vectors beside the score: what RankMe (Garrido et al., 2023) asks, of these papers."""
 
 from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.table import Axis, Cell, Metric
 
 MOCOSE = {"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}
 ROWS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes
@@ -39,8 +39,8 @@ STUDY = Study(
         for measure, metric in MEASURES.items()
     ),
     metric=MEASURES["score"],
-    figure=FigureSpec(x="row", series="measure", base=("SimCSE", None)),
-    reference=None,
+    figure=None,  # several units; rank.png draws effective rank against score over all runs
+    reference=("SimCSE", None),
     footnotes=(
         (
             "Effective rank: exp of the entropy of the shares of variance of the development sentences' "
