@@ -1,4 +1,4 @@
-"""Effective rank of the vectors beside the score: what RankMe (Garrido et al., 2023) asks, of these papers."""
+"""Effective rank of the vectors beside the score: what RankMe (Garrido et al., 2023) asks of these papers."""
 
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, Metric
