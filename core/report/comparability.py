@@ -107,7 +107,7 @@ def judged_at(studies: Sequence[Study], edition: Edition) -> list[str]:
             reasons.setdefault(why, []).append(key)
         number, none = len(study.claims), sum(map(len, reasons.values()))
         lines.append(
-            f"{study.name}: scale {edition.scale.name} can judge {number - none} of its {number} claims."
+            f"{study.name}: scale {edition.scale.name} can judge {number - none} of {number} claims."
         )
         lines += [f"  No verdict on {', '.join(keys)}: {why}." for why, keys in reasons.items()]
     return lines

@@ -250,7 +250,7 @@ def filled(readme: str, file: Path) -> str:
 def verdict_sentence(row) -> str:
     """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."; what is
     not judged has its estimate, too, and the reason."""
-    text = f"{row.claim} {row.verdict}"
+    text = f"{row.claim} {row.verdict}{' in full' if row.n and row.verdict == 'not run' else ''}"
     if row.n:
         seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
         text += f" ({seeds}): {signed(row.estimate)} {row.unit}".rstrip()
@@ -259,7 +259,7 @@ def verdict_sentence(row) -> str:
         if np.isfinite(row.printed):
             text += f"; printed {signed(row.printed)}"
     reason = row.reason.rstrip(".")
-    return f"{text}{'. ' if row.n and reason else ': ' if reason else ''}{reason}."
+    return f"{text}{'; ' if row.n and reason else ': ' if reason else ''}{reason}."
 
 
 def signed(value: float) -> str:

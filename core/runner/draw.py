@@ -268,8 +268,9 @@ def redraw_published(options: Options, home: Path, studies: Sequence[Study]) -> 
         text = readme.read_text(encoding="utf-8")
         tables = importlib.import_module("core.report.tables")
         files.write_changed(readme, tables.filled(text, claims).encode())
+    alive = {scale for (scale, _), begun in drawing.redrawn.items() if begun}
     for (scale, profile), begun in drawing.redrawn.items():
-        gone = [study.name for study in studies if begun and study.name not in begun]
+        gone = [study.name for study in studies if scale in alive and study.name not in begun]
         names = [
             root / scale / profile / f"{name}{end}"
             for root in (published, figures)

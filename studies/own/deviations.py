@@ -87,7 +87,7 @@ STUDY = Study(
         ),
         (
             "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has "
-            "one subset a set at scales demo and long."
+            "one subset a set at scale demo."
         ),
         (
             "D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. Precision (D34) "

@@ -77,7 +77,7 @@ STUDY = Study(
         ),
         (
             "The rows D74 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has "
-            "one subset a set at scales demo and long."
+            "one subset a set at scale demo."
         ),
         "Precision (D71) is the scale's to choose.",
     ),

@@ -15,6 +15,8 @@ def test_files_of_a_study_that_nothing_published_begins_go_and_others_stay(desk:
     for folder in (table, figure):
         folder.mkdir(parents=True)
     gone = [(figure if end in (".png", ".pdf") else table) / f"mocose-two{end}" for end in ENDINGS]
+    (table.parent / "released").mkdir()  # a profile of which nothing is published any more
+    gone.append(table.parent / "released" / "mocose-two.csv")
     stay = [table / "mocose-table4.csv", table / "own.md"]
     for path in (*gone, *stay):
         path.write_text("x")

@@ -1,1 +1,1 @@
-"""The made-up language of scales demo and long: its text, graded pairs, labelled sentences and encoder."""
+"""The made-up language of scale demo: its text, graded pairs, labelled sentences and encoder."""
