@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from core.report.quantities import worst_value
 from core.report.results import StudyResult
 from core.report.verdicts import Judged, Outcome, Verdict, as_printed, reasons
-from core.spec.claim import Claim, Contrast, Labels
+from core.spec.claim import Contrast, Labels
 from core.spec.conditions import values
 from core.spec.errors import counted, shown
 from core.spec.fields import explained
@@ -123,11 +123,6 @@ def why(verdict: Verdict) -> str:
     open."""
     head = "provisional: " if verdict.provisional else ""
     return "; ".join(part for part in (f"{head}{verdict.reason}", as_printed(verdict)) if part)
-
-
-def noted(claim: Claim) -> str:
-    """A claim's note, and what the D-numbers in it stand for."""
-    return " ".join([claim.note, *explained(claim.note)])
 
 
 def by_value(result: Judged) -> list[str]:

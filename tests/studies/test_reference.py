@@ -10,9 +10,9 @@ from places import ROOT
 from printed import TABLES, printed_rows
 from small_study import result
 
-from core.report.words import meanings, noted
+from core.report.words import meanings
 from core.spec.fields import FILE, explained, explanations
-from studies import STUDIES, find
+from studies import STUDIES
 
 READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks", "docs")
         for end in ("py", "md") for path in sorted((ROOT / folder).rglob(f"*.{end}")))]  # fmt: skip
@@ -53,8 +53,6 @@ def test_every_number_in_the_notes_of_a_table_or_claim_is_explained_there():
         wanted = set(re.findall(r"\bD\d+\b", " ".join([*made.study.footnotes, *labels, *(claim.note for claim in made.study.claims)])))
         explained_there = {note.partition(":")[0] for note in meanings(made) if re.match(r"D\d+: ", note)}
         assert explained_there == wanted, study.name
-    (claim,) = [claim for claim in find("table8").claims if claim.key == "T8.3"]
-    assert noted(claim) == f"{claim.note} D44: {explanations()['D44']}"
 
 
 def test_every_table_is_named_in_its_readme_and_has_numbers_alone():

@@ -49,8 +49,6 @@ if os.environ.get("KNOWN_STUDIES"):
         """The study of that name among the made-up ones."""
         return next(study for study in chosen if study.name == name)
 
-
-if os.environ.get("REFERENCE_CELL"):  # one cell a study, for tests that train in earnest
     chosen = tuple(
         replace(s, cells=tuple(c for c in s.cells if c.labels == s.reference), claims=()) for s in chosen if s.reference is not None
     )
