@@ -24,11 +24,11 @@ import pandas as pd
 import pyarrow as pa
 
 from core.data import sources as finding
-from core.spec.conditions import Edition
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
+from core.spec.setup import Setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 
@@ -210,10 +210,10 @@ class Results:
             hint = "train some, and they can be read"
             raise UserError(f"No run of scale {scale} is stored in {self.store.root}; {hint}.")
         find = importlib.import_module("studies").find
-        edition = Edition(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
+        setup = Setup(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
         given, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))
-        wanted = edition.varied(find(study), given, fields) if given or fields else find(study)
-        return importlib.import_module("core.report.verdicts").study_result(wanted, edition, self.store)
+        wanted = setup.varied(find(study), given, fields) if given or fields else find(study)
+        return importlib.import_module("core.report.verdicts").study_result(wanted, setup, self.store)
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
         """Every run that can be believed, or one's `own`; damaged ones, those of another version of the code,

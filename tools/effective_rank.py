@@ -29,11 +29,11 @@ import pandas as pd
 from scipy import stats
 
 from core.data.sources import recorded_sources
-from core.spec.conditions import Edition
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.run import RunConfig, Seed
 from core.spec.scale import SCALES
+from core.spec.setup import Setup
 from core.store.store import Store
 from studies import STUDIES
 
@@ -88,13 +88,13 @@ def gathered(store: Store, scale: str) -> pd.DataFrame:
         raise SystemExit(f"No run of scale {scale} is stored; train some, or give --results-dir.")
     tables: dict[str, set[str]] = defaultdict(set)
     for study, profile in product(STUDIES, PROFILES):
-        at_scale, edition = (
+        at_scale, setup = (
             study.at(SCALES[scale]),
-            Edition(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1),
+            Setup(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1),
         )
         for cell in at_scale.cells:
             if at_scale.unavailable(cell, SCALES[scale], found.sources) is None:
-                tables[cell_of(edition.config(at_scale, cell, 0))].add(f"{study.name} · {profile}")
+                tables[cell_of(setup.config(at_scale, cell, 0))].add(f"{study.name} · {profile}")
     lines = []
     for run in store.runs():
         if store.scale_of_pack(run) in (scale, None) and (stored := store.load(run)).config.scale == scale:

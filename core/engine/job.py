@@ -39,12 +39,12 @@ from core.engine.tokens import TokenTable, cached_table, tokenise, unknown
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.conditions import check_length, check_precision
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.result import PairBlock, Result, Row, Status
 from core.spec.run import Execution, RunConfig
 from core.spec.scale import SCALES, Scale
+from core.spec.setup import check_length, check_precision
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -25,8 +25,8 @@ from core.report.results import CellResult, NoRuns, RunResult, StudyResult, gath
 from core.report.statistics import Estimate, over_seeds
 from core.spec.baseline import SIMCSE
 from core.spec.claim import ROUNDING, Claim, Contrast, matches
-from core.spec.conditions import Edition
 from core.spec.run import RunConfig
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.spec.table import Metric
 
@@ -93,21 +93,21 @@ def comparability(result: StudyResult) -> Comparability:
     return Comparability(checks, no_verdict, provisional)
 
 
-def by_configuration(study: Study, edition: Edition) -> StudyResult:
+def by_configuration(study: Study, setup: Setup) -> StudyResult:
     """A study without a run: its configurations alone say which claims this scale can judge."""
-    return gather(study, edition, NoRuns())
+    return gather(study, setup, NoRuns())
 
 
-def judged_at(studies: Sequence[Study], edition: Edition) -> list[str]:
+def judged_at(studies: Sequence[Study], setup: Setup) -> list[str]:
     """Which claims of each study this scale can judge, and why not the others."""
     lines = []
     for study in (study for study in studies if study.claims):
         reasons: dict[str, list[str]] = {}
-        for key, why in comparability(by_configuration(study, edition)).no_verdict.items():
+        for key, why in comparability(by_configuration(study, setup)).no_verdict.items():
             reasons.setdefault(why, []).append(key)
         number, none = len(study.claims), sum(map(len, reasons.values()))
         lines.append(
-            f"{study.name}: scale {edition.scale.name} can judge {number - none} of {number} claims."
+            f"{study.name}: scale {setup.scale.name} can judge {number - none} of {number} claims."
         )
         lines += [f"  No verdict on {', '.join(keys)}: {why}." for why, keys in reasons.items()]
     return lines
@@ -199,7 +199,7 @@ def _of_configurations(cells: Sequence[CellResult], result: StudyResult) -> list
     each."""
     study, pairs = result.study, list[tuple[CellResult, RunConfig, RunConfig]]()
     for cell in cells:
-        run = result.edition.config(study, cell.cell, 0)
+        run = result.setup.config(study, cell.cell, 0)
         if run.memory:
             pairs.append((cell, run, study.paper_config(cell.cell, result.profile)))
     limits: tuple[tuple[Kind, Callable[[RunConfig, RunConfig], float], float, str], ...] = (
@@ -225,7 +225,7 @@ def _of_configurations(cells: Sequence[CellResult], result: StudyResult) -> list
 
 def _updates(cells: Sequence[CellResult], result: StudyResult) -> list[Check]:
     """Equal numbers of updates, or equal epochs where batches differ, as they do in the papers."""
-    trains = [result.edition.config(result.study, cell.cell, 0).train for cell in cells]
+    trains = [result.setup.config(result.study, cell.cell, 0).train for cell in cells]
     if not trains:
         return []
     steps = sorted(one.steps for one in trains)
@@ -349,7 +349,7 @@ def _too_coarse(claim: Claim, result: StudyResult) -> list[str]:
     for contrast in claim.predicate.contrasts():
         for cell in cells_of(weights(contrast, result), result):
             if (contrast.metric or cell.metric).quantity == "curve_late_range" and not cell.unavailable:
-                run = result.edition.config(result.study, cell.cell, 0)
+                run = result.setup.config(result.study, cell.cell, 0)
                 steps = {*range(run.eval.every, run.train.steps, run.eval.every), run.train.steps}
                 late = sum(step >= LATE * run.train.steps for step in steps)
                 if late < LEAST_LATE:

@@ -281,7 +281,7 @@ def _summary(
 def _cost(result: Judged, seconds: Callable[[RunConfig], float]) -> str:
     """What a study would take at the papers' scale."""
     configs = {
-        one.runs[0].run_id: result.edition.config(result.study, one.cell, 0)
+        one.runs[0].run_id: result.setup.config(result.study, one.cell, 0)
         for one in result.cells
         if one.runs
     }

@@ -22,10 +22,10 @@ from core.report.looks import LOOKS, alpha_at
 from core.report.results import NoRuns, StudyResult, gather
 from core.report.verdicts import turning
 from core.spec.claim import HALF, Claim, Contrast, Predicate, truth
-from core.spec.conditions import Edition
 from core.spec.errors import counted
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
+from core.spec.setup import Setup
 from core.spec.study import Study
 
 POWER = 0.8
@@ -177,7 +177,7 @@ def cost(claim: Claim, result: StudyResult, seconds: Callable[[RunConfig], float
     seeds = seeds_needed(claim, of, claims, (outcome,)) or _beyond(claim, of, claims, bool(support))
     equivalent = seeds_needed(claim, of, claims, ("equivalent",))
     trained = range(seeds if seeds <= MOST_SEEDS else 0)
-    configs = [result.edition.config(result.study, cell.cell, seed) for seed in trained for cell in cells]
+    configs = [result.setup.config(result.study, cell.cell, seed) for seed in trained for cell in cells]
     runs = {run_id(config): config for config in configs}
     strengths = {contrast: of(contrast).mean / of(contrast).sd for contrast in contrasts}
     turn = turning(claim.predicate, strengths, not support)
@@ -217,10 +217,10 @@ def summary(costs: Sequence[Cost]) -> str:
 
 
 def lines(
-    studies: Iterable[Study], edition: Edition, seconds: Callable[[RunConfig], float], devices: int
+    studies: Iterable[Study], setup: Setup, seconds: Callable[[RunConfig], float], devices: int
 ) -> list[str]:
     """What `--plan` prints: seeds, runs and hours by claim, and of all affordable claims together."""
-    every = [one for study in studies for one in of_study(gather(study, edition, NoRuns()), seconds)]
+    every = [one for study in studies for one in of_study(gather(study, setup, NoRuns()), seconds)]
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
     sources = "; ".join(dict.fromkeys(f"{one.spread:.2f} points ({one.source})" for one in every))

@@ -21,9 +21,9 @@ from core.report.page import page_files
 from core.report.results import RunResult
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, not_begun, reasons, study_result, why_unmarked
-from core.spec.conditions import Edition
 from core.spec.errors import counted
 from core.spec.run import RunConfig
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.store.files import write_changed
 
@@ -44,7 +44,7 @@ class RenderSummary:
 
 def render(
     studies: Sequence[Study],
-    edition: Edition,
+    setup: Setup,
     store,
     results_dir: Path,
     figures_dir: Path,
@@ -54,10 +54,10 @@ def render(
 
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is left out.
     """
-    folders = [Path(folder) / edition.scale.name / edition.profile for folder in (results_dir, figures_dir)]
+    folders = [Path(folder) / setup.scale.name / setup.profile for folder in (results_dir, figures_dir)]
     lines, drawn = [], list[tuple[Judged, Callable[[], dict[str, bytes]]]]()
     runs: dict[str, RunResult] = {}
-    for result in gathered(studies, edition, store, everything=True):
+    for result in gathered(studies, setup, store, everything=True):
         runs |= {run.run_id: run for run in result.runs}
         head = (
             f"{result.study.name}: {len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}"
@@ -87,10 +87,10 @@ def render(
     )
 
 
-def gathered(studies: Sequence[Study], edition: Edition, store, everything: bool = False) -> list[Judged]:
+def gathered(studies: Sequence[Study], setup: Setup, store, everything: bool = False) -> list[Judged]:
     """Studies with a run (or `everything`) as they stand in the store; nothing is written."""
     loaded: dict = {}
-    found = [study_result(study, edition, store, loaded) for study in studies]
+    found = [study_result(study, setup, store, loaded) for study in studies]
     return [result for result in found if everything or any(run.rows is not None for run in result.runs)]
 
 
@@ -130,7 +130,7 @@ def write_tables(result: Judged, folder: Path, small: bool) -> None:
 
 
 def render_index(
-    studies: Sequence[Study], drawn: Results, stored: Results, editions: Sequence[Edition], store,
+    studies: Sequence[Study], drawn: Results, stored: Results, setups: Sequence[Setup], store,
     results_dir: Path, figures_dir: Path, seconds: Callable[[RunConfig], float], small: bool = False,
 ) -> list[str]:  # fmt: skip
     """Write the page over all scales and profiles, its README.md and CSV files; what was written.
@@ -152,12 +152,12 @@ def render_index(
             made = {f"{name}.png": image(figure, "png") for name, figure in scatters(runs).items()}
         _write_all(figures_dir / folder, made)
     results: dict[tuple[str, str], list[Judged]] = {}
-    for edition in editions:
-        key = edition.scale.name, edition.profile
+    for setup in setups:
+        key = setup.scale.name, setup.profile
         by_name = {result.study.name: result for result in known.get(key, ())}
-        if by_name or edition.profile == editions[0].profile:
+        if by_name or setup.profile == setups[0].profile:
             waiting = [study for study in studies if study.name not in by_name]
-            by_name |= {study.name: not_begun(study, edition) for study in waiting}
+            by_name |= {study.name: not_begun(study, setup) for study in waiting}
             results[key] = [by_name[study.name] for study in studies]
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})

@@ -12,12 +12,12 @@ import pandas as pd
 from core.report.quantities import Rows, counted, value
 from core.report.statistics import Estimate, Subset, bootstrap_over_pairs, clear_best, over_seeds
 from core.spec.baseline import SIMCSE
-from core.spec.conditions import Edition, parts
 from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
 from core.spec.result import unit
 from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
+from core.spec.setup import Setup, parts
 from core.spec.study import Study
 from core.spec.table import Cell, Metric
 
@@ -91,7 +91,7 @@ class StudyResult:
     """
 
     study: Study
-    edition: Edition
+    setup: Setup
     aggregate: str
     cells: tuple[CellResult, ...]
     simcse: tuple[RunResult, ...] = ()
@@ -100,22 +100,22 @@ class StudyResult:
     @property
     def profile(self) -> str:
         """The profile under which it was run."""
-        return self.edition.profile
+        return self.setup.profile
 
     @property
     def scale(self) -> Scale:
         """The scale at which it was run."""
-        return self.edition.scale
+        return self.setup.scale
 
     @property
     def sources(self) -> Sources:
         """The texts, tests and encoders."""
-        return self.edition.sources
+        return self.setup.sources
 
     @property
     def seeds(self) -> int:
         """How many seeds each cell is to have."""
-        return self.edition.seeds_of(self.study)
+        return self.setup.seeds_of(self.study)
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
@@ -148,17 +148,17 @@ class NoRuns:
 
 
 def gather(
-    study: Study, edition: Edition, store, *, loaded: dict[str, RunResult] | None = None
+    study: Study, setup: Setup, store, *, loaded: dict[str, RunResult] | None = None
 ) -> StudyResult:
-    """A study with every run that the store holds under the edition's seeds, the user's own runs first.
+    """A study with every run that the store holds under the setup's seeds, the user's own runs first.
 
     A cell also has the stored seeds beyond these, without a gap: runs go where they decide a claim. `loaded`
     keeps what was read, by run id, for studies that share runs.
     """
     loaded = {} if loaded is None else loaded
-    study, edition = study.at(edition.scale), replace(edition, sources=_printable_names(edition.sources))
-    simcse = _runs(SIMCSE, SIMCSE.cells[0], replace(edition, seeds=1), store, loaded)
-    results = tuple(_gather(part, edition, store, loaded, simcse) for part in parts(study))
+    study, setup = study.at(setup.scale), replace(setup, sources=_printable_names(setup.sources))
+    simcse = _runs(SIMCSE, SIMCSE.cells[0], replace(setup, seeds=1), store, loaded)
+    results = tuple(_gather(part, setup, store, loaded, simcse) for part in parts(study))
     if not study.varied:
         return results[0]
     cells = tuple(cell for result in results for cell in result.cells)
@@ -166,12 +166,12 @@ def gather(
 
 
 def _gather(
-    study: Study, edition: Edition, store, loaded: dict[str, RunResult], simcse: tuple[RunResult, ...]
+    study: Study, setup: Setup, store, loaded: dict[str, RunResult], simcse: tuple[RunResult, ...]
 ) -> StudyResult:
-    unavailable = {cell.labels: edition.unavailable(study, cell) or "" for cell in study.cells}
+    unavailable = {cell.labels: setup.unavailable(study, cell) or "" for cell in study.cells}
     available = [cell for cell in study.cells if not unavailable[cell.labels]]
-    aggregate = edition.config(study, available[0], 0).sts.aggregate if available else "all"
-    runs = {cell.labels: _runs(study, cell, edition, store, loaded) for cell in available}
+    aggregate = setup.config(study, available[0], 0).sts.aggregate if available else "all"
+    runs = {cell.labels: _runs(study, cell, setup, store, loaded) for cell in available}
     like = [cell.labels for cell in available if unit(study.metric_of(cell)) == unit(study.metric)]
     values = {
         labels: {run.seed: run.value for run in runs[labels] if run.value is not None} for labels in like
@@ -181,12 +181,12 @@ def _gather(
     cells = []
     for cell in study.cells:
         metric, of_cell = study.metric_of(cell), runs.get(cell.labels, ())
-        estimate, interval = _estimate(of_cell, metric, aggregate, edition.scale, store)
+        estimate, interval = _estimate(of_cell, metric, aggregate, setup.scale, store)
         cells.append(CellResult(
             cell=cell, metric=metric, runs=of_cell, estimate=estimate, interval=interval,
             is_best=cell.labels == best, unavailable=unavailable[cell.labels],
         ))  # fmt: skip
-    return StudyResult(study=study, edition=edition, aggregate=aggregate, cells=tuple(cells), simcse=simcse)
+    return StudyResult(study=study, setup=setup, aggregate=aggregate, cells=tuple(cells), simcse=simcse)
 
 
 def _printable_names(sources: Sources) -> Sources:
@@ -200,14 +200,14 @@ def _printable_names(sources: Sources) -> Sources:
     )
 
 
-def read_runs(study: Study, cell: Cell, edition: Edition, store) -> list[tuple[str, RunConfig]]:
-    """The runs of a cell that are read, with their ids: those of the edition's seeds. If all of these are
+def read_runs(study: Study, cell: Cell, setup: Setup, store) -> list[tuple[str, RunConfig]]:
+    """The runs of a cell that are read, with their ids: those of the setup's seeds. If all of these are
     stored, the seeds beyond follow, up to the first that is not stored."""
-    runs = [(run_id(config), config) for config in edition.configs(study, cell, edition.seeds_of(study))]
+    runs = [(run_id(config), config) for config in setup.configs(study, cell, setup.seeds_of(study))]
     if not all(store.has(identity, use_published=True) for identity, _ in runs):
         return runs
     while len(runs) < MOST_SEEDS:
-        config = edition.config(study, cell, len(runs))
+        config = setup.config(study, cell, len(runs))
         identity = run_id(config)
         if not store.has(identity, use_published=True):
             break
@@ -216,16 +216,16 @@ def read_runs(study: Study, cell: Cell, edition: Edition, store) -> list[tuple[s
 
 
 def _runs(
-    study: Study, cell: Cell, edition: Edition, store, loaded: dict[str, RunResult]
+    study: Study, cell: Cell, setup: Setup, store, loaded: dict[str, RunResult]
 ) -> tuple[RunResult, ...]:
     """A cell's runs as the cell reads them."""
     runs, metric = [], study.metric_of(cell)
-    for seed, (identity, config) in enumerate(read_runs(study, cell, edition, store)):
+    for seed, (identity, config) in enumerate(read_runs(study, cell, setup, store)):
         if identity not in loaded:
             loaded[identity] = _load(store, identity, seed)
         run = loaded[identity]
         if run.rows is not None:
-            read = value(run.rows, metric, config.sts.aggregate, edition.scale)
+            read = value(run.rows, metric, config.sts.aggregate, setup.scale)
             number = counted(run.status, read, metric)
             absent = number is None and run.status == "ok"
             run = replace(run, value=number, status="incomplete" if absent else run.status)

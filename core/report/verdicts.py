@@ -20,7 +20,7 @@ from core.report.looks import PValues, alpha_at, decide, share_bounds
 from core.report.results import RunResult, StudyResult, gather
 from core.report.statistics import NO_ESTIMATE, Estimate, over_seeds
 from core.spec.claim import ROUNDING, Claim, Contrast, Labels, Predicate, holds_as_printed
-from core.spec.conditions import Edition
+from core.spec.setup import Setup
 from core.spec.study import Study, unmeasured
 
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
@@ -105,14 +105,14 @@ def judge(result: StudyResult) -> Judged:
     return Judged(**own, checks=checks, verdicts=verdicts)
 
 
-def study_result(study: Study, edition: Edition, store, loaded: dict[str, RunResult] | None = None) -> Judged:
+def study_result(study: Study, setup: Setup, store, loaded: dict[str, RunResult] | None = None) -> Judged:
     """A study on its stored runs, judged; `loaded` as in `core.report.results.gather`."""
-    return judge(gather(study, edition, store, loaded=loaded))
+    return judge(gather(study, setup, store, loaded=loaded))
 
 
-def not_begun(study: Study, edition: Edition) -> Judged:
+def not_begun(study: Study, setup: Setup) -> Judged:
     """A study without a run: its configurations alone say which claims this scale can judge."""
-    return judge(by_configuration(study, edition))
+    return judge(by_configuration(study, setup))
 
 
 def _verdict(claim: Claim, readings: Readings, checks: Comparability) -> Verdict:
@@ -157,7 +157,7 @@ def out_of_reach(claim: Claim, result: StudyResult) -> str:
             if cell.unavailable:
                 whys.append(cell.unavailable)
             elif contrast.metric is not None:
-                transfer = result.edition.config(result.study, cell.cell, 0).eval.transfer
+                transfer = result.setup.config(result.study, cell.cell, 0).eval.transfer
                 whys.append(unmeasured(contrast.metric, transfer, result.scale) or "")
     return "; ".join(dict.fromkeys(why for why in whys if why))
 

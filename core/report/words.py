@@ -10,10 +10,10 @@ from core.report.quantities import worst_value
 from core.report.results import StudyResult
 from core.report.verdicts import Judged, Outcome, Verdict, as_printed, reasons
 from core.spec.claim import Contrast, Labels
-from core.spec.conditions import values
 from core.spec.errors import counted, shown
 from core.spec.fields import explained
 from core.spec.result import SCORE, unit
+from core.spec.setup import values
 from core.spec.table import Metric
 from core.spec.vary import has, over, read
 
@@ -58,7 +58,7 @@ def text_here(text: str, result: StudyResult) -> str:
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
     sources = result.sources
-    runs = [result.edition.config(result.study, cell.cell, 0) for cell in result.cells if cell.runs]
+    runs = [result.setup.config(result.study, cell.cell, 0) for cell in result.cells if cell.runs]
     times = sorted(run.train.steps * run.train.batch_size / run.data.rows for run in runs)
     often = " to ".join(dict.fromkeys(f"{number:.2f}" for number in (*times[:1], *times[-1:])))
     again = f" ({sources.corpus_rows:,} sentences, read {often} times, each time in a new order)"
@@ -194,7 +194,7 @@ def _rates(result: StudyResult) -> Iterator[str]:
     """The learning rates, where the rows train at different ones."""
     rates: dict[float, list[tuple[str, ...]]] = {}
     for cell in (cell for cell in result.cells if cell.runs):
-        rate = result.edition.config(result.study, cell.cell, 0).train.learning_rate
+        rate = result.setup.config(result.study, cell.cell, 0).train.learning_rate
         rates.setdefault(rate, []).append(cell.cell.labels)
     if len(rates) > 1:
         listed = "; ".join(f"{rate:g} ({_listed(rates[rate], result)})" for rate in sorted(rates))
@@ -206,7 +206,7 @@ def _one_order(result: StudyResult) -> Iterator[str]:
     themselves."""
     for cell in (cell.cell for cell in result.cells if cell.begun):
         if "seed.data" not in result.study.named(cell, result.profile):
-            runs = [result.edition.config(result.study, cell, seed) for seed in (0, 1)]
+            runs = [result.setup.config(result.study, cell, seed) for seed in (0, 1)]
             if runs[0].seed.data == runs[1].seed.data:
                 yield "All runs have one order of the text and one dropout; seeds move new weights (D35)."
             return

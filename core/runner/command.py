@@ -19,10 +19,10 @@ from core.runner.plan import Plan
 from core.runner.train import Training
 from core.spec import fields, methods
 from core.spec.catalogue import Fault
-from core.spec.conditions import Edition
 from core.spec.errors import UserError, counted, say
 from core.spec.methods import PROFILES
 from core.spec.scale import PAPER
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -152,66 +152,66 @@ class Command:
         scale = inputs.scale_of(options)
         found = inputs.sources(options, scale, studies, self.store)
         scale, studies = inputs.on_data(options, scale, studies, found, self.results)
-        edition = Edition(
+        setup = Setup(
             profile=options.profile or PROFILES[0], scale=scale, sources=found.sources,
             seeds=options.seeds or scale.seeds,
         )  # fmt: skip
         if options.settings or options.vary:
-            studies = [self.varied(study, edition) for study in studies]
+            studies = [self.varied(study, setup) for study in studies]
         for study in studies:
-            edition.check(study)
+            setup.check(study)
         if options.last:
             studies = [study.at_last() for study in studies]
         if draws and options.all:
             return self.drawing.redraw(studies, scale, found.sources)
         if draws:
-            return self.drawing.draw(studies, edition)
+            return self.drawing.draw(studies, setup)
         try:
             if options.mode == "verify-published":
                 verify = importlib.import_module("core.runner.verify").verify
-                return verify(options, self.argv, self.around, self.published, studies, edition, found)
-            return (self.resolve if options.resolve else self.train)(studies, edition, found)
+                return verify(options, self.argv, self.around, self.published, studies, setup, found)
+            return (self.resolve if options.resolve else self.train)(studies, setup, found)
         finally:
             self.training.close()
 
-    def train(self, studies: list[Study], edition: Edition, found: Found) -> int:
+    def train(self, studies: list[Study], setup: Setup, found: Found) -> int:
         """Plan, and as the mode says tell the plan or the status, or train what is missing and render."""
         options = self.options
         plan = planning.plan(
-            studies, edition, self.store, use_published=options.use_published, force=options.force,
+            studies, setup, self.store, use_published=options.use_published, force=options.force,
             labels=options.cells,
         )  # fmt: skip
-        for line in [] if options.all else planning.without_runs(studies, edition):
+        for line in [] if options.all else planning.without_runs(studies, setup):
             print(line)
         if options.keep_models:
             plan = planning.with_models(plan, self.store)
         if options.mode == "plan":
             if refusal := self.training.refusal(plan, found):
                 print(f"Training here would be refused: {refusal}")
-            status = tell_plan(options, plan, edition.scale, found, self.store)
-            if edition.scale.name == PAPER.name:
+            status = tell_plan(options, plan, setup.scale, found, self.store)
+            if setup.scale.name == PAPER.name:
                 prospects = importlib.import_module("core.report.prospects")
-                say(*prospects.lines(studies, edition, h100_seconds, options.gpus or 1))
+                say(*prospects.lines(studies, setup, h100_seconds, options.gpus or 1))
             elif not options.all:
                 comparing = importlib.import_module("core.report.comparability")
-                say(*comparing.judged_at([study.at(edition.scale) for study in studies], edition))
+                say(*comparing.judged_at([study.at(setup.scale) for study in studies], setup))
             return status
         if options.mode == "status":
             return tell_status(plan, self.store)
-        status = self.training.train(plan, edition.scale, found)
-        return self.finish(status, lambda: [run.run_id for run in plan.runs], studies, edition)
+        status = self.training.train(plan, setup.scale, found)
+        return self.finish(status, lambda: [run.run_id for run in plan.runs], studies, setup)
 
-    def resolve(self, studies: list[Study], edition: Edition, found: Found) -> int:
+    def resolve(self, studies: list[Study], setup: Setup, found: Found) -> int:
         """Spend the budget where it decides most, then render; the exit status."""
         resolving = importlib.import_module("core.runner.resolve").Resolving(
-            self.options, self.store, self.training, studies, edition, found
+            self.options, self.store, self.training, studies, setup, found
         )
         if self.options.mode == "plan":
             return resolving.plan()
-        return self.finish(resolving.go(), resolving.runs, studies, edition)
+        return self.finish(resolving.go(), resolving.runs, studies, setup)
 
     def finish(
-        self, status: int, runs: Callable[[], Sequence[str]], studies: list[Study], edition: Edition
+        self, status: int, runs: Callable[[], Sequence[str]], studies: list[Study], setup: Setup
     ) -> int:
         """Publish these runs if asked to, and render; the exit status, which is that of the training."""
         self.training.close()
@@ -219,14 +219,14 @@ class Command:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
             publish(
-                self.options, self.store, self.around.home, self.around.studies, runs(), edition.scale.name
+                self.options, self.store, self.around.home, self.around.studies, runs(), setup.scale.name
             )
-        self.drawing.draw(studies, edition)
+        self.drawing.draw(studies, setup)
         return status
 
-    def varied(self, study: Study, edition: Edition) -> Study:
+    def varied(self, study: Study, setup: Setup) -> Study:
         """The study under the user's --set and --vary; prints which rows stay as they are."""
-        varied = edition.varied(study, self.options.settings, self.options.vary)
+        varied = setup.varied(study, self.options.settings, self.options.vary)
         for line in varied.footnotes[len(study.footnotes) :]:
             print(line)
         return varied

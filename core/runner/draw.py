@@ -17,12 +17,12 @@ from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.compare import repeats
 from core.runner.estimate import BERT_BASE, gpu_seconds
-from core.spec.conditions import Edition
 from core.spec.errors import UserError, are, counted, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.run import RunConfig, Seed
 from core.spec.scale import SCALES, Scale, Sources
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store import files, locks
@@ -58,11 +58,11 @@ class Drawing:
         self.redrawn: dict[Key, list[str]] = {}  # names of the studies that were redrawn
 
     @uncollected()
-    def draw(self, studies: list[Study], edition: Edition) -> int:
+    def draw(self, studies: list[Study], setup: Setup) -> int:
         """Draw studies; with --all also the page, over every scale and profile with runs. The exit status."""
-        results = self.render(studies, edition)
+        results = self.render(studies, setup)
         if self.options.all:
-            self.page(studies, {(edition.scale.name, edition.profile): results}, finding.recorded(self.store))
+            self.page(studies, {(setup.scale.name, setup.profile): results}, finding.recorded(self.store))
             return 0
         terminal = importlib.import_module("core.report.tables").terminal
         for result in results:
@@ -79,10 +79,10 @@ class Drawing:
             if sources is None and one.name not in known:
                 continue
             profiles = PROFILES if self.options.profile is None else (self.options.profile,)
-            for edition in self.editions(one, sources or known[one.name].sources, profiles):
-                key, begun = (one.name, edition.profile), self.begun(studies, edition)
+            for setup in self.setups(one, sources or known[one.name].sources, profiles):
+                key, begun = (one.name, setup.profile), self.begun(studies, setup)
                 self.redrawn[key] = [study.name for study in begun]
-                drawn[key] = self.render(begun, edition) if begun else []
+                drawn[key] = self.render(begun, setup) if begun else []
             if not any(drawn.values()):
                 print(f"No study of scale {one.name} is begun; train one, and it can be redrawn.")
         self.page(studies, drawn, known)
@@ -97,12 +97,12 @@ class Drawing:
         """How many of the user's own runs no cell of these studies has, under any profile and seed."""
         own = [run for run in self.store.runs() if self.store.has(run)]
         cells = own and {
-            run_id(_unseeded(edition.config(study.at(edition.scale), cell, 0)))
+            run_id(_unseeded(setup.config(study.at(setup.scale), cell, 0)))
             for name, found in known.items()
-            for edition in self.editions(SCALES[name], found.sources)
+            for setup in self.setups(SCALES[name], found.sources)
             for study in studies
-            for cell in study.at(edition.scale).cells
-            if edition.unavailable(study.at(edition.scale), cell) is None
+            for cell in study.at(setup.scale).cells
+            if setup.unavailable(study.at(setup.scale), cell) is None
         }
         count = 0
         for run in own:
@@ -110,28 +110,28 @@ class Drawing:
                 count += run_id(_unseeded(self.store.load(run).config)) not in cells
         return count
 
-    def editions(self, scale: Scale, sources: Sources, profiles: Sequence[str] = PROFILES) -> list[Edition]:
+    def setups(self, scale: Scale, sources: Sources, profiles: Sequence[str] = PROFILES) -> list[Setup]:
         """A scale under these profiles."""
         seeds = self.options.seeds or scale.seeds
-        return [Edition(profile=profile, scale=scale, sources=sources, seeds=seeds) for profile in profiles]
+        return [Setup(profile=profile, scale=scale, sources=sources, seeds=seeds) for profile in profiles]
 
     def page(self, studies: list[Study], drawn: dict[Key, list], known: dict[str, finding.Found]) -> None:
         """Write the page over all scales and profiles, of which some are drawn; `known` are the sources of
         the stored runs."""
         report = importlib.import_module("core.report.render")
-        stored, editions = {}, []
+        stored, setups = {}, []
         for scale in SCALES.values():
             there = scale.name in known
             sources = known[scale.name].sources if there else finding.unfetched_sources(scale)
-            for edition in self.editions(scale, sources):
-                editions.append(edition)
-                if there and (scale.name, edition.profile) not in drawn:
-                    begun = self.begun(studies, edition)
-                    stored[scale.name, edition.profile] = report.gathered(begun, edition, self.store)
+            for setup in self.setups(scale, sources):
+                setups.append(setup)
+                if there and (scale.name, setup.profile) not in drawn:
+                    begun = self.begun(studies, setup)
+                    stored[scale.name, setup.profile] = report.gathered(begun, setup, self.store)
         places = self.results, self.figures
         with self.writing(*((self.results / scale / profile) for scale, profile in (*stored, *drawn))):
             lines = report.render_index(
-                studies, drawn, stored, editions, self.store, *places, h100_seconds, self.small
+                studies, drawn, stored, setups, self.store, *places, h100_seconds, self.small
             )
         say(*lines)
         for scale_name, name in self.left_out(known).items():
@@ -170,13 +170,13 @@ class Drawing:
             if held is not None:
                 locks.release(held)
 
-    def begun(self, studies: list[Study], edition: Edition) -> list[Study]:
+    def begun(self, studies: list[Study], setup: Setup) -> list[Study]:
         """The studies that are begun: a seed of every cell is stored, or a run of the study's own, or every
         run of a claim's first check. Other runs that several studies share begin none of them. A study with
         `least_seeds` above 1 needs that many seeds of every cell."""
         asked: dict[str, list[set[str]]] = {}  # run ids by study and seed
         for study in studies:
-            runs = [[run_id(config) for config in configs] for _, configs in edition.asked(study)]
+            runs = [[run_id(config) for config in configs] for _, configs in setup.asked(study)]
             asked[study.name] = [set(seed) for seed in zip(*runs, strict=True)]
         sharing = Counter(run for seeds in asked.values() for run in set().union(*seeds))
 
@@ -186,31 +186,31 @@ class Drawing:
             if sum(there >= seed for seed in seeds) >= study.least_seeds:
                 return True
             own = any(sharing[run] == 1 for run in there)
-            return study.least_seeds == 1 and (own or self._answers(study.at(edition.scale), edition))
+            return study.least_seeds == 1 and (own or self._answers(study.at(setup.scale), setup))
 
         return [study for study in studies if is_begun(study)]
 
-    def _answers(self, study: Study, edition: Edition) -> bool:
+    def _answers(self, study: Study, setup: Setup) -> bool:
         """Whether every run of a claim's first check is stored."""
         first = importlib.import_module("core.report.looks").LOOKS[0]
 
         def stored(cell: Cell) -> bool:
-            return edition.unavailable(study, cell) is None and all(
+            return setup.unavailable(study, cell) is None and all(
                 self.store.has(run_id(config), use_published=True)
-                for config in edition.configs(study, cell, first)
+                for config in setup.configs(study, cell, first)
             )
 
         claims = (study.cells_of(claim.predicate.contrasts()) for claim in study.claims)
         return any(cells and all(map(stored, cells)) for cells in claims)
 
-    def render(self, studies: list[Study], edition: Edition) -> list:
+    def render(self, studies: list[Study], setup: Setup) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
         os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import
         report: Any = importlib.import_module("core.report.render")
         with self.writing(
-            *(root / edition.scale.name / edition.profile for root in (self.results, self.figures))
+            *(root / setup.scale.name / setup.profile for root in (self.results, self.figures))
         ):
-            summary = report.render(studies, edition, self.store, self.results, self.figures, self.small)
+            summary = report.render(studies, setup, self.store, self.results, self.figures, self.small)
         say(*summary.lines)
         if summary.missing:
             print(f"{are(summary.missing, 'run')} missing, and left open.")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.spec import methods
-from core.spec.conditions import Edition
 from core.spec.errors import UserError, are, counted, nearest, say
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store.records import CorruptRun, MissingRun
@@ -78,10 +78,10 @@ def _text(config: RunConfig) -> tuple[int, int, int]:
 
 
 def plan(
-    studies: Sequence[Study], edition: Edition, store: Store, *, use_published: bool = False,
+    studies: Sequence[Study], setup: Setup, store: Store, *, use_published: bool = False,
     force: bool = False, labels: Sequence[str] = (),
 ) -> Plan:  # fmt: skip
-    """The distinct runs that an edition of these studies asks for; a run that several cells need is counted
+    """The distinct runs that a setup of these studies asks for; a run that several cells need is counted
     once.
 
     Cells that the scale cannot run are left out. If `labels` are given, a cell needs at least one of them. A
@@ -89,12 +89,12 @@ def plan(
     set aside and is missing. A published run counts as done only with `use_published`. Raises UserError for a
     label that no cell has.
     """
-    _check_labels(labels, [study.at(edition.scale) for study in studies])
+    _check_labels(labels, [study.at(setup.scale) for study in studies])
     cells: dict[str, list[str]] = {}
     found: dict[str, tuple[RunConfig, int]] = {}
     entries = 0
     for study in studies:
-        for cell, configs in edition.asked(study):
+        for cell, configs in setup.asked(study):
             if labels and not set(labels).intersection(_names(cell)):
                 continue
             for seed, config in enumerate(configs):
@@ -150,11 +150,11 @@ def sound(store: Store, identity: str, use_published: bool) -> bool:
     return store.verified(identity) or (use_published and store.verified_published(identity))
 
 
-def without_runs(studies: Sequence[Study], edition: Edition) -> list[str]:
+def without_runs(studies: Sequence[Study], setup: Setup) -> list[str]:
     """A sentence for each study of which no cell can be run here, with the reasons."""
     lines = []
     for study in studies:
-        why = dict.fromkeys(edition.unavailable(study, cell) for cell in study.at(edition.scale).cells)
+        why = dict.fromkeys(setup.unavailable(study, cell) for cell in study.at(setup.scale).cells)
         if why and None not in why:
             lines.append(f"No cell of {study.name} can be run here: {'; '.join(filter(None, why))}.")
     return lines

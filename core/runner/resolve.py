@@ -22,9 +22,9 @@ from core.runner.plan import PlannedRun, batch, sound
 from core.runner.progress import spoken
 from core.runner.train import Training
 from core.spec.baseline import SIMCSE
-from core.spec.conditions import Edition
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.spec.table import Cell
 from core.store.store import Store
@@ -60,10 +60,10 @@ class Choice:
 
 
 class Resolving:
-    """One command with --resolve, on these studies under one edition."""
+    """One command with --resolve, on these studies under one setup."""
 
     def __init__(
-        self, options: Options, store: Store, training: Training, studies: Sequence[Study], edition: Edition,
+        self, options: Options, store: Store, training: Training, studies: Sequence[Study], setup: Setup,
         found: finding.Found,
     ):  # fmt: skip
         self.options, self.training, self.found = options, training, found
@@ -71,12 +71,12 @@ class Resolving:
         names = ("contrasts", "looks", "prospects", "results", "verdicts")
         self.report = {name: importlib.import_module(f"core.report.{name}") for name in names}
         self.looks = self.report["looks"].LOOKS
-        self.edition = replace(edition, seeds=self.looks[0])  # later stored seeds are read, too
-        self.studies = [study.at(edition.scale) for study in studies]
+        self.setup = replace(setup, seeds=self.looks[0])  # later stored seeds are read, too
+        self.studies = [study.at(setup.scale) for study in studies]
         self.failed: set[str] = set()
         self._judged: dict[str, Judged] = {}
         self._loaded: dict[str, Any] = {}
-        scale = edition.scale.name
+        scale = setup.scale.name
         here = None if options.cluster else devices.resources(scale, options.device, options.jobs)
         self.jobs = (options.jobs or 1) if here is None else here.jobs
         self.began = time.monotonic()
@@ -88,7 +88,7 @@ class Resolving:
         status, before = 0, self._outcomes()
         while (choice := self._next()) is not None:
             print(f"Next: {choice.words(self._wall(choice.runs))}.", flush=True)
-            ended = self.training.train(batch(choice.runs), self.edition.scale, self.found)
+            ended = self.training.train(batch(choice.runs), self.setup.scale, self.found)
             if ended > 128:
                 return ended
             status = max(status, ended)
@@ -121,7 +121,7 @@ class Resolving:
         """Each study on the stored runs; a study without a new run is as it was."""
         self._loaded = {identity: run for identity, run in self._loaded.items() if run.rows is not None}
         for study in self.studies:
-            result = self.report["results"].gather(study, self.edition, self.store, loaded=self._loaded)
+            result = self.report["results"].gather(study, self.setup, self.store, loaded=self._loaded)
             runs = tuple(run.run_id for run in result.runs if run.rows is not None)
             if study.name not in self._judged or self._judged[study.name].runs != runs:
                 result, readings = (
@@ -149,7 +149,7 @@ class Resolving:
 
     def _choices(self, left: float) -> list[Choice]:
         """What may be trained for each open claim, the best first; without claims that need a failed run."""
-        self.history = expectation(self.options, self.edition.scale, self.found, self.store, cache_folder())
+        self.history = expectation(self.options, self.setup.scale, self.found, self.store, cache_folder())
         every = [(one, verdict) for one in self._judge() for verdict in one.verdicts]
         able = [
             (one, verdict)
@@ -170,8 +170,8 @@ class Resolving:
         study, contrasts = one.result.study, claim.predicate.contrasts()
         cells, name = study.cells_of(contrasts), f"{study.name} {claim.key}"
         named = [cell for cell in study.cells if cell.labels == study.reference]
-        reference = [cell for cell in named if not self.edition.unavailable(study, cell)]
-        if any(self.edition.unavailable(study, cell) for cell in cells):
+        reference = [cell for cell in named if not self.setup.unavailable(study, cell)]
+        if any(self.setup.unavailable(study, cell) for cell in cells):
             return None
         reached = min(one.readings.seeds(contrast) for contrast in contrasts)
         runs = self._missing(study, reference, 1) if reached < self.looks[0] else ()
@@ -205,7 +205,7 @@ class Resolving:
         found: dict[str, PlannedRun] = {}
         for seed in range(seeds):
             for cell in cells:
-                config = self.edition.config(study, cell, seed)
+                config = self.setup.config(study, cell, seed)
                 identity = run_id(config)
                 if identity not in found and not self.store.has(identity, use_published=True):
                     label = f"{study.name} {'/'.join(cell.labels)}"

@@ -24,10 +24,10 @@ from core.runner.estimate import expectation
 from core.runner.launch import POLL, Ending, Launcher, Order, Stop
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display, Outcome, display
-from core.spec.conditions import check_length, check_precision
 from core.spec.errors import UserError, are, counted, say
 from core.spec.run import Execution
 from core.spec.scale import SCALES, Scale
+from core.spec.setup import check_length, check_precision
 from core.store.store import Failure, Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}

@@ -13,8 +13,8 @@ from core.runner.cli import Options
 from core.runner.compare import SAME, across, difference
 from core.runner.plan import batch, plan
 from core.runner.train import Training
-from core.spec.conditions import Edition
 from core.spec.errors import are
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -22,21 +22,21 @@ SEEDS = 25  # more than any cell has
 
 
 def verify(
-    options: Options, argv: list[str], around, published: Path, studies: Sequence[Study], edition: Edition,
+    options: Options, argv: list[str], around, published: Path, studies: Sequence[Study], setup: Setup,
     found: Found,
 ) -> int:  # fmt: skip
     """Train some published runs of these studies anew, whatever their seed, and say how far they differ. The
     exit status is 1 if a run fails or differs by more than `SAME` points from a run on the same kind of
     device."""
     packs, scratch = Store(published / "none", published), Path(tempfile.mkdtemp(prefix="verify-published-"))
-    runs = plan(studies, replace(edition, seeds=SEEDS), packs, use_published=True).runs
+    runs = plan(studies, replace(setup, seeds=SEEDS), packs, use_published=True).runs
     made = [run for run in runs if packs.has(run.run_id, use_published=True)]
     wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]  # ids are hashes: a fair sample
     store = Store(scratch, None)
     training = Training(options, argv, store, scratch, published, around.job, around.warm)
     try:
         print(f"{are(len(wanted), 'published run')} trained anew in {scratch}, which goes if none fails.")
-        status, worst = training.train(batch(wanted), edition.scale, found), 0.0
+        status, worst = training.train(batch(wanted), setup.scale, found), 0.0
     finally:
         training.close()
     for run in (run for run in wanted if store.has(run.run_id)):

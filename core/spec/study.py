@@ -94,7 +94,7 @@ class Study(Typed):
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
-    # fields of `--vary`; the last axes are their values (`core.spec.conditions`)
+    # fields of `--vary`; the last axes are their values (`core.spec.setup`)
     varied: tuple[str, ...] = ()
 
     __hash__ = object.__hash__  # by identity: configurations are kept by study and cell

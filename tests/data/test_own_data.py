@@ -18,9 +18,9 @@ from core.data.sources import local_places, local_sources
 from core.runner import cli, inputs
 from core.runner.command import Command
 from core.runner.plan import plan
-from core.spec.conditions import Edition
 from core.spec.errors import UserError
 from core.spec.scale import MINI, PAPER
+from core.spec.setup import Setup
 
 ONE_RUN = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")
 PAIRS = "w1 w2\tw1 w3\t4\nw4 w5\tw6 w7\t0.5\nw8 w9\tw8 w1\t2.25\n"
@@ -109,7 +109,7 @@ def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     chosen = shipped.chosen(["mocose-table3"], False)
     found = inputs.sources(command.options, MINI, chosen, command.store)
     scale, (study,) = inputs.on_data(command.options, MINI, chosen, found, command.results)
-    made = plan([study], Edition(profile="paper", scale=scale, sources=found.sources, seeds=1), command.store, labels=("0.85",))
+    made = plan([study], Setup(profile="paper", scale=scale, sources=found.sources, seeds=1), command.store, labels=("0.85",))
     return study.name, {run.run_id for run in made.runs}
 
 

@@ -112,13 +112,13 @@ import sys
 from pathlib import Path
 from core.report.render import render
 from core.data.sources import recorded
-from core.spec.conditions import Edition
+from core.spec.setup import Setup
 from core.spec.scale import DEMO
 from core.store.store import Store
 from studies import find
 folder, store = Path(sys.argv[1]), Store(Path("none"), Path(sys.argv[2]))
-edition = Edition(profile="paper", scale=DEMO, sources=recorded(store)["demo"].sources, seeds=3)
-render([find("mocose-table6b")], edition, store, folder / "results", folder / "figures")
+setup = Setup(profile="paper", scale=DEMO, sources=recorded(store)["demo"].sources, seeds=3)
+render([find("mocose-table6b")], setup, store, folder / "results", folder / "figures")
 assert not {"torch", "transformers", "core.engine"} & set(sys.modules), "torch came in"
 assert "scipy.stats" not in sys.modules, "two seconds of imports at every start; scipy.special has Student's t"
 """

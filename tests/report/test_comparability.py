@@ -5,7 +5,7 @@ import math
 
 import pandas as pd
 import pytest
-from fake_store import SOURCES, FakeStore, add_simcse, edition
+from fake_store import SOURCES, FakeStore, add_simcse, made_setup
 from scipy import stats
 
 from core.report.comparability import against_bar, initial_share, lag, length, turnover
@@ -54,7 +54,7 @@ def study(**fields):
 
 def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), selected=300, **scores):
     """A study's result: an untrained encoder scores 50, SimCSE 60, and cells these numbers by seed."""
-    store, at = FakeStore(), edition(3, scale=scale)
+    store, at = FakeStore(), made_setup(3, scale=scale)
     add_simcse(store, at, *simcse, untrained=50.0)
     for cell in one.cells:
         for seed, score in enumerate(scores.get(cell.labels[0], ())):
@@ -95,12 +95,12 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     rows = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
     for one in STUDIES:
         for scale, sources in ((MINI, SOURCES), (PAPER, rows)):
-            barred = not_begun(one, edition(1, scale=scale, sources=sources)).checks.no_verdict
+            barred = not_begun(one, made_setup(1, scale=scale, sources=sources)).checks.no_verdict
             assert not barred, (one.name, scale.name, barred)
-    barred = not_begun(find("mocose-table7"), edition(1)).checks.no_verdict
+    barred = not_begun(find("mocose-table7"), made_setup(1)).checks.no_verdict
     assert set(barred) == {one.key for one in find("mocose-table7").claims}
     assert all(why.startswith("too short to judge") for why in barred.values())
-    assert "F2.3" not in not_begun(find("mocose-figure2"), edition(1)).checks.no_verdict  # SimCSE alone
+    assert "F2.3" not in not_begun(find("mocose-figure2"), made_setup(1)).checks.no_verdict  # SimCSE alone
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     ],
 )
 def test_a_setting_that_breaks_a_check_says_which_claims_it_cannot_judge(setting, words):
-    at, one = edition(3, scale=MINI), study()
+    at, one = made_setup(3, scale=MINI), study()
     barred = not_begun(at.varied(one, (setting,)), at).checks.no_verdict
     assert {"AB", "AS", "C"} == set(barred) and words in barred["AB"], barred
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from claim_study import A, B, C, around, result, study
-from fake_store import SOURCES, edition
+from fake_store import SOURCES, made_setup
 from scipy import stats
 
 from core.report.contrasts import Readings
@@ -16,7 +16,7 @@ from core.spec.claim import Claim, best, gains, greater
 from core.spec.scale import PAPER
 from studies import find
 
-AT = edition(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
+AT = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
 
 
 def claim(predicate, margin=1.0):

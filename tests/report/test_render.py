@@ -1,7 +1,7 @@
 """The files of a report: which there are, when they change, and what a failed write leaves."""
 
 import pytest
-from fake_store import FakeStore, edition, filled
+from fake_store import FakeStore, filled, made_setup
 from small_study import result, small, stored
 
 from core.report.render import render
@@ -12,7 +12,7 @@ TABLE3, TABLE7 = find("table3"), find("table7")
 
 
 def draw(studies, store, folder, seeds=3):
-    return render(studies, edition(seeds), store, folder / "results", folder / "figures")
+    return render(studies, made_setup(seeds), store, folder / "results", folder / "figures")
 
 
 def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from claim_study import around
-from fake_store import add_simcse, edition, filled
+from fake_store import add_simcse, filled, made_setup
 from small_study import printed, result, small, stored
 
 from core.report.frames import cell_frame, csv_text
@@ -87,7 +87,7 @@ def made():
     """Five seeds of two cells with printed numbers; one run of the reference diverged."""
     study = printed(claims=CLAIMS)
     store = stored(study, MINI, 0.0, a=[(0, "diverged"), *around(50, 4)], b=around(61, 5))
-    add_simcse(store, edition(5, scale=MINI), 39.0, 40.0, 41.0)
+    add_simcse(store, made_setup(5, scale=MINI), 39.0, 40.0, 41.0)
     return result(study, store, seeds=5, scale=MINI)
 
 

@@ -1,6 +1,6 @@
 """What stands around a table: names as they hold at a scale, and notes on these runs."""
 
-from fake_store import FakeStore, config_of, edition
+from fake_store import FakeStore, config_of, made_setup
 from small_study import result, small
 
 from core.report.verdicts import study_result
@@ -42,5 +42,5 @@ def test_seeds_that_share_the_order_of_the_text_are_told():
         store = FakeStore()
         for seed in range(3):
             store.add(config_of(study, ("0.85",), seed, profile), 50.0 + seed)
-        one = study_result(study, edition(3, profile), store)
+        one = study_result(study, made_setup(3, profile), store)
         assert shared == any("one order of the text" in note for note in of_runs(one))

@@ -15,11 +15,11 @@ from core.api import load
 from core.data.sources import demo_sources
 from core.report.frames import claim_frame, csv_text
 from core.report.render import gathered
-from core.spec.conditions import Edition
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.result import Row
 from core.spec.scale import DEMO
+from core.spec.setup import Setup
 from core.store.store import Store
 
 STUDY, SOURCES = studies.find("table6b"), demo_sources().sources
@@ -76,16 +76,16 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
     varied = load().table("table6b", seeds=2, vary="train.learning_rate=1e-3,3e-3")
     assert list(varied["n"]) == [2] * len(table) + [0] * len(table)
     assert set(varied["train.learning_rate"]) == {"1e-3", "3e-3"}
-    edition = Edition(profile="paper", scale=DEMO, sources=SOURCES, seeds=2)
-    (found,) = gathered([STUDY], edition, results.store)
+    setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=2)
+    (found,) = gathered([STUDY], setup, results.store)
     assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found]))
 
 
 def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
     store = Store(home / "results", None)
-    edition = Edition(profile="paper", scale=DEMO, sources=SOURCES, seeds=1)
+    setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=1)
     for cell in STUDY.cells:
-        config = edition.config(edition.varied(STUDY, ("loss.temperature=0.1",)), cell, 0)
+        config = setup.config(setup.varied(STUDY, ("loss.temperature=0.1",)), cell, 0)
         store.save(config, made_result(config))
     mine = load().table("table6b", "demo", "paper", 1, "loss.temperature=0.1")
     assert set(mine["n"]) == {1} and "printed" not in mine.dropna(axis=1, how="all")

@@ -1,6 +1,6 @@
 """Which studies are drawn when all are: those that are begun."""
 
-from fake_store import FakeStore, config_of, edition
+from fake_store import FakeStore, config_of, made_setup
 
 from core.runner.draw import Drawing
 from studies import STUDIES, find
@@ -14,7 +14,7 @@ def begun(*stored, seeds=2):
     for study, label, seed in stored:
         store.add(config_of(study, label if isinstance(label, tuple) else (label,), seed), 50.0)
     drawing = Drawing(None, store, None, None)
-    return [study.name for study in drawing.begun(list(STUDIES), edition(seeds))]
+    return [study.name for study in drawing.begun(list(STUDIES), made_setup(seeds))]
 
 
 def test_a_study_is_begun_by_a_run_of_its_own_a_whole_seed_or_the_first_check_of_a_claim():

@@ -13,7 +13,7 @@ import pytest
 from desk import Desk
 from fake_store import FakeStore, add_simcse
 from fake_store import config_of as config_at
-from fake_store import edition as edition_at
+from fake_store import made_setup as setup_at
 from known_jobs import ONE, TWO
 
 from core.report import verdicts
@@ -39,7 +39,7 @@ def resolve(desk: Desk, *words: str, **environment: str):
 
 def outcomes(desk: Desk) -> dict[str, str]:
     """The verdicts on the runs that are stored."""
-    results = [judge(gather(study, desk.edition(3), desk.store)) for study in (ONE, TWO)]
+    results = [judge(gather(study, desk.setup(3), desk.store)) for study in (ONE, TWO)]
     return {verdict.claim.key: verdict.outcome for one in results for verdict in one.verdicts}
 
 
@@ -105,7 +105,7 @@ def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(al
 # On a store in memory: what each claim is given next.
 
 LEVELS = {"a": 56.0, "b": 50.0, "c": 53.0, "d": 52.5}
-edition = partial(edition_at, scale=MINI)
+setup = partial(setup_at, scale=MINI)
 config_of = partial(config_at, scale=MINI)
 
 
@@ -125,7 +125,7 @@ def choices(monkeypatch):
     options = SimpleNamespace(use_published=True, cluster=None, device="cpu", jobs=2)
 
     def found(store, *studies, left=1e9, failed=()):
-        one = resolving.Resolving(options, store, None, studies or (ONE,), edition(), None)
+        one = resolving.Resolving(options, store, None, studies or (ONE,), setup(), None)
         one.failed = set(failed)
         return one._choices(left)
 
@@ -159,9 +159,9 @@ def test_a_reference_and_simcse_run_before_any_check_and_a_method_that_does_not_
         store.add(run, 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
     (bar,) = {(choice.why, len(choice.runs)) for choice in choices(store, named)}
     assert bar == ("SimCSE, the bar of other methods", 3)
-    add_simcse(store, edition(3), 66.0, 67.0, 68.0, untrained=52.0)
+    add_simcse(store, setup(3), 66.0, 67.0, 68.0, untrained=52.0)
     assert not choices(store, named)
-    add_simcse(store, edition(3), 53.0, 54.0, 55.0, untrained=52.0)
+    add_simcse(store, setup(3), 53.0, 54.0, 55.0, untrained=52.0)
     assert {choice.why for choice in choices(store, named)} == {"first check"}
 
 

@@ -15,7 +15,7 @@ from core.spec.vary import vary
 
 
 def planned(desk: Desk, *names: str, **options):
-    return plan([studies.find(name) for name in names], desk.edition(1), desk.store, **options)
+    return plan([studies.find(name) for name in names], desk.setup(1), desk.store, **options)
 
 
 def fill(desk: Desk, runs) -> None:

@@ -1,11 +1,11 @@
 """--vary: the axes that it adds, which runs they are, and what is refused."""
 
 import pytest
-from fake_store import edition
+from fake_store import made_setup
 
-from core.spec.conditions import parts, values
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.setup import parts, values
 from core.spec.vary import read, vary
 from studies import find
 
@@ -13,11 +13,11 @@ RATES = "train.learning_rate=3e-4,1e-3"
 
 
 def varied(name, *fields, settings=()):
-    return edition().varied(find(name), tuple(settings), fields)
+    return made_setup().varied(find(name), tuple(settings), fields)
 
 
 def test_runs_at_the_study_s_own_value_are_those_of_the_study_and_others_differ_in_the_field_alone():
-    study, at = find("mocose-table9"), edition()
+    study, at = find("mocose-table9"), made_setup()
     own = varied("mocose-table9", RATES)
     for cell in study.cells:
         slow, usual = (one for one in own.cells if one.labels[:1] == cell.labels)
@@ -41,14 +41,14 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
         assert [claim.key for claim in place.claims] == [f"{claim.key} ({values(place)})" for claim in study.claims]
         assert all(place.cells_of(claim.predicate.contrasts()) for claim in place.claims)
         assert parts(place) == (place,)
-        run = edition().config(place, place.cells[0], 0)
+        run = made_setup().config(place, place.cells[0], 0)
         assert (read(run, "train.learning_rate"), read(run, "loss.temperature")) == tuple(map(float, values(place).split("/")))
     assert parts(study) == (study,)
 
 
 def test_cells_without_the_field_keep_their_run_and_are_named():
     own = varied("esimcse-table6", "momentum.lambda=0.99,0.999")
-    runs = {cell.labels: run_id(edition().config(own, cell, 0)) for cell in own.cells}
+    runs = {cell.labels: run_id(made_setup().config(own, cell, 0)) for cell in own.cells}
     assert runs["unsup-SimCSE", "0.99"] == runs["unsup-SimCSE", "0.999"] and runs["ESimCSE", "0.99"] != runs["ESimCSE", "0.999"]
     assert own.footnotes[-1].startswith("No field momentum.lambda, and so unchanged: ")
 
@@ -57,7 +57,7 @@ def test_set_and_vary_go_together_and_the_last_checkpoint_reads_the_same_runs():
     own = varied("mocose-table9", RATES, settings=("train.steps=20",))
     assert own.name == "mocose-table9@train.steps=20@by-train.learning_rate=3e-4,1e-3"
     assert len(own.claims) == 2 * len(find("mocose-table9").claims)
-    assert {edition().config(own, cell, 0).train.steps for cell in own.cells} == {20}
+    assert {made_setup().config(own, cell, 0).train.steps for cell in own.cells} == {20}
     last = own.at_last()
     assert last.varied == own.varied and [cell.labels for cell in last.cells] == [cell.labels for cell in own.cells]
 

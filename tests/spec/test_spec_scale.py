@@ -6,11 +6,11 @@ import pytest
 from made_scales import FULL, SMALL, SOURCES
 
 from core.spec import methods
-from core.spec.conditions import check_length
 from core.spec.errors import UserError
 from core.spec.methods import PROFILES, base
 from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
+from core.spec.setup import check_length
 from core.spec.study import unavailable
 from core.spec.vary import paths, read, vary
 

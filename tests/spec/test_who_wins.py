@@ -9,10 +9,10 @@ from small_study import printed as study
 from core.methods.mocose.settings import NegativeQueue, rising, wrapping
 from core.spec import run as c
 from core.spec.check import check_shape
-from core.spec.conditions import Edition
 from core.spec.errors import UserError
 from core.spec.methods import PROFILES, as_coded, base
 from core.spec.run import TextView
+from core.spec.setup import Setup
 from core.spec.table import Cell
 from core.spec.vary import read, vary
 
@@ -74,12 +74,12 @@ def test_what_the_scale_has_a_value_for_is_the_study_s_where_it_names_it(path, v
 
 
 def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_the_same_are_not():
-    edition = Edition(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)  # widths shrink by 6
+    setup = Setup(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)  # widths shrink by 6
     wide, wider, same = (Cell(labels=(label,), changes={"heads.out_size": size}) for label, size in (("a", 600), ("b", 601), ("b", 600)))
     with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small, though they differ in heads.out_size; give"):
-        edition.check(study(cells=(wide, wider)))
-    edition.check(study(cells=(wide, same)))
-    replace(edition, scale=FULL, sources=PAPER_SOURCES).check(study(cells=(wide, wider)))
+        setup.check(study(cells=(wide, wider)))
+    setup.check(study(cells=(wide, same)))
+    replace(setup, scale=FULL, sources=PAPER_SOURCES).check(study(cells=(wide, wider)))
 
 
 @pytest.mark.parametrize("special", ["changes", "by_profile"])

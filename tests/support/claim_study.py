@@ -1,6 +1,6 @@
 """A small study of four cells under given claims, and its results from given scores: for tests of verdicts."""
 
-from fake_store import add_simcse, edition
+from fake_store import add_simcse, made_setup
 from small_study import small, stored
 
 from core.report.verdicts import study_result
@@ -25,7 +25,7 @@ def study(*claims, margin=1.0, published=None, runs=None):
 
 def result(one, **values):
     """The study judged at scale mini, where SimCSE gains 30 points over an untrained encoder that scores 0."""
-    at = edition(max(map(len, values.values()), default=3), scale=MINI)
+    at = made_setup(max(map(len, values.values()), default=3), scale=MINI)
     store = stored(one, scale=MINI, untrained=0.0, **values)
     add_simcse(store, at, 29.0, 30.0, 31.0)
     return study_result(one, at, store)

@@ -20,8 +20,8 @@ import senteval_folder
 import studies
 from core.data.sources import Found, local_places, local_sources
 from core.runner.plan import Plan, plan
-from core.spec.conditions import Edition
 from core.spec.scale import MINI
+from core.spec.setup import Setup
 from core.store.store import Store
 
 DRIVER = Path(__file__).with_name("driver.py")
@@ -80,13 +80,13 @@ class Desk:
     def found(self) -> Found:
         return local_sources(local_places(self.folder / "data", self.folder / "encoder"), self.cache)
 
-    def edition(self, seeds: int) -> Edition:
+    def setup(self, seeds: int) -> Setup:
         """What the command plans with so many seeds."""
-        return Edition(profile="paper", scale=MINI, sources=self.found().sources, seeds=seeds)
+        return Setup(profile="paper", scale=MINI, sources=self.found().sources, seeds=seeds)
 
     def six(self) -> Plan:
         """What SIX plans, as the store stands."""
-        return plan([studies.find("mocose-table3")], self.edition(1), self.store)
+        return plan([studies.find("mocose-table3")], self.setup(1), self.store)
 
     def behave(self, **by_id: str) -> None:
         (self.cache / "behaviour.json").write_text(json.dumps(by_id))

@@ -23,8 +23,8 @@ class Drawn:
     results: list = field(default_factory=list)
 
 
-def render(chosen, edition, store, *_):
-    return Drawn(missing=sum(1 for study in chosen for _ in study.cells) - len(store.runs()) // edition.seeds)
+def render(chosen, setup, store, *_):
+    return Drawn(missing=sum(1 for study in chosen for _ in study.cells) - len(store.runs()) // setup.seeds)
 
 
 if not os.environ.get("REAL_REPORT"):

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 
 from core.spec.baseline import SIMCSE
-from core.spec.conditions import Edition
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, Scale, Sources
+from core.spec.setup import Setup
 
 SOURCES = Sources(
     corpus_digest="c" * 8,
@@ -28,9 +28,9 @@ SOURCES = Sources(
 )
 
 
-def edition(seeds: int = 3, profile: str = "paper", scale: Scale = DEMO, sources: Sources = SOURCES) -> Edition:
-    """An edition on the store's made-up data."""
-    return Edition(profile=profile, scale=scale, sources=sources, seeds=seeds)
+def made_setup(seeds: int = 3, profile: str = "paper", scale: Scale = DEMO, sources: Sources = SOURCES) -> Setup:
+    """A setup on the store's made-up data."""
+    return Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
 
 
 def as_table(frame: pd.DataFrame) -> pa.Table:
@@ -90,7 +90,7 @@ class FakeStore:
         return made
 
 
-def add_simcse(store: FakeStore, at: Edition, *values: float, untrained: float = 0.0) -> None:
+def add_simcse(store: FakeStore, at: Setup, *values: float, untrained: float = 0.0) -> None:
     """SimCSE's own runs, the bar for other methods, with these scores."""
     for seed, value in enumerate(values):
         store.add(at.config(SIMCSE, SIMCSE.cells[0], seed), value, scale=at.scale, untrained=untrained)

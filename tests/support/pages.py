@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from fake_store import SOURCES, FakeStore, edition, filled
+from fake_store import SOURCES, FakeStore, filled, made_setup
 
 from core.report.render import render, render_index
 from core.spec.claim import Claim, best, greater
@@ -31,20 +31,20 @@ class StoreOnDisk(FakeStore):
     root = published = None
 
 
-def page(folder, editions=None, studies=STUDIES, store=None, small=False):
+def page(folder, setups=None, studies=STUDIES, store=None, small=False):
     """Draw two of three studies under profile `paper`, one under `released`, and the page over them, into a folder."""
     store = store or StoreOnDisk(filled(TABLE).runs | filled(TABLE7).runs)
     for cell in TABLE.cells:
         for seed in range(3):
             config = TABLE.config(cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed)
             store.add(config, 40.0 + seed)
-    editions = editions or [edition(3, profile) for profile in ("paper", "repaired", "released")]
+    setups = setups or [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
     drawn = {}
-    for one in editions:
+    for one in setups:
         begun = [study for study in studies if run_of(study, one) in store.runs]
         if begun:
             drawn[one.scale.name, one.profile] = render(begun, one, store, folder, folder / "figures", small).results
-    render_index(studies, drawn, {}, editions, store, folder, folder / "figures", lambda config: 3600.0, small)
+    render_index(studies, drawn, {}, setups, store, folder, folder / "figures", lambda config: 3600.0, small)
     return folder
 
 

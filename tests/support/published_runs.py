@@ -9,8 +9,8 @@ import pandas as pd
 from core.data.sources import recorded
 from core.report.frames import csv_text, run_frame
 from core.report.results import gather
-from core.spec.conditions import Edition
 from core.spec.scale import SCALES
+from core.spec.setup import Setup
 from core.store.store import Store
 from studies import find
 
@@ -24,8 +24,8 @@ def published_runs(scale, profile, study, **given):
 
 @functools.cache
 def _text(scale, profile, study):
-    edition = Edition(profile=profile, scale=SCALES[scale], sources=_sources()[scale].sources, seeds=SCALES[scale].seeds)
-    return csv_text(run_frame(gather(find(study), edition, _store(), loaded={})))
+    setup = Setup(profile=profile, scale=SCALES[scale], sources=_sources()[scale].sources, seeds=SCALES[scale].seeds)
+    return csv_text(run_frame(gather(find(study), setup, _store(), loaded={})))
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fake_store import SOURCES, FakeStore, config_of, edition
+from fake_store import SOURCES, FakeStore, config_of, made_setup
 
 from core.report.verdicts import study_result
 from core.spec.scale import DEMO
@@ -11,7 +11,7 @@ from core.spec.table import Axis, Cell, FigureSpec, Metric
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
-    return study_result(study, edition(seeds, scale=scale, sources=sources), store)
+    return study_result(study, made_setup(seeds, scale=scale, sources=sources), store)
 
 
 def small(**changes):

@@ -43,7 +43,7 @@ def start(desk: Desk, seeds: int, *words: str, **more: str):
 
 def planned(desk: Desk, seeds: int, study: str = STUDY) -> tuple[PlannedRun, ...]:
     """The runs that a storm's table is made of."""
-    return plan([studies.find(study)], desk.edition(seeds), desk.store).runs
+    return plan([studies.find(study)], desk.setup(seeds), desk.store).runs
 
 
 def undisturbed(folder: Path, seeds: int) -> dict[str, bytes]:

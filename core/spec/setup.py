@@ -1,5 +1,4 @@
-"""Conditions under which a study's runs are trained and read: a profile, a scale, its sources and a number of
-seeds; and `--vary`."""
+"""The setup of a command: a profile, a scale, its sources and a number of seeds; and `--vary`."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from core.spec.vary import has, paths, read, setting_path, vary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
+class Setup:
     """A profile at a scale, on these sources, under seeds 0 … seeds-1 of each cell or more."""
 
     profile: str
