@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import jinja2
@@ -19,10 +16,9 @@ from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import frames, prospects
 from core.report.contrasts import Readings
-from core.report.tables import Grid, grid, marks, md, signed
+from core.report.tables import grid, marks, md, signed
 from core.report.verdicts import Judged
 from core.report.words import MARKS, READING, of_runs, reading
-from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
 from core.spec.run import RunConfig
@@ -31,104 +27,16 @@ from core.spec.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
 HOME = Path(__file__).resolve().parents[2]
-COLUMNS = {
-    "mini": "English",
-    "demo": "made-up language",
-    "paper": "paper scale",
-}  # by scale, as cards have them
+COLUMNS = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
 DEFAULT = "paper"  # the profile of the table of claims
 TOO_WIDE = 30.0  # points: a wider interval says that there are too few seeds
 FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
-DEVIATION = re.compile(r"\bD\d+\b")
 CSV_FILES = (
-    "claims.csv",
-    "seeds.csv",
-    "overview.csv",
-    "comparability.csv",
-    "not_tested.csv",
-    "environment.csv",
-)
-PRINTED = {
-    "holds": "The claim holds on the paper’s printed numbers",
-    "fails": "The claim fails on the paper’s printed numbers",
-    "not printed": "The paper prints no number for it",
-}
+    "claims.csv", "seeds.csv", "overview.csv", "comparability.csv", "not_tested.csv", "environment.csv",
+)  # fmt: skip
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
+ENDINGS = {"CSV": ".csv", "runs": "_runs.csv", "curves": "_curves.csv", "Markdown": ".md", "LaTeX": ".tex"}
 Results = Mapping[tuple[str, str], Sequence[Judged]]  # every study, by scale and profile
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What runs say of a claim at one scale, under one or several profiles that agree to the digit."""
-
-    scale: str
-    profiles: tuple[str, ...]
-    verdict: str
-    estimate: str
-    tested: str
-    reason: str
-    seeds: int
-    chance: str = ""
-
-    @property
-    def column(self) -> str:
-        """Scale as the page heads it."""
-        return COLUMNS.get(self.scale, self.scale)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """A claim with its standings, those of English first."""
-
-    claim: Claim
-    printed: str
-    comparison: str
-    standings: tuple[Standing, ...]
-
-    @property
-    def anchor(self) -> str:
-        """Its permanent link on the page."""
-        return slug(self.claim.key)
-
-    def at(self, scale: str) -> Standing | None:
-        """The standing under the table's profile."""
-        return next((one for one in self.standings if one.scale == scale and DEFAULT in one.profiles), None)
-
-    def disagreeing(self, scale: str) -> str:
-        """Other profiles with another verdict, where both have a run."""
-        own = self.at(scale)
-        found = [one for one in self.standings if one.scale == scale and own and one.seeds and own.seeds]
-        return "; ".join(
-            f"{', '.join(one.profiles)}: {one.verdict}" for one in found if own and one.verdict != own.verdict
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A study's table at one scale and profile, with its figures and the files beside it that are there."""
-
-    result: Judged
-    grid: Grid
-    notes: Sequence[str]
-    figures: Sequence[str]
-    files: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A study on the page."""
-
-    study: Study
-    summary: Sequence[str]
-    cards: Sequence[Card]
-    tables: Sequence[Table]
-
-    @property
-    def words(self) -> str:
-        """What a search finds the study by."""
-        study = self.study
-        axes = [text for axis in study.axes for text in (axis.name, axis.title)]
-        return " ".join((study.paper_name, study.title, study.name, study.caption, *axes))
 
 
 def page_files(
@@ -143,38 +51,60 @@ def page_files(
     `figures` is where the figures lie, `seconds` what a run at the papers' scale takes. Links are to files
     that are there.
     """
-    frame = pd.concat([frames.claim_frame(found) for found in results.values()], ignore_index=True)
-    every = [result for found in results.values() for result in found if result.scale.name == PAPER.name]
-    by_study = {(one.study.name, one.profile): prospects.of_study(one, seconds) for one in every}
-    for row in frame[(frame["scale"] == PAPER.name) & (frame["reason"] == "")].itertuples():
-        costs = by_study.get((row.study, row.profile), ())
-        frame.loc[row.Index, "reason"] = next((one.words for one in costs if one.claim == row.claim), "")
-    begun = [
-        [one for one in found if any(run.rows is not None for run in one.runs)] for found in results.values()
-    ]
-    made = {
-        "claims.csv": frame,
-        "seeds.csv": _joined(map(frames.seed_frame, begun)),
-        "overview.csv": _joined(map(frames.overview_frame, results.values())),
-        "comparability.csv": _joined(map(frames.check_frame, results.values())),
-        "not_tested.csv": _joined(map(frames.untested_frame, begun)),
-        "environment.csv": _joined(map(frames.environment_frame, begun)),
+    claims = pd.concat(map(frames.claim_frame, results.values()), ignore_index=True)
+    every = [result for found in results.values() for result in found]
+    costs = {
+        (result.study.name, result.profile): prospects.of_study(result, seconds)
+        for result in every
+        if result.scale.name == PAPER.name
     }
-    sections = [_section(study, results, frame, folder, figures, seconds) for study in studies]
-    papers = list({one.study.paper: one.study.source for one in sections}.values())
+    for row in claims[(claims["scale"] == PAPER.name) & (claims["reason"] == "")].itertuples():
+        words = [cost.words for cost in costs[row.study, row.profile] if cost.claim == row.claim]
+        claims.loc[row.Index, "reason"] = "".join(words)
+    begun = [[result for result in found if result.begun] for found in results.values()]
+    made = {"claims.csv": claims} | {
+        name: pd.concat(map(frame, found), ignore_index=True)
+        for name, frame, found in (
+            ("seeds.csv", frames.seed_frame, begun),
+            ("overview.csv", frames.overview_frame, results.values()),
+            ("comparability.csv", frames.check_frame, results.values()),
+            ("not_tested.csv", frames.untested_frame, begun),
+            ("environment.csv", frames.environment_frame, begun),
+        )
+    }
+    places, shown = (folder, figures), _shown(claims)
+    order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
+    sections = []
+    for study in studies:
+        mine = [result for key in order for result in results[key] if result.study.name == study.name]
+        cards = _cards(study, shown[shown["study"] == study.name])
+        section = {"study": study, "cards": cards, "tables": [_table(one, *places) for one in mine if one.begun]}
+        of_paper = {one.scale.name: one for one in mine if one.profile == DEFAULT}
+        cost = _cost(of_paper[PAPER.name], costs[study.name, DEFAULT], seconds) if PAPER.name in of_paper else ""
+        section["summary"] = _summary(cards, of_paper, cost)
+        axes = [text for axis in study.axes for text in (axis.name, axis.title)]
+        section["words"] = " ".join((study.paper_name, study.title, study.name, study.caption, *axes))
+        sections.append(section)
+    scatters = {
+        f"{COLUMNS[scale]}, profile {profile}": _links(
+            [figures / scale / profile / f"{name}.png" for name in ("mtd", "uniformity", "rank")], folder
+        )
+        for scale, profile in order
+    }
     given = {
-        "papers": papers,
+        "papers": list({study.paper: study.source for study in studies}.values()),
         "sections": sections,
         "columns": COLUMNS,
-        "overview": made["overview.csv"],
-        "failed": made["not_tested.csv"],
-        "environment": made["environment.csv"],
+        "frames": {
+            "Runs and hours": made["overview.csv"],
+            "What failed or could not be compared": made["not_tested.csv"],
+            "Environment of the runs": made["environment.csv"],
+        },
         "csv_files": CSV_FILES,
-        "scatters": _scatters(results, folder, figures),
-        "lede": _lede(frame),
-        "links": {name: href for name in DOCS if (href := _link(HOME / name, folder))},
+        "scatters": {name: links for name, links in scatters.items() if links},
+        "lede": _lede(claims, [result for result in every if result.profile == DEFAULT]),
+        "links": {name: _link(HOME / name, folder) for name in DOCS if (HOME / name).is_file()},
         "older": _link(folder / "archive" / "README.md", folder),
-        "total": sum(len(one.cards) for one in sections),
     }  # fmt: skip
     texts = {
         name: _templates().get_template(f"{name}.jinja").render(given) for name in ("index.html", "README.md")
@@ -182,147 +112,80 @@ def page_files(
     return texts | {name: frames.csv_text(made[name], digits=6) for name in CSV_FILES}
 
 
-def _joined(made) -> pd.DataFrame:
-    return pd.concat(made, ignore_index=True)
+def _shown(claims: pd.DataFrame) -> pd.DataFrame:
+    """Claims as cards show them, English first; profiles with the same numbers share a row."""
+
+    def estimate(row) -> str:
+        if row.unit == "points" and row.ci95_high - row.ci95_low > TOO_WIDE:
+            return f"{counted(row.n, 'seed')}: too few"
+        interval = f" [{signed(row.ci95_low)}, {signed(row.ci95_high)}]" if np.isfinite(row.ci95_low) else ""
+        return f"{signed(row.estimate)} {row.unit}{interval}" if row.n else ""
+
+    def tested(row) -> str:
+        return f"{signed(row.tested_low)} to {signed(row.tested_high)}" if np.isfinite(row.tested_low) else ""
+
+    rows = list(claims.itertuples())
+    shown = claims.assign(estimate=list(map(estimate, rows)), tested=list(map(tested, rows)))
+    shown = shown.sort_values("scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable")
+    alike = ["study", "claim", "scale", "verdict", "reason", "estimate", "tested", "n"]
+    each = {"profile": list, "comparison": "first", "printed": "first", "unit": "first"}
+    return shown.groupby(alike, sort=False, as_index=False).agg(each)
 
 
-def _section(
-    study: Study, results: Results, claims: pd.DataFrame, folder: Path, figures: Path, seconds: Callable
-) -> Section:
-    by_key = {
-        key: next(one for one in found if one.study.name == study.name) for key, found in results.items()
-    }
-    mine = claims[claims["study"] == study.name]
-    order = [key for scale in COLUMNS for key in by_key if key[0] == scale]
-    order += [key for key in by_key if key not in order]
-    cards = [_card(claim, mine[mine["claim"] == claim.key], by_key, order) for claim in study.claims]
-    begun = [key for key in order if any(run.rows is not None for run in by_key[key].runs)]
-    tables = [_table(by_key[key], folder, figures) for key in begun]
-    return Section(study=study, cards=cards, tables=tables, summary=_summary(cards, by_key, seconds))
+def _cards(study: Study, shown: pd.DataFrame) -> list[dict]:
+    """The claims of a study, each with its rows, and by scale the row of the table's profile."""
+    cards = []
+    for claim in study.claims:
+        rows = shown[shown["claim"] == claim.key].to_dict("records")
+        at = {row["scale"]: row for row in rows if DEFAULT in row["profile"]}
+        first = rows[0]
+        printed = f" ({signed(first['printed'])} {first['unit']})" if np.isfinite(first["printed"]) else ""
+        cards.append(
+            {"claim": claim, "rows": rows, "at": at, "printed": printed, "comparison": first["comparison"]}
+        )
+    return cards
 
 
-def _card(
-    claim: Claim, rows: pd.DataFrame, results: Mapping[tuple[str, str], Judged], order: Sequence
-) -> Card:
-    """A claim's card; profiles with the same numbers share a line."""
-    alike: dict[tuple, list[tuple[str, Any]]] = {}
-    for scale, profile in order:
-        for row in rows[(rows["scale"] == scale) & (rows["profile"] == profile)].itertuples():
-            key = (scale, row.verdict, row.reason, str(row.estimate), str(row.tested_low), row.n)
-            alike.setdefault(key, []).append((profile, row))
-    standings = tuple(_standing(key[0], found, results) for key, found in alike.items())
-    first = next((row for found in alike.values() for _, row in found), None)
-    printed = PRINTED[claim.printed]
-    if first is not None and np.isfinite(first.printed):
-        printed += f" ({signed(first.printed)} {first.unit})".replace(" )", ")")
-    comparison = "" if first is None else first.comparison
-    return Card(claim=claim, printed=printed, comparison=comparison, standings=standings)
-
-
-def _standing(scale: str, found: Sequence[tuple], results: Mapping[tuple[str, str], Judged]) -> Standing:
-    row = found[0][1]
-    estimate = tested = chance = ""
-    if row.n:
-        estimate = f"{signed(row.estimate)} {row.unit}".strip()
-        if np.isfinite(row.ci95_low):
-            estimate += f" [{signed(row.ci95_low)}, {signed(row.ci95_high)}]"
-            if row.unit == "points" and row.ci95_high - row.ci95_low > TOO_WIDE:
-                estimate = f"{counted(row.n, 'seed')}: too few"
-        if np.isfinite(row.tested_low):
-            tested = f"{signed(row.tested_low)} to {signed(row.tested_high)}"
-        if row.verdict == "undecided" and scale == "mini":
-            chance = _chance(row.claim, results[scale, found[0][0]])
-    profiles = tuple(profile for profile, _ in found)
-    return Standing(scale=scale, profiles=profiles, verdict=row.verdict, estimate=estimate, tested=tested,
-                    reason=row.reason, seeds=row.n, chance=chance)  # fmt: skip
-
-
-def _chance(key: str, result: Judged) -> str:
-    """How likely more seeds settle a claim, and what they cost, in a sentence."""
-    verdict = next(one for one in result.verdicts if one.claim.key == key)
-    readings = Readings(result)
-    by_seeds = prospects.chances(verdict.claim, readings, len(result.study.claims))
-    if not by_seeds:
-        return ""
-    n = readings.seeds(verdict.contrast)
-    cells = result.study.cells_of(verdict.claim.predicate.contrasts())
-    took = [frames.seconds(run) for run in result.runs if run.rows is not None]
-    hours = {seeds: (seeds - n) * len(cells) * float(np.mean(took)) / 3600 for seeds in by_seeds}
-    sure = {seeds: f"{chance:.0%}" if chance <= 0.95 else "over 95%" for seeds, chance in by_seeds.items()}
-    said = [f"{sure[seeds]} at {seeds} seeds ({hours[seeds]:.1f} hours)" for seeds in list(by_seeds)[:3]]
-    return f"Chance that more seeds settle it: {', '.join(said)}.".replace("%", " %")
-
-
-def _summary(
-    cards: Sequence[Card], results: Mapping[tuple[str, str], Judged], seconds: Callable
-) -> list[str]:
-    """A study in a few words for each scale: "English: 2 undecided (3 seeds), 4 not run"."""
-    said = []
+def _summary(cards: Sequence[dict], results: Mapping[str, Judged], cost: str) -> dict[str, str]:
+    """A study in a few words for each column: "2 undecided (3 seeds), 4 not run"."""
+    said = {}
     for scale, name in COLUMNS.items():
-        result = results.get((scale, DEFAULT))
-        if result is None:
+        rows = pd.DataFrame([card["at"][scale] for card in cards if scale in card["at"]])
+        if scale == PAPER.name and not (len(rows) and rows["n"].any()):
+            said[name] = cost
+        elif not len(rows) or scale not in results:
             continue
-        standings = [one for card in cards if (one := card.at(scale))]
-        if scale == "paper" and not any(one.seeds for one in standings):
-            said.append(f"{name}: {_cost(result, seconds)}")
-        elif standings and all(one.verdict == "no verdict" for one in standings):
-            said.append(f"{name}: {'too short' if result.scale.generated else 'not able'} to judge")
-        elif standings and not any(one.seeds for one in standings):
-            said.append(f"{name}: not run")
-        elif standings:
-            counts = Counter(one.verdict for one in standings)
-            seeds = [one.seeds for one in standings if one.verdict == "undecided"]
-            few = {"undecided": f" ({counted(max(seeds), 'seed')})"} if seeds else {}
-            counts_said = [f"{n} {verdict}{few.get(verdict, '')}" for verdict, n in counts.items()]
-            said.append(f"{name}: {', '.join(counts_said)}")
+        elif (rows["verdict"] == "no verdict").all():
+            said[name] = f"{'too short' if results[scale].scale.generated else 'not able'} to judge"
+        else:
+            counts = rows["verdict"].value_counts(sort=False)
+            most = rows[rows["verdict"] == "undecided"]["n"].max()
+            few = {"undecided": f" ({counted(most, 'seed')})"}
+            said[name] = ", ".join(f"{n} {verdict}{few.get(verdict, '')}" for verdict, n in counts.items())
     return said
 
 
-def _cost(result: Judged, seconds: Callable[[RunConfig], float]) -> str:
+def _cost(result: Judged, costs: Sequence, seconds: Callable[[RunConfig], float]) -> str:
     """What a study would take at the papers' scale."""
-    configs = {
-        one.runs[0].run_id: result.setup.config(result.study, one.cell, 0)
-        for one in result.cells
-        if one.runs
-    }
-    if not configs:
-        return "cannot be run"
-    if costs := prospects.of_study(result, seconds):
-        return prospects.summary(costs)
-    hours = FIRST_SEEDS * sum(map(seconds, configs.values())) / 3600
-    return (
-        f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(configs)} runs, {hours:,.{int(hours < 10)}f} H100 hours"
-    )
+    cells = {cell.runs[0].run_id: cell.cell for cell in result.cells if cell.runs}
+    if costs or not cells:
+        return prospects.summary(costs) if costs else "cannot be run"
+    hours = sum(seconds(result.setup.config(result.study, cell, 0)) for cell in cells.values()) / 3600
+    runs = f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(cells)} runs"
+    return f"{runs}, {FIRST_SEEDS * hours:,.1f} H100 hours"
 
 
-def _table(result: Judged, folder: Path, figures: Path) -> Table:
-    cells, here = frames.cell_frame(result), f"{result.scale.name}/{result.profile}/{result.study.name}"
-    table = grid(result.study, cells)
-    drawn = [_link(figures / f"{here}{ending}.png", folder) for ending in ("", "-differences")]
-    endings = {
-        "CSV": ".csv",
-        "runs": "_runs.csv",
-        "curves": "_curves.csv",
-        "Markdown": ".md",
-        "LaTeX": ".tex",
-    }
-    files = {name: _link(folder / f"{here}{ending}", folder) for name, ending in endings.items()}
-    notes = (reading(result), *marks(table), *of_runs(result))
-    there = {name: href for name, href in files.items() if href}
-    return Table(
-        result=result, grid=table, notes=notes, figures=[href for href in drawn if href], files=there
-    )
-
-
-def _scatters(results: Results, folder: Path, figures: Path) -> dict[str, list[str]]:
-    """The figures over all runs, by scale and profile."""
-    found = {}
-    for scale, profile in results:
-        drawn = [
-            _link(figures / scale / profile / f"{name}.png", folder) for name in ("mtd", "uniformity", "rank")
-        ]
-        found[f"{COLUMNS.get(scale, scale)}, profile {profile}"] = [href for href in drawn if href]
-    return {name: hrefs for name, hrefs in found.items() if hrefs}
+def _table(result: Judged, folder: Path, figures: Path) -> dict:
+    """A study's table at one scale and profile, with its figures and the files beside it."""
+    scale, profile, name = result.scale.name, result.profile, result.study.name
+    table = grid(result.study, frames.cell_frame(result))
+    files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
+    pictures = [figures / scale / profile / f"{name}{ending}.png" for ending in ("", "-differences")]
+    return {
+        "scale": scale, "profile": profile, "name": f"{COLUMNS[scale]}, profile {profile}", "grid": table,
+        "notes": (reading(result), *marks(table), *of_runs(result)), "figures": _links(pictures, folder),
+        "files": {kind: _link(path, folder) for kind, path in files.items() if path.is_file()},
+    }  # fmt: skip
 
 
 def _link(path: Path, folder: Path) -> str:
@@ -330,18 +193,36 @@ def _link(path: Path, folder: Path) -> str:
     return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()) if path.is_file() else ""
 
 
-def _lede(claims: pd.DataFrame) -> str:
-    """The page's first sentences: what has been tested at all."""
+def _links(paths: Sequence[Path], folder: Path) -> list[str]:
+    return [_link(path, folder) for path in paths if path.is_file()]
+
+
+def _lede(claims: pd.DataFrame, results: Sequence[Judged]) -> str:
+    """The page's first sentences: what has been tested at all, and what would settle more."""
     said = []
-    if not (claims[claims["scale"] == "paper"]["n"] > 0).any():
+    if not (claims[claims["scale"] == PAPER.name]["n"] > 0).any():
         said.append("No claim has been tested at the papers’ own scale yet.")
-    for scale in ("mini", "demo"):
-        mine = claims[(claims["scale"] == scale) & (claims["profile"] == DEFAULT)]
-        counts = Counter(mine["verdict"])
-        if len(mine):
-            where = "On English with a small encoder" if scale == "mini" else "In a made-up language"
-            said.append(f"{where}: {', '.join(f'{counts[one]} {one}' for one in MARKS if counts[one])}.")
+    for scale, where in (("mini", "On English with a small encoder"), ("demo", "In a made-up language")):
+        counts = claims[(claims["scale"] == scale) & (claims["profile"] == DEFAULT)]["verdict"].value_counts()
+        if len(counts):
+            said.append(f"{where}: {', '.join(f'{counts[one]} {one}' for one in MARKS if one in counts)}.")
+        more = [seeds for one in results if one.scale.name == scale == "mini" for seeds in _more_seeds(one)]
+        if more:
+            which = f"{len(more)} of the {counted(counts['undecided'], 'undecided claim')}"
+            said.append(f"Up to {max(more)} more seeds would settle {which}, each with a chance of 80 %.")
     return " ".join(said)
+
+
+def _more_seeds(result: Judged) -> list[int]:
+    """For each undecided claim that a check can settle: the seeds to there, by the runs' mean and scatter."""
+    readings, more = Readings(result), []
+    for verdict in result.verdicts:
+        if verdict.outcome == "undecided":
+            chances = prospects.chances(verdict.claim, readings, len(result.study.claims))
+            enough = [seeds for seeds, chance in chances.items() if chance >= prospects.POWER]
+            n = min(map(readings.seeds, verdict.claim.predicate.contrasts()))
+            more += [min(enough) - n] if enough else []
+    return more
 
 
 @cache
@@ -363,13 +244,15 @@ def _templates() -> jinja2.Environment:
 
 def explained(text: str) -> markupsafe.Markup:
     """Text with each D-number's meaning as its title."""
-    known = explanations()
-
-    def abbreviation(found: re.Match) -> str:
-        meaning = markupsafe.escape(known.get(found[0], ""))
-        return f'<abbr title="{meaning}">{found[0]}</abbr>' if meaning else found[0]
-
-    return markupsafe.Markup(DEVIATION.sub(abbreviation, str(markupsafe.escape(text))))
+    known, escaped = explanations(), str(markupsafe.escape(text))
+    abbreviation = markupsafe.Markup('<abbr title="{}">{}</abbr>')
+    return markupsafe.Markup(
+        re.sub(
+            r"\bD\d+\b",
+            lambda found: abbreviation.format(known[found[0]], found[0]) if found[0] in known else found[0],
+            escaped,
+        )
+    )
 
 
 def slug(text: str) -> str:

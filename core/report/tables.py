@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from statistics import mode
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,57 +17,32 @@ from tabulate import tabulate
 from core.report.frames import cell_frame, claim_frame
 from core.report.verdicts import Judged
 from core.report.words import MARKS as VERDICT_MARKS
-from core.report.words import (
-    READING,
-    by_value,
-    meanings,
-    of_runs,
-    of_scale,
-    reading,
-    setting,
-    text_here,
-    title,
-)
+from core.report.words import READING, by_value, caution, meanings, of_runs, reading, setting, title
 from core.spec.errors import counted, printable
 from core.spec.study import Study
-from core.spec.table import Axis
 
 SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
 OURS, PAPER, PAIRED, PRINTED = "ours", "paper", "ours − reference (paired)", "paper − reference"
 MARKS = {
     "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
     "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
+    "★": "significantly better than every other cell",
     "†": "the reference",
     "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there is",
     "§": "one run; an interval in brackets is a bootstrap over its test pairs",
+    "(n=": "seeds, where a cell has more or fewer than most",
+    "±": "half of the 95 % interval over seeds; paired: over the seeds that both cells have",
 }
-BOLD = "bold: significantly better than every other cell"
-SPREAD = "±: half of the 95 % interval over seeds. Paired: over the seeds that both cells have."
-OF_PAPER = "On the paper and its code, at their own scale"
+OF_PAPER = "On the paper and its code, at their own scale:"
 STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The text of one place in a table, in plain characters, and whether it is bold."""
+class Grid(NamedTuple):
+    """Headers, rows of texts, and how many columns lead with labels. A group begins where these are filled."""
 
-    text: str = ""
-    bold: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Headers, `lead` columns of labels, and rows of entries; `breaks` are rows with a rule above."""
-
-    headers: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
+    headers: list[str]
+    rows: list[list[str]]
     lead: int
-    breaks: tuple[int, ...]
-
-    @property
-    def text(self) -> str:
-        """The text of all entries, one after the other."""
-        return "".join(entry.text for row in self.rows for entry in row)
 
 
 def number(value: float, places: int = 2, signed: bool = False) -> str:
@@ -77,153 +52,165 @@ def number(value: float, places: int = 2, signed: bool = False) -> str:
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
+def signed(value: float) -> str:
+    """A difference with its sign, and as many decimals as it takes to see it."""
+    return number(value, 2 if abs(value) >= 0.1 or value == 0 else 3, signed=True)
+
+
 def grid(study: Study, cells: pd.DataFrame) -> Grid:
     """The cells laid out as in the paper; under `--vary` once for each combination of values."""
     rows = cells.replace({np.nan: None}).to_dict("records")
-    table = {tuple(str(row[axis.name]) for axis in study.axes): row for row in rows}
-    for labels, row in table.items():
-        row["is_base"] = row["reference"] == "/".join(labels)
-    usual = _usual([row["n"] for row in rows]), _usual([row["paired_n"] for row in rows])
-    varied = study.axes[len(study.axes) - len(study.varied) :]
-    count, body, breaks = len(study.axes) - len(varied), list[tuple[Entry, ...]](), list[int]()
-    for chosen in itertools.product(*(axis.labels for axis in varied)):
-        part = {labels[:count]: row for labels, row in table.items() if labels[count:] == chosen}
-        headers, lines, lead, groups = _layout(study, part, _lines(rows), usual)
-        breaks += [len(body) + place for place in groups if body or place]
-        lead_in = [tuple(map(Entry, chosen)), *[tuple(Entry() for _ in chosen)] * (len(lines) - 1)]
-        body += [(*values, *line) for values, line in zip(lead_in, lines, strict=True)]
-    return Grid((*(axis.title for axis in varied), *headers), tuple(body), lead + len(varied), tuple(breaks))
-
-
-def _usual(counts: Sequence[int]) -> int:
-    """The most frequent number of seeds of a table's cells."""
-    counts = [count for count in counts if count]
-    return max(counts, key=counts.count, default=0)
-
-
-def _lines(rows: Sequence[dict]) -> tuple[str, ...]:
-    """The lines of a table: the paper's if it prints numbers, differences if there is a reference."""
+    for row in rows:
+        row["is_base"] = row["reference"] == "/".join(str(row[axis.name]) for axis in study.axes)
     compared, printed = any(row["reference"] for row in rows), any(row["printed"] is not None for row in rows)
-    lines = {OURS: True, PAPER: printed, PAIRED: compared, PRINTED: compared and printed}
-    return tuple(line for line, wanted in lines.items() if wanted)
+    wanted = {OURS: True, PAPER: printed, PAIRED: compared, PRINTED: compared and printed}
+    lines = [line for line in wanted if wanted[line]]
+    usual = {name: mode([row[name] for row in rows if row[name]] or [0]) for name in ("n", "paired_n")}
+
+    columns = study.axis(study.columns) if study.columns else None
+    down = study.axis(study.rows) if study.rows else None if columns else study.axes[0]
+    groups = [*study.axes[len(study.axes) - len(study.varied) :], *([down] if down else [])]
+    headers, body = [axis.title for axis in groups], list[list[str]]()
+    before = [""] * len(groups)
+    for labels in itertools.product(*(axis.labels for axis in groups)):
+        members = _at(rows, {axis.name: label for axis, label in zip(groups, labels, strict=True)})
+        names = [*labels[:-1], _label(labels[-1], members)] if down else list(labels)
+        changed = [names[: place + 1] != before[: place + 1] for place in range(len(names))]
+        shown, before = [name if new else "" for name, new in zip(names, changed, strict=True)], names
+        if columns is None:
+            body.append([*shown, *(_entry(members[0], line, usual) for line in lines)])
+            continue
+        copied = all(row["status"] == "copied" for row in members)
+        for line in [PAPER] if copied else lines:
+            found = [_at(members, {columns.name: label})[:1] for label in columns.labels]
+            body.append([*shown, line, *(_entry(cell[0], line, usual) if cell else "" for cell in found)])
+            shown = [""] * len(shown)
+    if columns is None:
+        return Grid([*headers, *lines], body, len(headers))
+    titles = [_label(label, _at(rows, {columns.name: label})) for label in columns.labels]
+    return Grid([*headers, columns.title, *titles], body, len(headers) + 1)
 
 
-def _layout(study: Study, table: dict, lines: Sequence[str], usual: tuple[int, int]) -> tuple:
-    """Headers, rows, number of label columns, and the rows that begin a group."""
-    names = [axis.name for axis in study.axes]
-
-    def at(axis: Axis | None, label: str) -> list[dict]:
-        place = names.index(axis.name) if axis else 0
-        return [row for labels, row in table.items() if axis is None or labels[place] == label]
-
-    rows = study.axis(study.rows) if study.rows else None
-    body: list[tuple[Entry, ...]] = []
-    if study.columns is None:
-        rows = rows or study.axes[0]
-        for label in rows.labels:
-            row = at(rows, label)[0]
-            body.append((Entry(_label(label, row)), *(_entry(row, line, usual) for line in lines)))
-        return (rows.title, *lines), body, 1, [0]
-    columns, breaks = study.axis(study.columns), []
-    for group in rows.labels if rows else ("",):
-        in_group = at(rows, group)
-        both = [[row for row in at(columns, label) if row in in_group] for label in columns.labels]
-        breaks.append(len(body))
-        copied = all(row["status"] == "copied" for row in in_group)
-        for line in (PAPER,) if copied else lines:
-            name = Entry(_label(group, *in_group) if len(body) == breaks[-1] else "")
-            entries = [_entry(found[0] if found else None, line, usual) for found in both]
-            body.append((*([name] if rows else []), Entry(line), *entries))
-    headers = (rows.title, columns.title) if rows else (columns.title,)
-    labels = [_label(label, *at(columns, label)) for label in columns.labels]
-    return (*headers, *labels), body, len(headers), breaks
+def _at(rows: Sequence[dict], labels: dict[str, str]) -> list[dict]:
+    """The cells with these labels."""
+    return [row for row in rows if all(str(row[axis]) == label for axis, label in labels.items())]
 
 
-def _label(label: str, *rows: dict | None) -> str:
+def _label(label: str, rows: Sequence[dict]) -> str:
     """A label as the paper has it, with the encoder that was run in the place of a BERT that it names."""
-    run = {row["encoder"] for row in rows if row and row["encoder"] and row["scale"] != "paper"}
+    run = {row["encoder"] for row in rows if row["encoder"] and row["scale"] != "paper"}
     return f"{label} ({', '.join(sorted(run))})" if "BERT" in label and run else label
 
 
-def _entry(row: dict | None, line: str, usual: tuple[int, int]) -> Entry:
-    if row is None:
-        return Entry()
-    name, is_base = {PAPER: "printed", PRINTED: "printed_difference"}.get(line), row["is_base"]
+def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
+    """What one line of a table says of a cell."""
     places = 0 if row["unit"] == "pairs" else 2 if row["unit"].endswith("× 100") else 3
-    if name:
-        value = row[name]
-        if value is None or (line == PRINTED and is_base):
-            return Entry("" if value is None else "†")
-        return Entry(number(value, places, signed=line == PRINTED))
     if line == OURS:
-        return Entry(_ours(row, places, usual[0], is_base), bool(row["best"]))
-    if is_base or not row["paired_n"]:
-        return Entry("†" if is_base else "")
-    text = number(row["paired_difference"], places, signed=True)
-    if row["paired_ci95_high"] is not None and row["paired_ci95_high"] - row["paired_difference"] > SAME:
-        text += f" ± {number(row['paired_ci95_high'] - row['paired_difference'], places)}"
+        return _ours(row, places, usual["n"])
+    if line == PAPER:
+        return "" if row["printed"] is None else number(row["printed"], places)
+    difference = row["printed_difference" if line == PRINTED else "paired_difference"]
+    if row["is_base"] or difference is None:
+        return "†" if row["is_base"] and (line == PAIRED or difference is not None) else ""
+    text = number(difference, places, signed=True)
+    if line == PRINTED:
+        return text
+    text += _half(difference, row["paired_ci95_high"], places)
     if row["different"] == "yes":
         text += " ▲" if row["tested_low"] > 0 else " ▼"
-    return Entry(text + _seeds(row["paired_n"], usual[1]))
+    return text + _seeds(row["paired_n"], usual["paired_n"])
 
 
-def _ours(row: dict, places: int, usual: int, is_base: bool) -> str:
+def _ours(row: dict, places: int, usual: int) -> str:
     if not row["n"]:
         return STATUS.get(row["status"], "—")
     text = number(row["mean"], places)
-    if row["ci95_over"] == "seeds" and row["sd"] > SAME:
-        text += f" ± {number(row['ci95_high'] - row['mean'], places)}"
-    elif row["ci95_over"] == "pairs":
+    if row["ci95_over"] == "pairs":
         text += f" [{number(row['ci95_low'], places)}, {number(row['ci95_high'], places)}]"
-    marks = ("†" if is_base else "", "‡" if row["failed_seeds"] else "", "§" if row["n"] == 1 else "")
-    return text + "".join(marks) + _seeds(row["n"], usual)
+    else:
+        text += _half(row["mean"], row["ci95_high"], places)
+    marks = {"★": row["best"], "†": row["is_base"], "‡": row["failed_seeds"], "§": row["n"] == 1}
+    return text + "".join(mark for mark, there in marks.items() if there) + _seeds(row["n"], usual)
+
+
+def _half(middle: float, high: float | None, places: int) -> str:
+    """Half of an interval behind its middle."""
+    return "" if high is None or high - middle <= SAME else f" ± {number(high - middle, places)}"
 
 
 def _seeds(n: int, usual: int) -> str:
     return f" (n={n})" if n != usual and n > 1 else ""
 
 
+def marks(table: Grid) -> list[str]:
+    """The meaning of each mark that the table uses, one sentence each."""
+    text = "".join(map("".join, table.rows))
+    return [f"{mark.strip('(=')}: {meaning}." for mark, meaning in MARKS.items() if mark in text]
+
+
+def _laid_out(table: Grid, escape, style: str) -> str:
+    """The table in one of tabulate's formats."""
+    sides = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
+    rows = [list(map(escape, row)) for row in table.rows]
+    headers = list(map(escape, table.headers))
+    return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
+
+
 def markdown(result: Judged) -> str:
     """The whole Markdown page of a study: title, setting, table, marks, claims, footnotes."""
-    cells = cell_frame(result)
-    table = grid(result.study, cells)
-    bold = "**{}**".format
-    rows = [[bold(md(e.text)) if e.bold else md(e.text) for e in row] for row in table.rows]
-    body = _plain(rows, list(map(md, table.headers)), table.lead, "pipe")
-    watermark = [f"**{md(result.scale.watermark)}**", ""] if result.scale.watermark else []
-    notes = [f"- {md(note)}" for note in (*marks(table), *of_runs(result))]
-    if result.study.footnotes:
-        notes += [
-            "",
-            f"{OF_PAPER}:",
-            "",
-            *(f"- {md(note)}" for note in (*result.study.footnotes, *meanings(result))),
-        ]
-    head = [f"# {md(title(result))}", "", md(setting(result)), "", *watermark, md(reading(result)), ""]
-    return "\n".join([*head, body, "", *notes, *_claims(result)]).rstrip() + "\n"
+    table, of_paper = grid(result.study, cell_frame(result)), of_the_paper(result)
+    lines = [
+        f"# {md(title(result))}", "", md(setting(result)), "", md(reading(result)), "",
+        _laid_out(table, md, "pipe"), "", *_items(*marks(table), *of_runs(result)),
+        *(["", of_paper[0], "", *_items(*of_paper[1:])] if of_paper else []),
+    ]  # fmt: skip
+    if result.study.claims:
+        said = [f"{VERDICT_MARKS[row.verdict]} {sentence}" for row, sentence in _sentences(result)]
+        lines += ["", "## Claims", "", *_items(*by_value(result), *said), "", md(READING), ""]
+        lines += [md(caution(result)), "", *_items(*_claims(result))]
+    return "\n".join(lines).rstrip() + "\n"
 
 
-def _claims(result: Judged) -> list[str]:
-    """The verdicts in Markdown, under their heading; nothing for a study without claims."""
-    claims = result.study.claims
-    if not claims:
-        return []
-    lines = [f"- {VERDICT_MARKS[row.verdict]} {md(sentence)}" for row, sentence in _sentences(result)]
-    said = [f"- {md(text)}" for text in by_value(result)]
-    notes = []
+def of_the_paper(result: Judged) -> list[str]:
+    """Footnotes and the meaning of D-numbers, below their heading."""
+    notes = [*result.study.footnotes, *meanings(result)]
+    return [OF_PAPER, *notes] if notes else []
+
+
+def _items(*texts: str) -> list[str]:
+    return [f"- {md(text)}" for text in texts]
+
+
+def _claims(result: Judged) -> Iterator[str]:
+    """Each claim with its quotation and what decides it."""
     for claim in result.parts[0].study.claims:  # at other values the claims are the same
         place = f" ({claim.place})" if claim.place else ""
-        quote = f"“{claim.quote}”{place}. " if claim.quote else ""
-        decided = f"Decided by: {claim.decided_by.rstrip('.')}." if claim.decided_by else ""
-        said_of_it = (f"{claim.key}: {claim.text} {quote}{decided}", claim.note)
-        notes += [f"- {md(text_here(text, result))}" for text in said_of_it if text]
-    return ["", "## Claims", "", *said, *lines, "", md(READING), "", md(of_scale(result)), "", *notes]
+        quote = f" “{claim.quote}”{place}." if claim.quote else ""
+        decided = f" Decided by: {claim.decided_by.rstrip('.')}." if claim.decided_by else ""
+        yield f"{claim.key}: {claim.text}{quote}{decided}"
+        if claim.note:
+            yield claim.note
 
 
 def _sentences(result: Judged) -> Iterator[tuple]:
     """Each claim's row, and its verdict as a sentence of at most 20 words."""
     for row in claim_frame([result]).itertuples():
         yield row, verdict_sentence(row)
+
+
+def verdict_sentence(row) -> str:
+    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."; what is
+    not judged has its estimate, too, and the reason."""
+    text = f"{row.claim} {row.verdict}{' in full' if row.n and row.verdict == 'not run' else ''}"
+    if row.n:
+        seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
+        text += f" ({seeds}): {signed(row.estimate)} {row.unit}".rstrip()
+        if np.isfinite(row.ci95_low):
+            text += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
+        if np.isfinite(row.printed):
+            text += f"; printed {signed(row.printed)}"
+    reason = row.reason.rstrip(".")
+    return f"{text}{'; ' if row.n and reason else ': ' if reason else ''}{reason}."
 
 
 def filled(readme: str, file: Path) -> str:
@@ -247,78 +234,30 @@ def filled(readme: str, file: Path) -> str:
     return re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
 
 
-def verdict_sentence(row) -> str:
-    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."; what is
-    not judged has its estimate, too, and the reason."""
-    text = f"{row.claim} {row.verdict}{' in full' if row.n and row.verdict == 'not run' else ''}"
-    if row.n:
-        seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
-        text += f" ({seeds}): {signed(row.estimate)} {row.unit}".rstrip()
-        if np.isfinite(row.ci95_low):
-            text += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
-        if np.isfinite(row.printed):
-            text += f"; printed {signed(row.printed)}"
-    reason = row.reason.rstrip(".")
-    return f"{text}{'; ' if row.n and reason else ': ' if reason else ''}{reason}."
-
-
-def signed(value: float) -> str:
-    """A difference with its sign, and as many decimals as it takes to see it."""
-    return number(value, 2 if abs(value) >= 0.1 or value == 0 else 3, signed=True)
-
-
 def terminal(result: Judged) -> str:
     """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
     table = grid(result.study, cell_frame(result))
-    rows = [[entry.text for entry in row] for row in table.rows]
-    body = _plain(rows, table.headers, table.lead, "simple")
     said = [f"{VERDICT_MARKS[row.verdict]} {sentence}" for row, sentence in _sentences(result)]
     below = [f"  {line}" for line in (*marks(table), "", *said, *by_value(result))]
-    lines = ["", title(result), setting(result), "", *body.splitlines(), *below]
+    body = _laid_out(table, printable, "simple").splitlines()
+    lines = ["", title(result), setting(result), "", *body, *below]
     return "\n".join(printable(line).rstrip() for line in lines)
 
 
-def marks(table: Grid) -> tuple[str, ...]:
-    """The meaning of each mark that the table uses, one sentence each."""
-    used = [f"{mark} {meaning}." for mark, meaning in MARKS.items() if mark in table.text]
-    used += [f"{BOLD}."] if any(entry.bold for row in table.rows for entry in row) else []
-    used += ["n: seeds, where a cell has more or fewer than most."] if "(n=" in table.text else []
-    return (*used, *([SPREAD] if "±" in table.text else []))
-
-
-def _plain(rows: Sequence[Sequence[str]], headers: Sequence[str], lead: int, style: str) -> str:
-    sides = ["left"] * lead + ["right"] * (len(headers) - lead)
-    return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
-
-
 def latex(result: Judged) -> str:
-    r"""The table as a LaTeX fragment: a `table` float that needs booktabs, amssymb and adjustbox.
-
-    A table that is too large is scaled to fit. The notes, which may fill a page, stand behind the float.
-    """
+    r"""The table as a LaTeX fragment: a `table` float that needs amssymb and adjustbox. Its notes, which may
+    fill a page, stand behind the float."""
     table = grid(result.study, cell_frame(result))
-    paper = [f"{OF_PAPER}:", *result.study.footnotes] if result.study.footnotes else []
-    notes = (*marks(table), *of_runs(result), *paper, *meanings(result))
-    name = f"{result.study.name}-{result.scale.name}-{result.profile}"
-    label = "".join(c if c.isalnum() else "-" for c in name)
-    watermark = [rf"\textbf{{{tex(result.scale.watermark)}}}\par\smallskip"] if result.scale.watermark else []
-    body = []
-    for place, row in enumerate(table.rows):
-        body += [r"\addlinespace"] if place in table.breaks else []
-        body.append(" & ".join(rf"\textbf{{{tex(e.text)}}}" if e.bold else tex(e.text) for e in row) + r" \\")
+    notes = (*marks(table), *of_runs(result), *of_the_paper(result))
     lines = [
-        r"% needs \usepackage{booktabs,amssymb,adjustbox}",
+        r"% needs \usepackage{amssymb,adjustbox}, and LuaLaTeX for names in other scripts",
         r"\begin{table}[tp]", r"\centering\small",
         rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
-        rf"\label{{tab:{label}}}",
-        *watermark,
+        rf"\label{{tab:{result.study.name}-{result.scale.name}-{result.profile}}}",
         r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
-        rf"\begin{{tabular}}{{{'l' * table.lead}{'r' * (len(table.headers) - table.lead)}}}", r"\toprule",
-        " & ".join(map(tex, table.headers)) + r" \\", r"\midrule",
-        *body, r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}",
-        r"\end{table}", r"\begingroup\footnotesize\raggedright",
-        *(rf"\noindent {tex(note)}\par" for note in notes),
-        r"\endgroup",
+        _laid_out(table, tex, "latex_raw"),
+        r"\end{adjustbox}", r"\end{table}", r"\begingroup\footnotesize\raggedright",
+        *(rf"\noindent {tex(note)}\par" for note in notes), r"\endgroup",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
@@ -326,18 +265,14 @@ def latex(result: Judged) -> str:
 MARKDOWN = str.maketrans({  # an entity for \\, since one before the other of `\\|` would end the cell
     "\\": "&#92;", "&": "&amp;", **{c: f"\\{c}" for c in "|*_<`$~!"},
 })  # fmt: skip
-# One character at a time, so that nothing is escaped twice.
-LATEX = {
-    "\\": r"\textbackslash{}", **{c: f"\\{c}" for c in "{}$&%#_"}, "[": "{[}", "]": "{]}", "*": "{*}",
-    "`": "{`}", '"': "''",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$", "±": r"$\pm$",
-    "−": "$-$", "—": "---", "–": "--", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
-    "…": r"\ldots{}", "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "“": "``", "”": "''",
-    "’": "'", "≈": r"$\approx$", "τ": r"$\tau$", "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$",
-    "▼": r"$^{\blacktriangledown}$", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "§": r"$^{\S}$",
-    "ß": r"\ss{}",
-}  # fmt: skip
-ACCENTS = dict(zip("\u0300\u0301\u0302\u0303\u0308\u030a\u030c\u0327", "`'^~\"rvc", strict=True))
+LATEX = str.maketrans({  # [ and * would be options of the line break before them
+    "\\": r"\textbackslash{}", **{c: f"\\{c}" for c in "{}$&%#_"}, **{c: f"{{{c}}}" for c in "[]*`"},
+    '"': "''", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
+    "±": r"$\pm$", "−": "$-$", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
+    "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "≈": r"$\approx$", "τ": r"$\tau$",
+    "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "★": r"$^{\bigstar}$",
+    "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "§": r"$^{\S}$",
+})  # fmt: skip
 
 
 def md(text: str) -> str:
@@ -346,18 +281,5 @@ def md(text: str) -> str:
 
 
 def tex(text: str) -> str:
-    """The text in LaTeX with amssymb, in ASCII; a letter that LaTeX cannot set by its number, as U+6A21."""
-    pairs = itertools.pairwise(f" {printable(text)}")
-    # Two hyphens in a row would be set as a dash.
-    return "".join("{-}" if before + c == "--" else _letter(c) for before, c in pairs)
-
-
-def _letter(c: str) -> str:
-    if c in LATEX:
-        return LATEX[c]
-    if c.isascii():
-        return c
-    base, *accents = list(unicodedata.normalize("NFD", c))
-    if base.isascii() and base.isalpha() and len(accents) == 1 and accents[0] in ACCENTS:
-        return rf"\{ACCENTS[accents[0]]}{{{base}}}"
-    return f"U+{ord(c):04X}"
+    """The text in LaTeX with amssymb. Two hyphens in a row would be set as a dash."""
+    return printable(text).translate(LATEX).replace("--", "-{-}")

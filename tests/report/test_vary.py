@@ -67,8 +67,8 @@ def test_the_table_stands_once_for_each_value_and_says_where_claims_hold(found):
     found, _ = found
     table = grid(found.study, cell_frame(found))
     assert table.headers[0] == "train.learning_rate"
-    assert [row[0].text for row in table.rows if row[0].text] == list(RATES)
-    assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in table.text
+    assert [row[0] for row in table.rows if row[0]] == list(RATES)
+    assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in str(table.rows)
     for text in (markdown(found), terminal(found)):
         assert "K1: contradicted at 2e-5; supported at 3e-5; not run at 6e-5." in text
     assert markdown(found).count("Decided by: b against a.") == 1
