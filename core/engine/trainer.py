@@ -12,11 +12,10 @@ import numpy as np
 import torch
 
 from core.engine.checkpoint import Checkpoint, CheckpointFile, TrainingState
-from core.engine.encoder.packing import Packed
 from core.engine.optimiser import adamw, learning_rate
 from core.engine.step import step_for
 from core.engine.streams import numpy_stream, python_stream
-from core.methods.contrastive import Contrastive, TrainingText
+from core.methods.contrastive import Batch, Contrastive, TrainingText, batcher
 from core.spec import methods
 from core.spec.run import RunConfig
 
@@ -142,15 +141,13 @@ def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
 
 def training_batches(
     config: RunConfig, text: TrainingText, device: torch.device, done: int = 0
-) -> Iterator[tuple[Packed | None, ...]]:
-    """The arguments of `model.loss` for each training step after the first `done` steps. The random draws of
-    skipped steps are made, too, so that the later draws stay the same."""
-    steps = batch_indices(config, len(text.table))
+) -> Iterator[tuple[Batch, ...]]:
+    """The arguments of `model.loss` for each training step after the first `done` steps. Batches of skipped
+    steps are made, too (0.1 ms each), so that later random draws stay the same."""
     drawing = python_stream(config.seed.data, "augmentation")
-    views = methods.model(config.method).Model.batches(config, text, device, drawing)
-    for step in range(config.train.steps):
-        indices = next(steps)
-        if step < done:
-            views.skip(indices)
-        else:
-            yield views.make(indices)
+    model = methods.model(config.method).Model
+    make = model.batches(config, text, batcher(device, config.longest), drawing)
+    for step, indices in zip(range(config.train.steps), batch_indices(config, len(text.table)), strict=False):
+        batch = make(indices)
+        if step >= done:
+            yield batch

@@ -1,10 +1,9 @@
-"""What the trainer and the job ask of a method's model, with what holds unless a method says otherwise;
-moving averages."""
+"""What the trainer and the job need of a method's model, with what holds unless a method says otherwise."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,9 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed, pack, rows
 from core.engine.tokens import TokenTable
 from core.spec.result import Row
-from core.spec.run import RunConfig
 
 WIDTHS = 8  # a padded batch has a multiple of so many slots a sentence: few shapes, and each is captured once
+Batch = Packed | Tensor  # without padding on a CPU, for a GPU a matrix (B, 1 + L) that the step takes there
 
 
 class TrainingText(NamedTuple):
@@ -28,6 +27,26 @@ class TrainingText(NamedTuple):
     sentences: list[str] | None = None
     tokenizer: Any = None
     rewritten: TokenTable | None = None
+
+
+class Kept(nn.Module):
+    """A module whose state has the attributes that `kept` names, so that a resumed run has them."""
+
+    kept: tuple[str, ...]
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Values by name; of a random generator its state."""
+        values = {name: getattr(self, name) for name in self.kept}
+        return {k: v.get_state() if isinstance(v, torch.Generator) else v for k, v in values.items()}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Put back what `get_extra_state` gave. Raises KeyError."""
+        for name in self.kept:
+            value = getattr(self, name)
+            if isinstance(value, torch.Generator):
+                value.set_state(state[name].cpu())
+            else:
+                setattr(self, name, state[name])
 
 
 class Contrastive(nn.Module):
@@ -42,26 +61,26 @@ class Contrastive(nn.Module):
     encoder: Encoder  # what a kept model's folder holds
     capturable: bool = False
     scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
+    draws_when_scored: bool = False  # whether `sentence_vectors` draws, so that batches keep their order (D21)
+    averaged: tuple[list, list]  # weights that follow others, and those others: `followed` makes them
 
     def form(self) -> Hashable:
         """What the model's state decides about the shapes of the next step, such as a growing queue."""
         return ()
 
     @classmethod
-    def batches(cls, config: Any, text: TrainingText, device: torch.device, drawing: random.Random) -> Views:
-        """What makes the arguments of `loss` for each batch; random choices come from `drawing`."""
+    def batches(
+        cls, config: Any, text: TrainingText, batch: Callable[..., Batch], rng: random.Random
+    ) -> Callable[[Sequence[int]], tuple[Batch, ...]]:
+        """A function that makes the arguments of `loss` for the sentences at these places of the text. It
+        draws from `rng` and puts token-id arrays together with `batch`."""
         raise NotImplementedError
 
     def before_step(self) -> None:
         """What precedes a step's loss, outside its graph."""
 
-    @property
-    def draws_when_scored(self) -> bool:
-        """Whether `sentence_vectors` draws, so that the order of batches matters (D21)."""
-        return False
-
     def loss(self, *batch: Any) -> Tensor:
-        """The loss of one training step, a scalar, of what the method's `Views` made."""
+        """The loss of one training step, a scalar, of what `batches` made."""
         raise NotImplementedError
 
     def after_update(self) -> None:
@@ -69,6 +88,13 @@ class Contrastive(nn.Module):
 
     def after_step(self) -> None:
         """What follows a step, outside its graph."""
+
+    @torch.no_grad()
+    def average(self, decay: float) -> None:
+        """target <- decay * target + (1 - decay) * source, for all of `averaged`."""
+        targets, sources = self.averaged
+        torch._foreach_lerp_([t.data for t in targets], [s.data for s in sources], 1.0 - decay)
+        self.weights_moved(targets)
 
     def weights_moved(self, weights: list[nn.Parameter]) -> None:
         """Called when a method has changed these weights; a step that keeps copies replaces it."""
@@ -94,41 +120,25 @@ class Contrastive(nn.Module):
         return []
 
 
-class Views:
-    """The arguments of `Model.loss` for each batch: here each batch once, and what another branch reads where
-    the text has a second form."""
-
-    def __init__(self, config: RunConfig, text: TrainingText, device: torch.device, drawing: random.Random):
-        self.config, self.text, self.device, self.drawing = config, text, device, drawing
-        self.widths = WIDTHS
-
-    def make(self, indices: Sequence[int]) -> tuple[Packed | Tensor | None, ...]:
-        """The views of these sentences, each made by `batch`."""
-        raise NotImplementedError
-
-    def batch(self, sentences: Sequence[np.ndarray]) -> Packed | Tensor:
-        """A batch of token-id arrays: without padding on a CPU, for another device a matrix (B, 1 + L) that
-        the step takes there."""
-        if self.device.type == "cpu":
-            return pack(sentences, self.device)
-        longest = max(map(len, sentences))
-        wide = -(-longest // self.widths) * self.widths
-        return rows(sentences, max(longest, min(wide, self.config.longest)))
-
-    def skip(self, indices: Sequence[int]) -> None:
-        """Draw what `make` draws for a step that was done before; nothing if steps draw independently."""
+def followed(pairs: Iterable[tuple[nn.Module | None, nn.Module]]) -> tuple[list, list]:
+    """The parameters of targets, and those of the sources that they follow, of (target, source) pairs."""
+    targets: list[nn.Parameter] = []
+    sources: list[nn.Parameter] = []
+    for target, source in pairs:
+        if target is not None:
+            targets += target.parameters()
+            sources += source.parameters()
+    return targets, sources
 
 
-def averaged_pairs(targets: list[nn.Module], sources: list[nn.Module]) -> tuple[list, list]:
-    """The parameters of both lists of modules, in step. Raises ValueError if they do not correspond."""
-    target = [p for module in targets for p in module.parameters()]
-    source = [p for module in sources for p in module.parameters()]
-    if [p.shape for p in target] != [p.shape for p in source]:
-        raise ValueError("the averaged modules do not have the same parameters")
-    return target, source
+def batcher(device: torch.device, longest: int) -> Callable[..., Batch]:
+    """The function that makes this device's batches of token-id arrays, of at most `longest` tokens each.
+    With `exact` a padded batch is as wide as its longest sentence."""
 
+    def batch(sentences: Sequence[np.ndarray], exact: bool = False) -> Batch:
+        if device.type == "cpu":
+            return pack(sentences, device)
+        width = max(map(len, sentences))
+        return rows(sentences, width if exact else max(width, min(width + -width % WIDTHS, longest)))
 
-@torch.no_grad()
-def update_averages(targets: list, sources: list, decay: float) -> None:
-    """target <- decay * target + (1 - decay) * source, in place."""
-    torch._foreach_lerp_([t.data for t in targets], [s.data for s in sources], 1.0 - decay)
+    return batch

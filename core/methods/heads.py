@@ -31,46 +31,41 @@ def pooler(encoder: Encoder, generator: torch.Generator) -> nn.Linear:
 
 
 def projection(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
-    """MoCoSE's projection, (B, hidden) to (B, out_size) (D11, D12).
-
-    Depth 0 is the identity; depth n is (n - 1) blocks of Linear(hidden, hidden), LayerNorm, Dropout and a
-    last Linear(hidden, out_size) with the tail that `projection_tail` names.
-    """
-    hidden, layers = encoder.hidden, []
-    for _ in range(heads.projection_layers - 1):
-        layers += [
-            new_linear(hidden, hidden, generator),
-            nn.LayerNorm(hidden, encoder.norm_eps),
-            Dropout(heads.dropout),
-        ]
-    if heads.projection_layers:
-        layers.append(new_linear(hidden, heads.out_size, generator))
-        if heads.projection_tail != "linear":
-            layers.append(nn.LayerNorm(heads.out_size, encoder.norm_eps))
-        if heads.projection_tail == "linear_ln_dropout":
-            layers.append(Dropout(heads.dropout))
-    return nn.Sequential(*layers)
+    """MoCoSE's projection, (B, hidden) to (B, out_size), with the tail that `projection_tail` names (D11,
+    D12)."""
+    tail: list[nn.Module] = []
+    if heads.projection_tail != "linear":
+        tail.append(nn.LayerNorm(heads.out_size, encoder.norm_eps))
+    if heads.projection_tail == "linear_ln_dropout":
+        tail.append(Dropout(heads.dropout))
+    return _blocks(heads.projection_layers, encoder.hidden, encoder.hidden, heads, encoder, generator, tail)
 
 
 def predictor(heads: Heads, encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
-    """MoCoSE's predictor, (B, out_size) to (B, out_size) (D11, D12, D13).
-
-    Depth 0 is the identity; depth n is (n - 1) blocks of Linear, LayerNorm, Dropout, then Linear and the
-    tail.
-    """
-    width, layers = heads.out_size, []
+    """MoCoSE's predictor, (B, out_size) to (B, out_size) (D11, D12, D13)."""
+    tail: list[nn.Module] = [nn.Tanh()] if heads.predictor_tail == "tanh" else []
     inner = heads.predictor_hidden or heads.out_size
-    for _ in range(heads.predictor_layers - 1):
-        layers += [
-            new_linear(width, inner, generator),
-            nn.LayerNorm(inner, encoder.norm_eps),
-            Dropout(heads.dropout),
-        ]
+    return _blocks(heads.predictor_layers, heads.out_size, inner, heads, encoder, generator, tail)
+
+
+def _blocks(
+    depth: int,
+    width: int,
+    inner: int,
+    heads: Heads,
+    encoder: Encoder,
+    generator: torch.Generator,
+    tail: list[nn.Module],
+) -> nn.Sequential:
+    """(B, width) to (B, out_size): depth 0 is the identity; depth n is (n - 1) blocks of Linear to `inner`,
+    LayerNorm and Dropout, then Linear and the tail."""
+    layers: list[nn.Module] = []
+    for _ in range(depth - 1):
+        layers += [new_linear(width, inner, generator), nn.LayerNorm(inner, encoder.norm_eps)]
+        layers.append(Dropout(heads.dropout))
         width = inner
-    if heads.predictor_layers:
-        layers.append(new_linear(width, heads.out_size, generator))
-    if heads.predictor_layers and heads.predictor_tail == "tanh":
-        layers.append(nn.Tanh())
+    if depth:
+        layers += [new_linear(width, heads.out_size, generator), *tail]
     return nn.Sequential(*layers)
 
 

@@ -3,16 +3,15 @@ first, empty)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from core.methods.contrastive import Kept
 from core.methods.esimcse.settings import MomentumQueue
 from core.methods.mocose.settings import NegativeQueue
 
 
-class KeyQueue(nn.Module):
+class KeyQueue(Kept):
     """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (D14, D15, D17).
 
     `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in, first out.
@@ -21,6 +20,8 @@ class KeyQueue(nn.Module):
     step; the width overshoots until the counter exceeds `size`, when it is cut for the first time. With
     init_size 0 the first keys replace all of it.
     """
+
+    kept = ("entries", "counter")  # no buffer, since the length changes
 
     def __init__(self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device):
         super().__init__()
@@ -33,15 +34,12 @@ class KeyQueue(nn.Module):
 
     def visible(self) -> Tensor:
         """The negatives that enter the loss now, (width, dim)."""
-        size = self.config.size
-        if self.config.init == "released_2022":
-            filling = self.counter + self.config.init_size < size
-            width = self.counter + self.config.init_size if filling else len(self.entries)
-        else:
-            filling = self.counter < size
-            width = len(self.entries)
-        if self.config.slice is None or filling:
+        released = self.config.init == "released_2022"
+        width = self.counter + (self.config.init_size if released else 0)
+        if width < self.config.size:
             return self.entries[:width]
+        if self.config.slice is None:
+            return self.entries
         return torch.cat([self.entries[start:stop] for start, stop in self.config.slice])
 
     def push(self, keys: Tensor) -> None:
@@ -57,26 +55,16 @@ class KeyQueue(nn.Module):
         """What changes while the queue fills, and never afterwards."""
         return min(self.counter, self.config.size + 1), len(self.entries)
 
-    def get_extra_state(self) -> dict[str, Any]:
-        """What the queue holds; no buffer, since its length changes."""
-        return {"entries": self.entries, "counter": self.counter}
 
-    def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Put back what `get_extra_state` gave. Raises KeyError."""
-        self.entries, self.counter = state["entries"], state["counter"]
-
-
-class VectorQueue(nn.Module):
+class VectorQueue(Kept):
     """ESimCSE's queue of momentum-encoder vectors: empty at first, newest last, `size` kept (D70)."""
+
+    kept = ("entries",)
 
     def __init__(self, config: MomentumQueue):
         super().__init__()
         self.config = config
-        self.entries: Tensor | None = None
-
-    def visible(self) -> Tensor | None:
-        """The negatives that enter the loss now, (width, dim), or None before the first push."""
-        return self.entries
+        self.entries: Tensor | None = None  # (width, dim), the negatives; None before the first push
 
     def push(self, vectors: Tensor) -> None:
         """Append a batch (batch, dim) without gradient."""
@@ -85,14 +73,6 @@ class VectorQueue(nn.Module):
             self.entries = (vectors[-self.config.size :] if self.config.cut_first_batch else vectors).clone()
         else:
             self.entries = _kept(self.entries, torch.cat([self.entries, vectors])[-self.config.size :])
-
-    def get_extra_state(self) -> dict[str, Tensor | None]:
-        """What the queue holds; no buffer, since its length changes."""
-        return {"entries": self.entries}
-
-    def set_extra_state(self, state: dict[str, Tensor | None]) -> None:
-        """Put back what `get_extra_state` gave. Raises KeyError."""
-        self.entries = state["entries"]
 
 
 def _kept(held: Tensor, entries: Tensor) -> Tensor:

@@ -122,7 +122,7 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
 def nothing_is_forgotten(model):
     """Whatever changes during training is in the state dict, or empty between two steps."""
     # the settings and what follows from them, and functions of weights and batches
-    fixed = {"config", "averaged", "trained", "capturable", "weights_moved", "key"}
+    fixed = {"config", "averaged", "trained", "capturable", "weights_moved", "key", "draws_when_scored"}
     parts = [model, *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping"))]
     assert len(parts) > 1
     for part in parts:

@@ -68,16 +68,16 @@ def test_slice_applies_once_the_queue_is_full(init):
 
 def test_momentum_queue_keeps_the_newest_with_part_of_a_batch():
     queue = VectorQueue(MomentumQueue(size=5))
-    assert queue.visible() is None
+    assert queue.entries is None
     for step in range(3):
         queue.push(torch.full((2, 1), float(step)))
-    assert queue.visible()[:, 0].tolist() == [0, 1, 1, 2, 2]
+    assert queue.entries[:, 0].tolist() == [0, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("cut,expected", [(True, 3), (False, 5)])
 def test_first_batch_is_cut_or_not(cut, expected):
     queue = VectorQueue(MomentumQueue(size=3, cut_first_batch=cut))
     queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
-    assert len(queue.visible()) == expected
+    assert len(queue.entries) == expected
     queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
-    assert len(queue.visible()) == 3
+    assert len(queue.entries) == 3

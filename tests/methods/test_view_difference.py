@@ -54,9 +54,8 @@ def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
     found, sign = model.diagnostics(BATCH), model.eval().sign_at(BATCH)
 
     def loss(change):  # (T, hidden), without dropout and augmentation
-        words = model.encoder.embeddings.lookup(BATCH).detach()
-        keys = model.target_projection(model.target_pooler(model.target_stack(model.encoder.embeddings.finish(words, BATCH.slot), BATCH)))
-        return model._compared(words + change, BATCH.slot, BATCH, keys, model.queue.visible()).item()
+        keys, negatives = model._keys(BATCH, None, None), model.queue.visible()
+        return model._contrast(BATCH, keys, negatives, change / 0.05, None)[0].item()
 
     step = 1e-4 * sign
     assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0} and loss(step) > loss(0 * step) > loss(-step)

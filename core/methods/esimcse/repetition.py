@@ -4,10 +4,12 @@ stop-word or a mask (D61 - D64, D72)."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from core.methods.esimcse.settings import Repetition
+from core.methods.contrastive import TrainingText
+from core.methods.esimcse.settings import ESimCSERun, Repetition
 from core.spec.errors import UserError
 
 # Which list the paper used is not known (the released code refers to one that is commented out, D72). This
@@ -61,6 +63,27 @@ def repeat_words(
         if place in chosen:
             written.append(stream.choice(inserted) if inserted else word)
     return " ".join(written)
+
+
+def repeater(
+    config: ESimCSERun, text: TrainingText, rng: random.Random
+) -> Callable[[Sequence[int]], list[np.ndarray]]:
+    """The function that makes the second views of the sentences at these places of the text, in token ids."""
+    dup, longest = config.dup, config.data.max_length
+    inserted = insertions(dup, text.tokenizer) if dup is not None else ()
+
+    def repeated(indices: Sequence[int]) -> list[np.ndarray]:
+        if dup is None:
+            return [text.table[i] for i in indices]
+        streams = [(i, stream_for(dup, rng, int(i))) for i in indices]
+        if dup.unit == "subword":
+            return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in streams]
+        assert text.sentences is not None, "such a run reads words"
+        written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in streams]
+        encoded = text.tokenizer(written, truncation=True, max_length=longest)["input_ids"]
+        return [np.array(ids, dtype=np.int32) for ids in encoded]
+
+    return repeated
 
 
 def insertions(dup: Repetition, tokenizer) -> tuple[str, ...]:

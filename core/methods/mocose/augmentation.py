@@ -44,34 +44,25 @@ def cutoff_mask(
     slots, padding and special tokens included (released), the real tokens, or the real tokens without the
     first and last (D22). Features: max(1, int(p * hidden)) columns per sentence, at all its slots (D23).
     """
-    mask = None
-    device = packed.slot.device
+    mask, device = None, packed.slot.device
     if aug.token_cutoff > 0:
-        # (T, 1)
-        mask = _kept_slots(aug, packed, padded, generator)[packed.row, packed.slot].float().unsqueeze(1)
+        width = max(padded, packed.width)
+        noise = _noise(packed.batch, width, generator, device)
+        slots, lengths = torch.arange(width, device=device), packed.lengths.unsqueeze(1)  # (width,), (B, 1)
+        pool = slots < lengths  # (B, width)
+        if aug.token_cutoff_pool == "padded_all":
+            pool = torch.ones_like(pool)
+        elif aug.token_cutoff_pool == "real_tokens_no_special":
+            pool = (slots > 0) & (slots < lengths - 1)
+        count = (pool.sum(1, keepdim=True) * aug.token_cutoff).int().clamp(min=1)  # (B, 1)
+        rank = noise.masked_fill(~pool, 2.0).argsort(1).argsort(1)  # outside the pool sorts last
+        mask = ((rank >= count) | ~pool)[packed.row, packed.slot].float().unsqueeze(1)  # (T, 1)
     if aug.feature_cutoff > 0:
         noise = _noise(packed.batch, hidden, generator, device)  # (B, hidden)
         kept = noise.argsort(1).argsort(1) >= max(1, int(aug.feature_cutoff * hidden))
         features = kept[packed.row].float()  # (T, hidden)
         mask = features if mask is None else mask * features
     return mask
-
-
-def _kept_slots(aug: Augmentation, packed: Packed, padded: int, generator: torch.Generator | None) -> Tensor:
-    """(B, width) False at the slots that are cut."""
-    width, device = max(padded, packed.width), packed.slot.device
-    noise = _noise(packed.batch, width, generator, device)
-    lengths = packed.lengths.unsqueeze(1)  # (B, 1)
-    slots = torch.arange(width, device=device).unsqueeze(0)  # (1, width)
-    if aug.token_cutoff_pool == "padded_all":
-        pool = torch.ones(packed.batch, width, dtype=torch.bool, device=device)
-    elif aug.token_cutoff_pool == "real_tokens":
-        pool = slots < lengths
-    else:
-        pool = (slots > 0) & (slots < lengths - 1)
-    count = (pool.sum(1, keepdim=True) * aug.token_cutoff).int().clamp(min=1)  # (B, 1)
-    rank = noise.masked_fill(~pool, 2.0).argsort(1).argsort(1)  # outside the pool sorts last
-    return (rank >= count) | ~pool
 
 
 def _noise(rows: int, columns: int, generator: torch.Generator | None, device: torch.device) -> Tensor:

@@ -5,21 +5,24 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.evaluation.metrics import cosines
+from core.methods.contrastive import Kept
 from core.methods.mocose.settings import FGSM
 
 
-class StaleGradient(nn.Module):
-    """The online view's gradient of the loss with respect to its word embeddings, kept by batch slot and
-    token slot.
+class StaleGradient(Kept):
+    """Signs of the online view's gradient of the loss with respect to its word embeddings, kept by batch slot
+    and token slot.
 
     Padding slots have no gradient, so a token that stands where the previous batch had padding is not
     changed.
     """
+
+    kept = ("signs",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,37 +42,25 @@ class StaleGradient(nn.Module):
 
     def watch(self, words: Tensor, batch: Packed) -> None:
         """Remember the looked-up embeddings (T, hidden) whose gradient the coming backward fills."""
+        words.retain_grad()
         self._watched = (words, batch)
 
     def keep(self) -> None:
         """Store the signs of the gradient that the backward left, and forget the batch."""
-        assert self._watched is not None, "a step keeps what its forward pass watched"
-        words, batch = self._watched
-        self._watched = None
-        assert words.grad is not None, "the backward pass has been"
-        sign = words.grad.sign()  # (T, hidden)
-        if batch.bias is not None:
-            self._keep_padded(sign.view(batch.batch, batch.width, -1))
+        assert self._watched is not None and self._watched[0].grad is not None, "a backward pass has been"
+        (words, batch), self._watched = self._watched, None
+        signs = words.grad.sign()  # type: ignore[union-attr]  # (T, hidden)
+        if batch.bias is None:
+            grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
+            grid[batch.row * batch.width + batch.slot] = signs
+            signs = grid
+        signs = signs.view(batch.batch, batch.width, -1)
+        held = self.signs
+        if batch.bias is None or held is None or len(held) != len(signs) or held.shape[1] < batch.width:
+            self.signs = signs
             return
-        grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
-        grid[batch.cells] = sign
-        self.signs = grid.view(batch.batch, batch.width, -1)
-
-    def _keep_padded(self, sign: Tensor) -> None:
-        """Store signs (B, L, hidden) in the memory of earlier ones, where a CUDA graph finds them."""
-        if self.signs is None or self.signs.shape[0] != len(sign) or self.signs.shape[1] < sign.shape[1]:
-            self.signs = sign
-            return
-        self.signs[:, : sign.shape[1]] = sign
-        self.signs[:, sign.shape[1] :] = 0.0
-
-    def get_extra_state(self) -> dict[str, Tensor | None]:
-        """What the next step reads of the last one."""
-        return {"signs": self.signs}
-
-    def set_extra_state(self, state: dict[str, Tensor | None]) -> None:
-        """Put back what `get_extra_state` gave."""
-        self.signs = state["signs"]
+        held[:, : batch.width] = signs  # in the memory of earlier ones, where a CUDA graph finds them
+        held[:, batch.width :] = 0.0
 
 
 @torch.no_grad()
@@ -79,6 +70,7 @@ def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) ->
     return float(changed[batch.mask[batch.row, batch.slot]].float().mean())
 
 
+@torch.no_grad()
 def view_differences(encoder: Encoder, fgsm: FGSM, sign: Tensor | None, batch: Packed) -> dict[str, float]:
     """How far apart FGSM puts the inputs of the two branches for these sentences; no entry that is not
     finite.
@@ -89,24 +81,18 @@ def view_differences(encoder: Encoder, fgsm: FGSM, sign: Tensor | None, batch: P
     the encoder. Both inputs go through the online encoder, since the target branch has other weights, without
     augmentation. Views of `fgsm.views=both_same` are perturbed alike, so they do not differ.
     """
-    with torch.no_grad():
-        words = encoder.embeddings.lookup(batch)  # (T, hidden)
-        online = (
-            words if sign is None else words + fgsm.epsilon * sign
-        )  # before the first step there is no gradient
-        target = words if fgsm.views == "online_only" else online
-        real = batch.mask[batch.row, batch.slot]  # (T,)
-        differences = {
-            "view_cosine": _mean_cosine(encoder, batch, online, target),
-            "view_cosine_plain": _mean_cosine(encoder, batch, words, words.clone()),
-            "view_input_difference": float(((online - target).norm(dim=1) / target.norm(dim=1))[real].mean()),
-        }
+
+    def cls(words: Tensor) -> np.ndarray:
+        """[CLS] of word embeddings (T, hidden), (B, hidden)."""
+        return encoder.stack(encoder.embeddings.finish(words, batch.slot), batch).float().cpu().numpy()
+
+    words = encoder.embeddings.lookup(batch)  # (T, hidden)
+    online = words if sign is None else words + fgsm.epsilon * sign  # no gradient before the first step
+    target = words if fgsm.views == "online_only" else online
+    real = batch.mask[batch.row, batch.slot]  # (T,)
+    differences = {
+        "view_cosine": float(cosines(cls(online), cls(target)).mean(dtype=np.float64)),
+        "view_cosine_plain": float(cosines(cls(words), cls(words)).mean(dtype=np.float64)),
+        "view_input_difference": float(((online - target).norm(dim=1) / target.norm(dim=1))[real].mean()),
+    }
     return {name: value for name, value in differences.items() if np.isfinite(value)}
-
-
-def _mean_cosine(encoder: Encoder, batch: Packed, online: Tensor, target: Tensor) -> float:
-    """Mean cosine of the online encoder's [CLS] of two inputs (T, hidden), each encoded on its own."""
-    one, other = (
-        encoder.stack(encoder.embeddings.finish(words, batch.slot), batch) for words in (online, target)
-    )
-    return float(cosines(one.float().cpu().numpy(), other.float().cpu().numpy()).mean(dtype=np.float64))

@@ -15,8 +15,7 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods import contrastive
-from core.methods.contrastive import Contrastive, TrainingText
+from core.methods.contrastive import Batch, Contrastive, TrainingText
 from core.methods.heads import TrainingHead, new_linear
 from core.methods.losses import info_nce, whole
 
@@ -81,9 +80,15 @@ class TwoViews(Contrastive, ABC):
 
     @classmethod
     def batches(
-        cls, config: Any, text: TrainingText, device: torch.device, drawing: random.Random
-    ) -> contrastive.Views:
-        return Views(config, text, device, drawing, cls.views)
+        cls, config: Any, text: TrainingText, batch: Callable[..., Batch], rng: random.Random
+    ) -> Callable[[Sequence[int]], tuple[Batch, ...]]:
+        """Both views of each sentence of a batch, as 2B sentences."""
+
+        def make(indices: Sequence[int]) -> tuple[Batch, ...]:
+            first, second = zip(*(cls.views(text.table[i], rng) for i in indices), strict=True)
+            return (batch([*first, *second]),)
+
+        return make
 
 
 class SimCSE(TwoViews):
@@ -91,29 +96,6 @@ class SimCSE(TwoViews):
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
         return info_nce(first, second, None, temperature=self.config.loss.temperature)
-
-
-class Views(contrastive.Views):
-    """Both views of each sentence of a batch, as 2B sentences."""
-
-    def __init__(
-        self,
-        config: Any,
-        text: TrainingText,
-        device: torch.device,
-        drawing: random.Random,
-        views: Callable[[np.ndarray, random.Random], tuple[np.ndarray, np.ndarray]] = TwoViews.views,
-    ):
-        super().__init__(config, text, device, drawing)
-        self.views = views
-
-    def make(self, indices: Sequence[int]) -> tuple[Packed | Tensor]:
-        first, second = zip(*(self.views(self.text.table[i], self.drawing) for i in indices), strict=True)
-        return (self.batch([*first, *second]),)
-
-    def skip(self, indices: Sequence[int]) -> None:
-        for i in indices if self.views is not TwoViews.views else ():
-            self.views(self.text.table[i], self.drawing)
 
 
 Model = SimCSE
