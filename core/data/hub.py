@@ -1,18 +1,15 @@
 """Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once.
 
-The client keeps files in CACHE/hub by revision. It names each file by the digest that the hub declares: the
-SHA-256 of a large file, the git object id of a small file. Every use compares a file with that digest, or
-with the digest that stands here: a public source states it for that revision. Where revision or digest is
-None, the hub's at first use is kept. With HF_ENDPOINT set, the client asks that mirror instead of
-huggingface.co.
+The client keeps files in CACHE/hub by revision and names a large file by its SHA-256. Every use compares a
+file with the digest that stands here, which a public source states for that revision, else with that name.
+Where the revision is None, the hub's at first use is kept. With HF_ENDPOINT set, the client asks that mirror
+instead of huggingface.co.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import re
 import tarfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,8 +24,9 @@ from core.spec.run import OWN_ENCODER, RunConfig
 from core.store import locks
 from core.store.files import whole_folder
 
-WITHOUT = "--scale demo runs without"  # the end of every sentence about the hub
-
+# the end of every sentence about the hub
+WITHOUT = "give --data-dir and --encoder, or take --scale demo, which needs none"
+SHA256 = 64  # digits
 _BERT_VOCABULARY = {
     "tokenizer.json": "ce64fce797c24f68df90b40a3f74f579b336a493db14bd583fd520ea0d8c9a98",
     "tokenizer_config.json": "a025160ef0431f1a392f6f050c1310f4c5d9fb6f275932dbccba73c4d214bf10",
@@ -47,13 +45,9 @@ class Repository:
 
 
 CORPUS_FILE, EVALUATION_FILE = "wiki1m_for_simcse.txt", "senteval.tar"
-# One million sentences; readers that count what follows the last newline find one more (D78).
-CORPUS_ROWS = (1_000_000, 1_000_001)
-
 DATA = Repository(
     "princeton-nlp/datasets-for-simcse", "dataset", None, {CORPUS_FILE: None, EVALUATION_FILE: None}
 )
-
 ENCODERS: dict[str, Repository] = {
     "bert-base-uncased": Repository(
         "google-bert/bert-base-uncased", "model", "86b5e0934494bd15c9632b12f734a8a67f723594",
@@ -91,13 +85,9 @@ ENCODERS: dict[str, Repository] = {
 }  # fmt: skip
 
 _TRANSLATION_FILES = (
-    "config.json",
-    "pytorch_model.bin",
-    "merges.txt",
-    "vocab-src.json",
-    "vocab-tgt.json",
+    "config.json", "pytorch_model.bin", "merges.txt", "vocab-src.json", "vocab-tgt.json",
     "tokenizer_config.json",
-)
+)  # fmt: skip
 # Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the first and
 # back through the second.
 TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
@@ -131,21 +121,14 @@ def missing_parts(places: Places) -> list[str]:
 
 def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
     """`places` with what is missing, and with these other encoders, from the hub. Raises UserError."""
-    present = {stands_for for stands_for, _, _ in places.others}
-    names = {
-        stands_for: HUB_NAMES.get(stands_for, stands_for)
-        for stands_for in others
-        if stands_for not in present
-    }
-    fetched = tuple(
-        (stands_for, fetch_folder(ENCODERS[name], cache_dir), name) for stands_for, name in names.items()
-    )
-    places = replace(places, others=(*places.others, *fetched))
-    missing = missing_parts(places)
+    present, fetched = {stands_for for stands_for, _, _ in places.others}, []
+    for stands_for in (name for name in others if name not in present):
+        name = HUB_NAMES.get(stands_for, stands_for)
+        fetched.append((stands_for, fetch_folder(ENCODERS[name], cache_dir), name))
+    places, missing = replace(places, others=(*places.others, *fetched)), missing_parts(places)
     if "text" in missing:
         text = fetch(DATA, CORPUS_FILE, cache_dir)
-        check_rows(text)
-        places = replace(places, corpus=text, corpus_name="wiki1m_for_simcse")
+        places = replace(places, corpus=text, corpus_name=text.stem)
     if "sets" in missing:
         places = replace(places, evaluation=unpack(fetch(DATA, EVALUATION_FILE, cache_dir)))
     if "encoder" in missing:
@@ -182,7 +165,7 @@ def fetch_folder(repository: Repository, cache_dir: Path, *, offline: bool = Fal
 def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool = False) -> Path:
     """One file's path below `cache_dir`/hub. A missing or damaged file is downloaded, unless `offline`.
 
-    Raises UserError if the file cannot be fetched or is not what the hub declares. Such a file is not kept.
+    Raises UserError if the file cannot be fetched or has another digest. Such a file is not kept.
     """
     from huggingface_hub import hf_hub_download, logging
 
@@ -193,42 +176,35 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
             local_files_only=local, force_download=anew,
         ))  # fmt: skip
 
-    pinned, kept = repository.files[name], None
+    def is_sound(path: Path) -> bool:
+        digest = repository.files[name] or path.resolve().name
+        return len(digest) != SHA256 or file_digest(path) == digest
+
+    damaged = False
     with contextlib.suppress(FileNotFoundError):
-        kept = client(local=True)
-        if not _mismatch(kept, repository, pinned):
-            return kept
+        path = client(local=True)
+        if is_sound(path):
+            return path
+        damaged = True
+    where = f"{name} of {repository.name}"
     if offline:
-        raise UserError(
-            f"{cache_dir} does not hold {name} of {repository.name}, and only a command that trains "
-            "fetches it; "
-            "train with a network first, or give a folder of your own."
-        )
+        hint = "which only a command that trains fetches; train with a network first, or give a folder"
+        raise UserError(f"{cache_dir} does not hold {where}, {hint}.")
     logging.set_verbosity_error()  # it warns at each of its attempts
-    print(f"Fetching {name} of {repository.name}.", flush=True)
+    print(f"Fetching {where}.", flush=True)
     try:
-        path = client(anew=kept is not None)
+        path = client(anew=damaged)
     except Exception as error:
-        reason = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0].partition(
-            " for url"
-        )[0][:200]
-        hint = f"check the network and HF_ENDPOINT, or give --data-dir and --encoder ({WITHOUT})"
-        raise UserError(f"{name} of {repository.name} cannot be fetched ({reason}); {hint}.") from error
-    if problem := _mismatch(path, repository, pinned):
+        reason = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0]
+        reason = reason.partition(" for url")[0][:200]
+        hint = f"check the network and HF_ENDPOINT, {WITHOUT}"
+        raise UserError(f"{where} cannot be fetched ({reason}); {hint}.") from error
+    if not is_sound(path):
+        digest = file_digest(path)
         path.resolve().unlink()
-        path.unlink(missing_ok=True)
-        hint = f"try again, and if it stays so do not use it ({WITHOUT})"
-        raise UserError(f"{name} of {repository.name} {problem}; {hint}.")
+        hint = f"try again, {WITHOUT}"
+        raise UserError(f"{where} has the digest {digest[:12]}…, which is not its own; {hint}.")
     return path
-
-
-def check_rows(text: Path) -> None:
-    """Raise UserError unless the training text has the published number of lines."""
-    with open(text, "rb") as file:
-        rows = sum(1 for _ in file)
-    if rows not in CORPUS_ROWS:
-        hint = f"delete it and fetch it again ({WITHOUT})"
-        raise UserError(f"{text} has {rows} lines, but {CORPUS_ROWS[0]} are published; {hint}.")
 
 
 def unpack(archive: Path) -> Path:
@@ -242,21 +218,7 @@ def unpack(archive: Path) -> Path:
                         tar.extractall(part, filter="data")
                 except (tarfile.TarError, EOFError) as error:
                     reason = str(error).splitlines()[0].rstrip(":")
-                    hint = f"delete it and fetch it again ({WITHOUT})"
+                    hint = f"delete it and fetch it again, {WITHOUT}"
                     raise UserError(f"{archive} cannot be unpacked ({reason}); {hint}.") from error
                 senteval_root(part)
     return senteval_root(target)
-
-
-def _mismatch(path: Path, repository: Repository, pinned: str | None) -> str:
-    """What is wrong with a file, or "". `path` links to a file that is named by its declared digest."""
-    declared = path.resolve().name
-    if repository.revision not in (None, path.parent.name):
-        return f"is at revision {path.parent.name[:12]} instead of {repository.revision[:12]}"
-    if pinned is None and re.fullmatch("[0-9a-f]{40}", declared):
-        content = path.read_bytes()
-        blob = b"blob %d\0" % len(content) + content
-        digest, wanted = hashlib.sha1(blob, usedforsecurity=False).hexdigest(), declared
-    else:
-        digest, wanted = file_digest(path), pinned or declared
-    return "" if digest == wanted else f"has the digest {digest[:12]}… instead of {wanted[:12]}…"

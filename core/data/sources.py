@@ -4,12 +4,13 @@ here."""
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core.data.digests import DigestCache, evaluation_digest
+from core.data.digests import evaluation_digest, measure
 from core.data.encoders import (
     DEMO_ENCODER,
     MINI_ENCODER,
@@ -19,7 +20,7 @@ from core.data.encoders import (
     has_masked_words,
 )
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
-from core.data.sts import check_sets, senteval_root, transfer_files
+from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN, RunConfig
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
@@ -43,17 +44,6 @@ NOT_FETCHED = Sources(
     encoder_hidden=PAPER_HIDDEN, encoder_name="",
     encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="", transfer_digest=NOTHING,
 )  # fmt: skip
-
-
-DEMO_SOURCES = replace(
-    NOT_FETCHED,
-    corpus_digest=DEMO_CORPUS_DIGEST,
-    corpus_rows=DEMO_CORPUS_ROWS,
-    corpus_name="generated sentences",
-    evaluation_digest=DEMO_EVALUATION_DIGEST,
-    evaluation_name="generated pairs",
-    transfer_digest=DEMO_TRANSFER_DIGEST,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +99,13 @@ class Found:
 
 def demo_sources() -> Found:
     """Scales of the made-up language: the project ships text, pairs and encoder."""
-    return Found(sources=replace(DEMO_SOURCES, **_of_encoder(DEMO_ENCODER, "demo encoder")), places=Places())
+    sources = replace(
+        NOT_FETCHED,
+        corpus_digest=DEMO_CORPUS_DIGEST, corpus_rows=DEMO_CORPUS_ROWS, corpus_name="generated sentences",
+        evaluation_digest=DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
+        transfer_digest=DEMO_TRANSFER_DIGEST, **_of_encoder(DEMO_ENCODER, "demo encoder"),
+    )  # fmt: skip
+    return Found(sources=sources, places=Places())
 
 
 def local_places(
@@ -119,27 +115,17 @@ def local_places(
     text: Path | None = None,
     pairs: Sequence[tuple[str, Path]] = (),
 ) -> Places:
-    """The places that the user named. Other parts stay None. Raises UserError for a missing part."""
-    corpus, evaluation = text, None
-    if data_dir is not None:
-        if not data_dir.is_dir():
-            hint = "give one with SentEval's data and a text file"
-            raise UserError(f"--data-dir {data_dir} is no folder; {hint}.")
-        evaluation, corpus = senteval_root(data_dir), text or corpus_file(data_dir)
+    """The places that the user named. Other parts stay None. Raises UserError for an encoder that no run
+    could train from, and for a folder without its data."""
     for folder in [*filter(None, (encoder,)), *(folder for _, folder in others)]:
-        if not folder.is_dir():
-            raise UserError(f"--encoder {folder} is no folder; give one saved by transformers.")
-        configuration(folder)
-    line = {"--text": "a sentence", "--pairs": "two sentences and a score"}
-    for option, file in [("--pairs", file) for _, file in pairs] + [("--text", text)] * (text is not None):
-        if file is not None and not file.is_file():
-            raise UserError(f"{option} {file} is no file; give one with {line[option]} a line.")
+        check_encoder(folder)
+    corpus = text if text is not None or data_dir is None else corpus_file(data_dir)
     return Places(
         pairs=tuple(pairs),
         own_text=text is not None,
         corpus=corpus,
         corpus_name=corpus.name if corpus else "",
-        evaluation=evaluation,
+        evaluation=senteval_root(data_dir) if data_dir is not None else None,
         encoder=encoder,
         encoder_name=_folder_name(encoder) if encoder else "",
         others=tuple((stands_for, folder, _folder_name(folder)) for stands_for, folder in others),
@@ -149,32 +135,33 @@ def local_places(
 def corpus_file(data_dir: Path) -> Path:
     """The training text in a data folder: one of the known names, or the only text file but for a README."""
     texts = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
-    if not texts:
-        files = [path for path in sorted(data_dir.glob("*.txt")) if path.is_file()]
-        texts = [path for path in files if not path.stem.lower().startswith(("readme", "license"))]
-    if len(texts) == 1:
+    others = [path for path in data_dir.glob("*.txt") if not re.match("(?i)readme|license", path.name)]
+    if len(texts := texts or others) == 1:
         return texts[0]
-    problem = f"has {len(texts)} text files" if texts else "has no training text"
     hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there"
-    raise UserError(f"{data_dir} {problem}; {hint}, or use --scale demo, which needs none.")
+    raise UserError(
+        f"{data_dir} has {len(texts)} text files, but training needs one; {hint}, or use --scale demo."
+    )
 
 
 def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHED) -> Found:
-    """What lies at these places, checked, else `sources`. Raises UserError for unusable files."""
-    for folder in [*filter(None, (places.encoder,)), *(folder for _, folder, _ in places.others)]:
-        check_encoder(folder)
+    """What lies at these places, by content, else `sources`. Raises UserError for unusable text and sets."""
     changes: dict[str, Any] = {}
     if places.evaluation is not None:
-        check_sets(places.evaluation)
-        changes["evaluation_digest"] = evaluation_digest(places.evaluation)
-        changes["transfer_digest"] = _transfer_digest(places.evaluation)
-        changes["evaluation_name"] = places.evaluation_name
+        load_sts(places.evaluation)  # refused before anything is trained
+        load_stsb(places.evaluation, "train")
+        complete = all((places.evaluation / file).is_file() for file in transfer_files())
+        changes = {
+            "evaluation_digest": evaluation_digest(places.evaluation),
+            "transfer_digest": evaluation_digest(places.evaluation, transfer=True) if complete else None,
+            "evaluation_name": places.evaluation_name,
+        }
     if places.pairs:
         rest = None if pairs_alone(places) else changes.get("evaluation_digest", sources.evaluation_digest)
         changes["evaluation_digest"] = own_digest(own_sets(places.pairs), rest)
         changes |= {"transfer_digest": None, "evaluation_name": "own pairs"}
     if places.corpus is not None:
-        digest, rows, quoted = DigestCache(cache_dir / "digests.json").text(places.corpus)
+        digest, rows, quoted = measure(places.corpus, cache_dir / "digests.json")
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
         changes["corpus_name"] = places.corpus_name
     if places.encoder is not None:
@@ -201,28 +188,15 @@ def pairs_alone(places: Places) -> bool:
     return bool(places.pairs) and not scores_scale_sets([name for name, _ in places.pairs])
 
 
-def planned_sources(
-    scale: Scale, store: Store, places: Places, others: Sequence[str], cache_dir: Path
-) -> Found:
-    """What a plan or a drawing uses, without fetching: what lies at these places, else the sources of stored
-    runs, else digests that no run has, so that every run is missing."""
-    recorded = recorded_sources(scale, store)
-    sources = recorded.sources if recorded is not None else NOT_FETCHED
-    present = {encoder.stands_for for encoder in sources.others}
-    absent = _not_fetched(name for name in others if name not in present)
-    return local_sources(places, cache_dir, replace(sources, others=(*sources.others, *absent)))
-
-
-def unfetched_sources(scale: Scale) -> Sources:
-    """Sources of a scale before anything is fetched: digests that no run has."""
-    return replace(NOT_FETCHED, others=_not_fetched(HIDDEN if scale.hub_models else ()))
-
-
-def _not_fetched(names: Iterable[str]) -> tuple[EncoderSource, ...]:
-    return tuple(
+def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:
+    """`sources` with these other encoders before they are fetched: digests that no run has, so that every
+    run is missing."""
+    absent = (name for name in others if sources.encoder(name) is None)
+    new = (
         EncoderSource(stands_for=name, digest=f"{NOTHING}: {name}", hidden=HIDDEN[name], name=name)
-        for name in names
+        for name in absent
     )
+    return replace(sources, others=(*sources.others, *new))
 
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
@@ -235,14 +209,10 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
 
     Runs on your own text or pairs do not count. The made-up language has its sources without any run."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
-    written = {run: stamp[1] for run in store.runs() if (stamp := store.stamp(run)) is not None}
-    published = [run for run in store.runs() if run not in written]
     first = [run for scale in scales if (run := store.first(scale)) is not None]
-    for run in (*first, *sorted(written, key=lambda own: written[own]), *published):
+    for run in (*first, *sorted(store.runs(), key=lambda run: not store.has(run))):
         packed = store.scale_of_pack(run)
-        if len(by_scale) == len(scales) or (
-            packed is not None and (packed not in scales or packed in by_scale)
-        ):
+        if len(by_scale) == len(scales) or packed in by_scale or packed not in (None, *scales):
             continue  # hundreds of runs that need not be read
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(run)
@@ -268,15 +238,18 @@ def _sources_of(config: RunConfig, recorded: Mapping[str, Any]) -> Sources:
         stands_for: EncoderSource(stands_for=stands_for, digest=digest, hidden=int(hidden), name=name)
         for stands_for, digest, hidden, name in recorded.get("encoders") or ()
     }
-    own = encoders.pop("bert-base", None)
+    own = encoders.pop("bert-base", None) or EncoderSource(
+        stands_for="bert-base", digest=config.encoder.digest, hidden=int(recorded["encoder_hidden"]),
+        name=str(recorded.get("encoder", "")),
+    )  # fmt: skip
     return Sources(
         corpus_digest=config.data.digest,
         corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
         corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"),
         corpus_name=str(recorded.get("corpus", "")),
-        encoder_digest=config.encoder.digest if own is None else own.digest,
-        encoder_hidden=int(recorded["encoder_hidden"]) if own is None else own.hidden,
-        encoder_name=str(recorded.get("encoder", "")) if own is None else own.name,
+        encoder_digest=own.digest,
+        encoder_hidden=own.hidden,
+        encoder_name=own.name,
         encoder_masked_words=bool(recorded.get("encoder_masked_words", False)),
         evaluation_digest=str(recorded.get("evaluation_digest", config.eval.digest)),
         evaluation_name=str(recorded.get("evaluation", "")),
@@ -292,13 +265,6 @@ def _labelled(part: str, name: str, digest: str) -> str:
 def _word(name: str) -> str:
     """A name as a part of a file's name."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)[:30]
-
-
-def _transfer_digest(evaluation: Path) -> str | None:
-    """The digest of the evaluation sets with the transfer tasks, or None where those are not all there."""
-    root = senteval_root(evaluation)
-    complete = all((root / file).is_file() for file in transfer_files())
-    return evaluation_digest(root, transfer=True) if complete else None
 
 
 def _folder_name(folder: Path) -> str:

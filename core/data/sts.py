@@ -9,6 +9,7 @@ another number.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,30 +24,18 @@ Pair = tuple[str, str, float]
 # Pairs per subset, as published. STS13 lacks SMT, whose sentences are not redistributable.
 STS_YEARS: dict[str, dict[str, int]] = {
     "STS12": {
-        "MSRpar": 750,
-        "MSRvid": 750,
-        "SMTeuroparl": 459,
-        "surprise.OnWN": 750,
-        "surprise.SMTnews": 399,
+        "MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399,
     },
     "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
     "STS14": {
-        "deft-forum": 450,
-        "deft-news": 300,
-        "headlines": 750,
-        "images": 750,
-        "OnWN": 750,
-        "tweet-news": 750,
+        "deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750,
     },
     "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
     "STS16": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
+        "answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244,
         "question-question": 209,
     },
-}
+}  # fmt: skip
 # Split: file below the root, pairs.
 STSB_SPLITS: dict[str, tuple[str, int]] = {
     "train": ("STS/STSBenchmark/sts-train.csv", 5749),
@@ -86,12 +75,11 @@ _PLACES = (
 
 def senteval_root(path: Path) -> Path:
     """The folder that holds STS/ and SICK/: `path` or a usual place below it. Raises UserError."""
-    path = Path(path)
     for place in _PLACES:
-        if (path / place / "STS").is_dir() and (path / place / "SICK").is_dir():
-            return path / place
+        if (Path(path) / place / "STS").is_dir() and (Path(path) / place / "SICK").is_dir():
+            return Path(path) / place
     hint = "give the folder with STS/ and SICK/ in it, or one that holds senteval/ or data/downstream/"
-    raise UserError(f"{path} holds no SentEval data: {hint}, or use --scale demo, which needs none.")
+    raise UserError(f"{path} holds no SentEval data; {hint}, or use --scale demo, which needs none.")
 
 
 def year_files(name: str, subset: str) -> tuple[str, str]:
@@ -115,14 +103,6 @@ def transfer_files() -> tuple[str, ...]:
     return tuple(file for part in parts for file, _ in part.values())
 
 
-def check_transfer(root: Path) -> None:
-    """Raise UserError unless every file of the transfer tasks is there."""
-    for file in transfer_files():
-        if not (root / file).is_file():
-            hint = "fetch SentEval's whole data, or leave the transfer tasks off"
-            raise UserError(f"{root} has no transfer tasks ({file} is missing); {hint}.")
-
-
 @dataclass(frozen=True)
 class StsSet:
     """Pairs of sentences with gold similarity in [0, 5]; `subset` labels each pair's part of the set, in file
@@ -138,12 +118,14 @@ class StsSet:
     b: tuple[str, ...]
     gold: np.ndarray
 
-    def __post_init__(self):
-        if not len(self.subset) == len(self.a) == len(self.b) == len(self.gold):
-            raise ValueError(f"{self.name}: subset, a, b and gold differ in length")
-
     def __len__(self) -> int:
         return len(self.a)
+
+
+def set_of(name: str, pairs: Sequence[Pair], subsets: Sequence[str] = ()) -> StsSet:
+    """The set of these pairs, with the subset of each; one subset if none are given."""
+    a, b, gold = zip(*pairs, strict=True)
+    return StsSet(name, tuple(subsets) or (name,) * len(a), a, b, np.array(gold, dtype=np.float64))
 
 
 def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
@@ -154,27 +136,22 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
     than published.
     """
     root = senteval_root(evaluation_path)
-    sets = {name: _year(root, name) for name in STS_YEARS}
-    sets["STS-B"] = load_stsb(root, "test")
-    sets["SICK-R"] = load_sick(root, "test")
-    sets["STS-B dev"] = load_stsb(root, "dev")
-    return sets
+    splits = load_stsb(root, "test"), load_sick(root, "test"), load_stsb(root, "dev")
+    return {one.name: one for one in (*(_year(root, name) for name in STS_YEARS), *splits)}
 
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
-    """STS-B's train, dev or test split."""
-    pairs = stsb_pairs(senteval_root(evaluation_path), split)
-    return _single(_split_name("STS-B", split), pairs)
+    """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and sentences."""
+    path, count = senteval_root(evaluation_path) / STSB_SPLITS[split][0], STSB_SPLITS[split][1]
+    rows = [(number, line) for number, line in numbered_lines(path) if line.strip()]  # a blank end
+    return _table("STS-B" if split == "test" else f"STS-B {split}", path, rows, count, 7, (5, 6, 4))
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
-    """SICK-R's train, dev (trial) or test split."""
-    pairs = sick_pairs(senteval_root(evaluation_path), split)
-    return _single(_split_name("SICK-R", split), pairs)
-
-
-def _split_name(name: str, split: str) -> str:
-    return name if split == "test" else f"{name} {split}"
+    """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
+    path, count = senteval_root(evaluation_path) / SICK_SPLITS[split][0], SICK_SPLITS[split][1]
+    rows = numbered_lines(path)[1:]
+    return _table("SICK-R" if split == "test" else f"SICK-R {split}", path, rows, count, 5, (1, 2, 3))
 
 
 def load_demo() -> dict[str, StsSet]:
@@ -182,7 +159,7 @@ def load_demo() -> dict[str, StsSet]:
     sets = {}
     for name in (*DEMO.tests, DEMO.dev):
         rows = (line.split("\t") for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"))
-        sets[name] = _single(name, [(a, b, float(gold)) for a, b, gold in rows])
+        sets[name] = set_of(name, [(a, b, float(gold)) for a, b, gold in rows])
     return sets
 
 
@@ -197,82 +174,41 @@ def sets_digest(sets: dict[str, StsSet]) -> str:
 
 
 def _year(root: Path, name: str) -> StsSet:
-    labelled = year_pairs(root, name)
-    return _set(name, [subset for subset, _ in labelled], [pair for _, pair in labelled])
-
-
-def _single(name: str, pairs: list[Pair]) -> StsSet:
-    return _set(name, [name] * len(pairs), pairs)
-
-
-def _set(name: str, labels: list[str], pairs: list[Pair]) -> StsSet:
-    a, b, gold = zip(*pairs, strict=True)
-    return StsSet(name=name, subset=tuple(labels), a=a, b=b, gold=np.array(gold, dtype=np.float64))
-
-
-def check_sets(evaluation_path: Path) -> None:
-    """Read every set that a run uses. Raises UserError with file and line for an unpublished content."""
-    root = senteval_root(evaluation_path)
-    for name in STS_YEARS:
-        year_pairs(root, name)
-    for split in STSB_SPLITS:
-        stsb_pairs(root, split)
-    sick_pairs(root, "test")
-
-
-def year_pairs(root: Path, name: str) -> list[tuple[str, Pair]]:
-    """STS12 … STS16 as (subset, pair): an input file of two tab-separated sentences and a gold file, by
-    line; unscored lines are left out. Raises UserError."""
-    labelled = []
+    """STS12 … STS16: by subset an input file of two tab-separated sentences and a gold file, by line;
+    unscored lines are left out."""
+    labels: list[str] = []
+    pairs: list[Pair] = []
     for subset, count in STS_YEARS[name].items():
         input_path, gold_path = (root / file for file in year_files(name, subset))
         lines, scores = numbered_lines(input_path), numbered_lines(gold_path)
         if len(lines) != len(scores):
             what = f"{len(lines)} lines of text but {len(scores)} of gold scores ({gold_path})"
             raise UserError(f"{name} {subset} has {what}; {AGAIN}.")
-        pairs = []
         for (number, line), (_, score) in zip(lines, scores, strict=True):
-            if not score.strip():
-                continue
-            fields = line.split("\t")
-            if len(fields) != 2:
-                what = f"two sentences separated by a tab, found {len(fields)} columns"
-                raise malformed(input_path, number, what)
-            a, b = (sentence(input_path, number, field) for field in fields)
-            pairs.append((a, b, _gold(gold_path, number, score)))
-        check_count(f"{name} {subset}", f"scored pairs in {input_path.parent}", count, len(pairs))
-        labelled += [(subset, pair) for pair in pairs]
-    return labelled
+            if score.strip():
+                gold, fields = _gold(gold_path, number, score), line.split("\t")
+                if len(fields) != 2:
+                    what = f"two sentences separated by a tab, found {len(fields)} columns"
+                    raise malformed(input_path, number, what)
+                a, b = (sentence(input_path, number, field) for field in fields)
+                pairs.append((a, b, gold))
+        labels += [subset] * (len(pairs) - len(labels))
+        check_count(f"{name} {subset}", f"scored pairs in {input_path.parent}", count, labels.count(subset))
+    return set_of(name, pairs, labels)
 
 
-def stsb_pairs(root: Path, split: str) -> list[Pair]:
-    """STS-B's train, dev or test split: seven tab-separated columns; 5 to 7 are score and sentences."""
-    file, count = STSB_SPLITS[split]
-    lines = numbered_lines(root / file)
-    if lines and not lines[-1][1].strip():
-        lines.pop()  # some copies end in a blank line
-    rows = [(number, line.split("\t")) for number, line in lines]
-    for number, fields in rows:
-        if len(fields) < 7:
-            raise malformed(root / file, number, f"seven tab-separated columns, found {len(fields)}")
-    return _pairs(_split_name("STS-B", split), root / file, count, [(n, f[5], f[6], f[4]) for n, f in rows])
-
-
-def sick_pairs(root: Path, split: str) -> list[Pair]:
-    """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
-    file, count = SICK_SPLITS[split]
-    rows = [(number, line.split("\t")) for number, line in numbered_lines(root / file)[1:]]
-    for number, fields in rows:
-        if len(fields) != 5:
-            raise malformed(root / file, number, f"five tab-separated columns, found {len(fields)}")
-    return _pairs(_split_name("SICK-R", split), root / file, count, [(n, f[1], f[2], f[3]) for n, f in rows])
-
-
-def _pairs(name: str, path: Path, count: int, rows: list[tuple[int, str, str, str]]) -> list[Pair]:
-    """The pairs of rows (number, sentence, sentence, gold), as many as were published."""
-    pairs = [(sentence(path, n, a), sentence(path, n, b), _gold(path, n, gold)) for n, a, b, gold in rows]
+def _table(
+    name: str, path: Path, lines: list[tuple[int, str]], count: int, width: int, places: tuple[int, int, int]
+) -> StsSet:
+    """The set in the lines of a table, `width` columns or more; `places` are those of sentences and gold."""
+    pairs = []
+    for number, line in lines:
+        if len(fields := line.split("\t")) < width:
+            raise malformed(path, number, f"{width} tab-separated columns, found {len(fields)}")
+        a, b, gold = (fields[place] for place in places)
+        pairs.append((sentence(path, number, a), sentence(path, number, b), _gold(path, number, gold)))
     check_count(name, f"scored pairs in {path.parent}", count, len(pairs))
-    return pairs
+    return set_of(name, pairs)
 
 
 def sentence(path: Path, number: int, text: str) -> str:
@@ -285,10 +221,8 @@ def sentence(path: Path, number: int, text: str) -> str:
 
 def _gold(path: Path, number: int, text: str) -> float:
     gold = decimal(text)
-    if gold is None:
-        raise malformed(path, number, f"a gold score, found {text.strip()[:40]!r}")
-    if not 0.0 <= gold <= 5.0:
-        raise UserError(f"{path}, line {number}: the gold score {text.strip()} lies outside 0 to 5; {AGAIN}.")
+    if gold is None or not 0.0 <= gold <= 5.0:
+        raise malformed(path, number, f"a gold score from 0 to 5, found {text.strip()[:40]!r}")
     return gold
 
 

@@ -4,7 +4,6 @@ data."""
 from __future__ import annotations
 
 import csv
-import errno
 import gzip
 import hashlib
 import io
@@ -14,12 +13,9 @@ from pathlib import Path
 
 from core.spec.errors import UserError
 from core.spec.run import Data
-from core.store import files
 
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
-MOST_BYTES = 8 << 30  # of a text, which is read whole
 LONGEST = 100_000  # characters; no sentence has so many
-MOST_LINES_BYTES = 1 << 30  # of a set, which has a few million
 AGAIN = "fetch SentEval's data again"
 TABS = 100  # lines that are looked at for the columns of a table
 # Columns of known training sets, which open a table and no text.
@@ -41,51 +37,54 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
     Raises UserError if the text is missing, is not UTF-8, or has another digest than the configuration.
     """
     path = Path(corpus_path) if corpus_path is not None else DEMO_FOLDER / "sentences.txt.gz"
-    try:
-        content = text_bytes(path)
-    except OSError as error:
-        hint = "check --data-dir"
-        raise UserError(f"The training text {path} cannot be read ({error.strerror}); {hint}.") from error
+    content = text_bytes(path)
     if hashlib.sha256(content).hexdigest() != data.digest:
         hint = "plan it again"
         raise UserError(f"The training text {path} is not the one that this run was planned with; {hint}.")
     return sentences(content, data.reader, str(path))
 
 
-def text_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of a text file, unpacked if its name ends in .gz. Raises OSError, also for no text."""
-    content = files.content(path, most)
-    if path.suffix == ".gz":
-        try:
+def text_bytes(path: Path, option: str = "--data-dir or --text") -> bytes:
+    """The content of a text file, unpacked if its name ends in .gz. Raises UserError, also for no text;
+    `option` named the file."""
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
             content = gzip.decompress(content)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise OSError(errno.EINVAL, "it is no whole gzip file", str(path)) from error
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or "it is no whole gzip file"
+        raise UserError(f"{path} cannot be read ({why}); correct the file or {option}.") from error
     for start, kind in FOREIGN.items():
         if content.startswith(start):
-            raise OSError(errno.EINVAL, f"it is {kind}", str(path))
+            raise UserError(f"{path} is {kind}.")
     return content
 
 
-def sentences(content: bytes, reader: str, name: str) -> list[str]:
-    """The sentences of a text file's content under data.reader (D36), without byte-order marks.
+def decoded(content: bytes, name: str, mend: str, encoding: str = "utf-8") -> str:
+    """The text of a file, without byte-order marks, also those within, of files that were put together.
 
-    Raises UserError if it is not UTF-8, holds a NUL (which no sentence has, and UTF-16 has in every
-    letter), is a table, or has no sentence.
+    Raises UserError with the line of what is in another encoding; a NUL is, which UTF-16 has in every letter.
     """
     try:
-        text = content.decode().replace("\ufeff", "")  # also those within, of files that were put together
+        text, wrong = content.decode(encoding), content.find(b"\0")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise UserError(f"{name}, line {line}: not UTF-8; convert the file.") from error
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        hint = "convert the file"
-        raise UserError(f"{name}, line {line} holds a NUL, as other encodings than UTF-8 do; {hint}.")
-    if reader == "lines" and len(text) > LONGEST:
-        for number, row in enumerate(text.split("\n"), start=1):
-            if len(row) > LONGEST:
-                hint = "give a file with one sentence a line"
-                raise UserError(f"{name}, line {number} has {len(row)} characters; {hint}.")
+        wrong = error.start
+    if wrong >= 0:
+        line = content.count(b"\n", 0, wrong) + 1
+        raise UserError(f"{name}, line {line} is not {encoding.upper()}; {mend}.")
+    return text.replace("\ufeff", "")
+
+
+def sentences(content: bytes, reader: str, name: str) -> list[str]:
+    """The sentences of a text file's content under data.reader (D36).
+
+    Raises UserError if it is not UTF-8, is a table, has a line too long for a sentence, or has no sentence.
+    """
+    text = decoded(content, name, "convert the file")
+    longest = max(map(len, text.split("\n"))) if reader == "lines" else 0
+    if longest > LONGEST:
+        hint = "give a file with one sentence a line"
+        raise UserError(f"The training text {name} has a line of {longest} characters; {hint}.")
     if table := _table(text):
         hint = "give one sentence a line, or a .jsonl or .parquet file"
         raise UserError(f"The training text {name} {table}, so it is a table; {hint}.")
@@ -122,12 +121,6 @@ def read_csv_quoted(text: str) -> list[str]:
         csv.field_size_limit(before)  # it holds for the whole process: libraries read tables, too
 
 
-def measure(content: bytes, name: str) -> tuple[str, dict[str, int]]:
-    """SHA-256 of a text and its number of sentences under each reader."""
-    counts = {reader: len(sentences(content, reader, name)) for reader in ("lines", "csv_quoted")}
-    return hashlib.sha256(content).hexdigest(), counts
-
-
 def numbered_lines(
     path: Path, encoding: str = "utf-8", option: str = "--data-dir", mend: str = f"{AGAIN}, unconverted"
 ) -> list[tuple[int, str]]:
@@ -137,18 +130,7 @@ def numbered_lines(
     Raises UserError for what cannot be read; `option` named the file, and `mend` says what to do about
     another encoding.
     """
-    try:
-        content = text_bytes(path, MOST_LINES_BYTES)
-    except FileNotFoundError as error:
-        raise UserError(f"{path} is missing; {AGAIN} or correct {option}.") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); correct {option}.") from error
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {number} is not {encoding.upper()}; {mend}.") from error
-    lines = text.replace("\ufeff", "").split("\n")  # a byte-order mark is no part of a sentence
+    lines = decoded(text_bytes(path, option), str(path), mend, encoding).split("\n")
     if not lines[-1]:
         lines.pop()
     return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]

@@ -18,7 +18,6 @@ from core.data.sts import (
     TREC_SPLITS,
     TWO_FILES,
     check_count,
-    check_transfer,
     malformed,
     sentence,
     senteval_root,
@@ -27,6 +26,8 @@ from core.data.text import DEMO_FOLDER, numbered_lines
 from core.spec.scale import DEMO
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+# A line's sentence and label, and the second sentence of a pair.
+Row = tuple[str, int] | tuple[str, int, str]
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,6 @@ class Part:
     first: tuple[str, ...]
     labels: tuple[int, ...]
     second: tuple[str, ...] = ()
-
-    def __post_init__(self):
-        if len(self.first) != len(self.labels) or len(self.second) not in (0, len(self.first)):
-            raise ValueError("sentences and labels differ in number")
 
     def __len__(self) -> int:
         return len(self.first)
@@ -54,9 +51,14 @@ class TransferTask:
     dev: Part | None = None
     test: Part | None = None
 
+    def parts(self) -> dict[str, Part]:
+        """The parts that the task has, by name."""
+        parts = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {name: part for name, part in parts.items() if part is not None}
+
     def sentences(self) -> list[str]:
         """Its distinct sentences."""
-        parts = [part for part in (self.train, self.dev, self.test) if part is not None]
+        parts = self.parts().values()
         return list(dict.fromkeys(text for part in parts for text in (*part.first, *part.second)))
 
 
@@ -67,102 +69,77 @@ def load_transfer(evaluation_path: Path) -> list[TransferTask]:
     anything missing, malformed, wrongly encoded or of another count than published.
     """
     root = senteval_root(evaluation_path)
-    check_transfer(root)
-    tasks = [_two_files(root, name) for name in TWO_FILES]
-    tasks.append(
-        TransferTask("SST-2", **{split: _part(root, *SST_SPLITS[split], _sst) for split in SST_SPLITS})
-    )
-    tasks.append(
-        TransferTask(
-            "TREC", **{split: _part(root, *TREC_SPLITS[split], _trec, "latin-1") for split in TREC_SPLITS}
-        )
-    )
-    return [
-        *tasks,
-        TransferTask("MRPC", **{split: _mrpc(root, *MRPC_SPLITS[split]) for split in MRPC_SPLITS}),
-    ]
+    tasks = []
+    for name, sides in TWO_FILES.items():  # the sentences of class 1, then those of class 0, as SentEval does
+        both = _rows(root, *sides["pos"], _labelled(1)) + _rows(root, *sides["neg"], _labelled(0))
+        tasks.append(TransferTask(name, _part(both)))
+    readers = {"SST-2": (SST_SPLITS, _sst), "TREC": (TREC_SPLITS, _trec), "MRPC": (MRPC_SPLITS, _mrpc)}
+    for name, (splits, read) in readers.items():
+        parts = {split: _part(_rows(root, *place, read)) for split, place in splits.items()}
+        tasks.append(TransferTask(name, **parts))
+    return tasks
 
 
 def load_probes() -> list[TransferTask]:
     """The demo's own tasks, each with train, dev and test. A line has task, part, label and sentence."""
-    parts: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    parts: dict[tuple[str, str], list[Row]] = {}
     for _, line in numbered_lines(DEMO_FOLDER / "probes.tsv.gz"):
         task, part, label, text = line.split("\t")
         parts.setdefault((task, part), []).append((text, int(label)))
-    split = {key: Part(*map(tuple, zip(*examples, strict=True))) for key, examples in parts.items()}
-    return [
-        TransferTask(name, *(split[name, part] for part in ("train", "dev", "test"))) for name in DEMO.probes
-    ]
+    names = ("train", "dev", "test")
+    return [TransferTask(task, *(_part(parts[task, name]) for name in names)) for task in DEMO.probes]
 
 
 def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
     """SHA-256 of the demo's graded pairs, by their digest, of every labelled sentence, one a line, and of how
     probes are fitted."""
-    lines = [f"{sets_digest}\n"]
-    for task in tasks:
-        for name, part in (("train", task.train), ("dev", task.dev), ("test", task.test)):
-            if part is not None:
-                lines += [
-                    f"{task.name}\t{name}\t{label}\t{text}\n"
-                    for text, label in zip(part.first, part.labels, strict=True)
-                ]
-    return with_probes(hashlib.sha256("".join(lines).encode()).hexdigest())
-
-
-def _two_files(root: Path, name: str) -> TransferTask:
-    """A cross-validated task: the sentences of class 1, then those of class 0, as SentEval joins them.
-
-    An empty line (CR has one) is an example, read as a full stop: so do the papers' evaluations, before they
-    encode.
-    """
-    parts = [
-        _part(
-            root,
-            *TWO_FILES[name][side],
-            lambda path, number, line, label=label: (" ".join(line.split()) or ".", label),
-        )
-        for side, label in (("pos", 1), ("neg", 0))
+    lines = [
+        f"{task.name}\t{name}\t{label}\t{text}\n"
+        for task in tasks
+        for name, part in task.parts().items()
+        for text, label in zip(part.first, part.labels, strict=True)
     ]
-    return TransferTask(
-        name, Part(*(sum((getattr(part, field) for part in parts), ()) for field in ("first", "labels")))
-    )
+    return with_probes(hashlib.sha256("".join([f"{sets_digest}\n", *lines]).encode()).hexdigest())
 
 
-def _part(root: Path, file: str, count: int, read: Callable, encoding: str = "utf-8") -> Part:
-    path = root / file
-    rows = [read(path, number, line) for number, line in numbered_lines(path, encoding)]
-    check_count(str(path), "examples", count, len(rows))
+def _part(rows: Sequence[Row]) -> Part:
     return Part(*map(tuple, zip(*rows, strict=True)))
 
 
-def _sst(path: Path, number: int, line: str) -> tuple[str, int]:
+def _rows(root: Path, file: str, count: int, read: Callable[[Path, int, str], Row]) -> list[Row]:
+    """The examples of a file, as many as were published. TREC is in ISO-8859-1; MRPC begins with a header."""
+    path = root / file
+    lines = numbered_lines(path, "latin-1" if read is _trec else "utf-8")[1 if read is _mrpc else 0 :]
+    rows = [read(path, number, line) for number, line in lines]
+    check_count(str(path), "examples", count, len(rows))
+    return rows
+
+
+def _labelled(label: int) -> Callable[[Path, int, str], Row]:
+    """A reader of files of one class. An empty line (CR has one) is an example, read as a full stop: so do
+    the papers' evaluations, before they encode."""
+    return lambda path, number, line: (" ".join(line.split()) or ".", label)
+
+
+def _sst(path: Path, number: int, line: str) -> Row:
     text, _, label = line.rpartition("\t")
     if label.strip() not in ("0", "1"):
         raise malformed(path, number, f"a sentence, a tab and 0 or 1, found {line[-40:]!r}")
     return sentence(path, number, text), int(label)
 
 
-def _trec(path: Path, number: int, line: str) -> tuple[str, int]:
+def _trec(path: Path, number: int, line: str) -> Row:
     kind, _, text = line.partition(" ")
     coarse = kind.partition(":")[0]
     if coarse not in TREC_KINDS:
-        raise malformed(
-            path, number, f"a question's kind ({', '.join(TREC_KINDS)}) and a colon, found {kind[:40]!r}"
-        )
+        kinds = ", ".join(TREC_KINDS)
+        raise malformed(path, number, f"a question's kind ({kinds}) and a colon, found {kind[:40]!r}")
     return sentence(path, number, text), TREC_KINDS.index(coarse)
 
 
-def _mrpc(root: Path, file: str, count: int) -> Part:
-    """Five tab-separated columns after a header line: 0 or 1, two ids, two sentences."""
-    path, rows = root / file, []
-    for number, line in numbered_lines(path):
-        if number == 1:
-            continue
-        fields = line.split("\t")
-        if len(fields) != 5 or fields[0] not in ("0", "1"):
-            raise malformed(
-                path, number, f"0 or 1, two ids and two sentences separated by tabs, found {line[:40]!r}"
-            )
-        rows.append((sentence(path, number, fields[3]), int(fields[0]), sentence(path, number, fields[4])))
-    check_count(str(path), "examples", count, len(rows))
-    return Part(*map(tuple, zip(*rows, strict=True)))
+def _mrpc(path: Path, number: int, line: str) -> Row:
+    fields = line.split("\t")
+    if len(fields) != 5 or fields[0] not in ("0", "1"):
+        what = "0 or 1, two ids and two sentences separated by tabs"
+        raise malformed(path, number, f"{what}, found {line[:40]!r}")
+    return sentence(path, number, fields[3]), int(fields[0]), sentence(path, number, fields[4])

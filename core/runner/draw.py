@@ -122,7 +122,8 @@ class Drawing:
         stored, setups = {}, []
         for scale in SCALES.values():
             there = scale.name in known
-            sources = known[scale.name].sources if there else finding.unfetched_sources(scale)
+            others = finding.HIDDEN if scale.hub_models else ()
+            sources = known[scale.name].sources if there else finding.unfetched_sources(others)
             for setup in self.setups(scale, sources):
                 setups.append(setup)
                 if there and (scale.name, setup.profile) not in drawn:

@@ -66,7 +66,9 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     if looking and (others or hub.missing_parts(places)):
         if options.mode == "plan":
             print("Nothing is fetched for a plan.")
-        return _announced(finding.planned_sources(scale, store, places, others, cache_folder()))
+        recorded = finding.recorded_sources(scale, store)  # else digests that no run has
+        known = finding.unfetched_sources(others, recorded.sources if recorded else finding.NOT_FETCHED)
+        return _announced(finding.local_sources(places, cache_folder(), known))
     return _announced(finding.local_sources(hub.fetch_parts(places, cache_folder(), others), cache_folder()))
 
 

@@ -44,21 +44,13 @@ def test_pairs_are_read_as_they_stand(tmp_path):
         ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"), ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
         ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"), ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
         ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"), ("a\tb\t1\t2\n", "but found 4 columns"),
-        ("a\tb\t1\nc\td\t1e39\n", "line 2: expected a score of at most 3.4e+38, but found '1e39'"),
-        ("a\tb\t1700000001\nc\td\t1700000002\n", "differ in their eighth digit alone"),
-        ("a\tb\t1\nc\0\td\t2\n", "line 2: expected text, but found a NUL"),
+        ("a\tb\t1\nc\0\td\t2\n", "a.tsv, line 2 is not UTF-8; save it in that encoding"),
         ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"), ("a\tb\t1e-400\nc\td\t1\n", "line 1: expected a score"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_pair_is_named(content, sentence, tmp_path):
     with pytest.raises(UserError, match=re.escape(sentence)):
         read_pairs(written(tmp_path / "a.tsv", content))
-
-
-def test_pairs_in_another_encoding_are_not_said_to_be_senteval_s(tmp_path):
-    (tmp_path / "a.tsv").write_bytes(b"a\tb\t1\nc\td\xe9\t2\n")
-    with pytest.raises(UserError, match="a.tsv, line 2 is not UTF-8; save it in that encoding.$"):
-        read_pairs(tmp_path / "a.tsv")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +72,7 @@ def test_names_twice_and_claims_are_refused():
     for arguments, sentence in (
         (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "names a twice"), (["--all", "--pairs", "a.tsv"], "leave out --all"),
         (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
-        (["table3", "--pairs", "x="], "names no file"), (["table3", "--text", "a", "--publish"], "--publish is for runs on the papers' data"),
+        (["table3", "--pairs", "x="], "names no set or no file"), (["table3", "--text", "a", "--publish"], "--publish is for runs on the papers' data"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=sentence):
             cli.parse(arguments)
@@ -177,9 +169,9 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
     assert data_file(f"hf:{lines}#train", "text", cache).read_text() == "one sentence\nand another\n"
     texts = written(tmp_path / "texts.json", '[{"text": "one \\"quoted"}, {"text": "two"}]')
     assert data_file(str(texts), "text", cache).read_text() == 'one "quoted\ntwo\n'
-    for plain in (lines, csv, tmp_path / "missing.json"):  # by line; a text that ends in .csv as ever
+    for plain in (lines, csv):  # by line; a text that ends in .csv as ever
         assert data_file(str(plain), "text", cache) == plain
-    with pytest.raises(UserError, match="set, split test has the columns .* none of text"):
+    with pytest.raises(UserError, match="set, split test has the columns .* and no text"):
         data_file(f"hf:{data}#test", "text", cache)
 
 
@@ -188,7 +180,7 @@ ROWS = (  # a table and its file, and the sentence
     ("a.jsonl", '{"sentence1": "a", "sentence2": ["b"], "score": 1}', "row 1: expected a text or a number in sentence2, but found ['b']"),
     ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}', "row 1: expected a text or a number in score"),
     ("a.csv", "sentence1,sentence2,score\nNA,null,1\n,b,2\n", "row 2: expected two sentences of 1 to 10000 characters"),
-    ("a.csv", "A,B,score\na,b,1\n", "has the columns A, B, score, and none of sentence1"),
+    ("a.csv", "A,B,score\na,b,1\n", "has the columns A, B, score, and no sentence1 or sentence2"),
     ("a.csv", "sentence1,sentence2,score\n\udce9,b,1\n", "could not be read by the datasets library (UnicodeDecodeError: "),
 )  # fmt: skip
 
@@ -224,7 +216,7 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
     asked = []
 
     def load(path, split, revision, cache_dir, **more):
-        asked.append((path, split, revision, more))
+        asked.append((path, split, revision, more["name"]))
         return datasets.Dataset.from_dict({"sent": ["one  two", "three"], "id": [1, 2]})
 
     monkeypatch.setattr(datasets, "load_dataset", load)
@@ -234,18 +226,19 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
         data_file(place, "text", tmp_path, fetch=False)
     for _ in range(2):
         assert data_file(place, "text", tmp_path, fetch=bool(not asked)).read_text() == "one two\nthree\n"
-    assert asked == [("some/texts", "train", "a" * 40, {})]
+    assert asked == [("some/texts", "train", "a" * 40, None)]
     written(data_file(place, "text", tmp_path), "one two\n")
     assert data_file(place, "text", tmp_path).read_text() == "one two\nthree\n" and len(asked) == 2
     data_file(f"hf:some/texts/en@{'a' * 40}#train", "text", tmp_path)
-    assert asked[-1][-1] == {"name": "en"}
+    assert asked[-1] == ("some/texts", "train", "a" * 40, "en")
     (tmp_path / "some" / "texts").mkdir(parents=True)
     with pytest.raises(UserError, match="some/texts is a folder here, too"):
         data_file(place, "text", tmp_path)
 
 
 @pytest.mark.parametrize("place, sentence", [
-    ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"), ("hf:./nowhere#test", "is not there"),
+    ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"), ("hf:./nowhere#test", "is no folder and no file that ends in .csv"), ("missing.json", "missing.json is no file"),
+    ("hf:./a.csv#train?column=a", "names no data set and its columns"), ("hf:./a.csv#train?columns=a,b", "names no data set and its columns"),
 ])  # fmt: skip
 def test_a_data_set_that_is_not_named_rightly_is_one_sentence(place, sentence, tmp_path):
     with pytest.raises(UserError, match=sentence):

@@ -1,92 +1,130 @@
-"""Reading the STS sets: published counts, SentEval's conventions, and one sentence for whatever is wrong."""
+"""Reading SentEval: published counts, its conventions, and one sentence for whatever is wrong."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import real
 import senteval_folder
+import transfer_folder
 
 from core.data.digests import evaluation_digest
-from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, year_files
+from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, senteval_root, year_files
+from core.data.transfer import load_transfer
 from core.spec.errors import UserError
 from core.spec.scale import STS_TESTS
 
 COUNTS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927, "STS-B dev": 1500}
+EXAMPLES = {
+    "MR": (10662, None, None), "CR": (3775, None, None), "SUBJ": (10000, None, None), "MPQA": (10606, None, None),
+    "SST-2": (67349, 872, 1821), "TREC": (5452, None, 500), "MRPC": (4076, None, 1725),
+}  # fmt: skip
+FNWN = year_files("STS13", "FNWN")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A whole folder of made-up pairs and tasks."""
+    return transfer_folder.build(senteval_folder.build(tmp_path_factory.mktemp("whole") / "senteval"))
 
 
 @pytest.fixture
-def root(tmp_path):
-    return senteval_folder.build(tmp_path / "senteval")
+def root(made):
+    """The same, put right after each test."""
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    yield made
+    for path, content in before.items():
+        if not path.is_file() or path.read_bytes() != content:
+            path.write_bytes(content)
 
 
 def edit(path: Path, change) -> None:
     path.write_bytes(change(path.read_bytes()))
 
 
-def test_all_sets_with_published_counts(root):
-    sets = load_sts(root)
-    assert {name: len(s) for name, s in sets.items()} == COUNTS
-    assert set(STS_TESTS) < set(sets)
+def examples(tasks):
+    return {task.name: tuple(part and len(part) for part in (task.train, task.dev, task.test)) for task in tasks}
+
+
+def test_all_sets_and_tasks_with_published_counts(made):
+    sets = load_sts(made.parent)
+    assert {name: len(s) for name, s in sets.items()} == COUNTS and set(STS_TESTS) < set(sets)
     for name, subsets in STS_YEARS.items():
         assert {label: sets[name].subset.count(label) for label in subsets} == subsets
         assert list(dict.fromkeys(sets[name].subset)) == list(subsets)
-    assert sets["STS12"].gold.dtype == np.float64 and sets["STS12"].gold[1] == 3.5
+    assert sets["STS12"].gold.dtype == float and sets["STS12"].gold[1] == 3.5
     assert sets["SICK-R"].a[3] == "test A 3 w3 w0 w0" and sets["STS-B dev"].b[2] == "b 2 w6 w0 w0"
-    assert [len(load_stsb(root, s)) for s in ("train", "dev", "test")] == [5749, 1500, 1379]
-    assert [len(load_sick(root, s)) for s in ("train", "dev", "test")] == [4500, 500, 4927]
+    assert [len(load_stsb(made, s)) for s in ("train", "dev", "test")] == [5749, 1500, 1379]
+    assert [len(load_sick(made, s)) for s in ("train", "dev", "test")] == [4500, 500, 4927]
+    tasks = {task.name: task for task in load_transfer(made)}
+    assert examples(tasks.values()) == EXAMPLES
+    assert tasks["MRPC"].train.first[0] == "first 0 said w0" and tasks["MRPC"].train.second[1] == "second 1 said w1"
+    assert tasks["SST-2"].dev.labels[:3] == (0, 1, 0) and tasks["TREC"].train.labels[:7] == (0, 1, 2, 3, 4, 5, 0)
+    assert tasks["MR"].train.labels[5330:5332] == (1, 0)
 
 
 @pytest.mark.parametrize("below", ["", "senteval", "data/downstream", "SentEval/data/downstream"])
 def test_the_root_is_found_below_a_parent(tmp_path, below):
     (tmp_path / below / "STS").mkdir(parents=True)
     (tmp_path / below / "SICK").mkdir()
-    from core.data.sts import senteval_root
-
     assert senteval_root(tmp_path) == tmp_path / below
 
 
-def test_unscored_lines_are_left_out_and_quotes_are_literal(root):
+def test_unscored_lines_are_left_out_quotes_are_literal_and_a_blank_end_is_none(root):
     text, gold = (root / file for file in year_files("STS16", "headlines"))
     edit(text, lambda content: b'" he said\tit is "so\n' + b"no score\there\n" + content.split(b"\n", 1)[1])
     edit(gold, lambda content: b"4.5\n\n" + content.split(b"\n", 1)[1])
+    edit(root / "STS/STSBenchmark/sts-dev.csv", lambda content: content + b"\n")
     sets = load_sts(root)
     place = sets["STS16"].subset.index("headlines")
     assert sets["STS16"].a[place] == '" he said' and sets["STS16"].b[place] == 'it is "so'
-    assert sets["STS16"].a[place + 1] == "STS16 headlines a 1 w1 w0 w0"
+    assert sets["STS16"].a[place + 1] == "STS16 headlines a 1 w1 w0 w0" and len(sets["STS-B dev"]) == 1500
 
 
-FNWN = year_files("STS13", "FNWN")
-BROKEN = {
-    "count": (FNWN, lambda c: c.split(b"\n", 1)[1], r"STS13 FNWN has 188 scored pairs .* but 189 are published"),
-    "uneven": (FNWN[:1], lambda c: c.split(b"\n", 1)[1], "STS13 FNWN has 188 lines of text but 189 of gold"),
-    "columns": (FNWN[:1], lambda c: c.replace(b"\tb 4 ", b" b 4 "), r"STS.input.FNWN.txt, line 5: expected two sentences"),
-    "gold": (FNWN[1:], lambda c: c.replace(b"3.5\n", b"7\n", 1), r"STS.gs.FNWN.txt, line 2: the gold score 7 lies outside"),
-    "nan": (FNWN[1:], lambda c: c.replace(b"3.5\n", b"nan\n", 1), r"line 2: expected a gold score, found .nan."),
-    "word": (FNWN[1:], lambda c: c.replace(b"3.5\n", b"high\n", 1), r"line 2: expected a gold score, found 'high'"),
-    "latin": (FNWN[:1], lambda c: c.replace(b" a 2 ", b" caf\xe9 "), r"STS.input.FNWN.txt, line 3 is not UTF-8"),
-    "empty": (FNWN[:1], lambda c: c.replace(b"\tb 1 w3 w0 w0\n", b"\t \n"), r"line 2: expected a sentence"),
-    "stsb": (["STS/STSBenchmark/sts-dev.csv"], lambda c: c.replace(b"g\tf\ty\t7\t", b"g\tf\ty\t", 1),
-             r"sts-dev.csv, line 8: expected seven tab-separated columns, found 6"),
-    "sick": (["SICK/SICK_test_annotated.txt"], lambda c: c.replace(b"\tNEUTRAL", b"", 1), r"line 2: expected five tab"),
-}  # fmt: skip
+def line(number: int, text: bytes):
+    def change(content: bytes) -> bytes:
+        lines = content.split(b"\n")
+        return b"\n".join([*lines[: number - 1], text, *lines[number:]])
+
+    return change
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_broken_files_are_named(root, case):
-    files, change, message = BROKEN[case]
+MRPC = "MRPC/msr_paraphrase_test.txt"
+BROKEN = [
+    (FNWN, lambda c: c.split(b"\n", 1)[1], r"STS13 FNWN has 188 scored pairs .* but 189 are published"),
+    (FNWN[:1], lambda c: c.split(b"\n", 1)[1], "STS13 FNWN has 188 lines of text but 189 of gold"),
+    (FNWN[:1], lambda c: c.replace(b"\tb 4 ", b" b 4 "), r"STS.input.FNWN.txt, line 5: expected two sentences"),
+    (FNWN[1:], line(2, b"7"), r"STS.gs.FNWN.txt, line 2: expected a gold score from 0 to 5, found '7'"),
+    (FNWN[1:], line(2, b"nan"), "line 2: expected a gold score .* found 'nan'"),
+    (FNWN[:1], lambda c: c.replace(b" a 2 ", b" caf\xe9 "), "STS.input.FNWN.txt, line 3 is not UTF-8"),
+    (FNWN[:1], lambda c: c.replace(b"\tb 1 w3 w0 w0\n", b"\t \n"), "line 2: expected a sentence"),
+    (["STS/STSBenchmark/sts-dev.csv"], lambda c: c.replace(b"g\tf\ty\t7\t", b"g\tf\ty\t", 1), "sts-dev.csv, line 8: expected 7 tab-s"),
+    (["SICK/SICK_test_annotated.txt"], lambda c: c.replace(b"\tNEUTRAL", b"", 1), "line 2: expected 5 tab-separated columns, found 4"),
+    (["SST/binary/sentiment-dev"], line(3, b"no label"), "sentiment-dev, line 3: expected a sentence, a tab and 0 or 1"),
+    (["SST/binary/sentiment-test"], line(2, b"good\t2"), "sentiment-test, line 2: expected a sentence, a tab and 0 or 1"),
+    (["SST/binary/sentiment-test"], line(2, b" \t1"), "sentiment-test, line 2: expected a sentence"),
+    (["TREC/TREC_10.label"], line(4, b"WHAT:x is it ?"), "TREC_10.label, line 4: expected a question's kind"),
+    ([MRPC], line(5, b"1\t2\t3\tonly one"), "msr_paraphrase_test.txt, line 5: expected 0 or 1, two ids"),
+    ([MRPC], line(6, b"7\t2\t3\ta\tb"), "msr_paraphrase_test.txt, line 6: expected 0 or 1, two ids"),
+    (["CR/custrev.pos"], line(1, b"one\ntoo many"), "custrev.pos has 2408 examples, but 2407 are published"),
+]
+
+
+@pytest.mark.parametrize("files, change, message", BROKEN, ids=[message[:30] for *_, message in BROKEN])
+def test_broken_files_are_named(root, files, change, message):
     for file in files:
         edit(root / file, change)
     with pytest.raises(UserError, match=message):
-        load_sts(root)
+        load_sts(root) if files[0].startswith(("STS", "SICK")) else load_transfer(root)
 
 
-def test_evaluation_digest_follows_content_and_nothing_else(root, tmp_path):
-    digest = evaluation_digest(root)
-    assert len(digest) == 64 and digest == evaluation_digest(tmp_path)
+def test_evaluation_digest_follows_content_and_nothing_else(root):
+    digest, whole = evaluation_digest(root), evaluation_digest(root, transfer=True)
+    assert len({digest, whole}) == 2 and digest == evaluation_digest(root.parent)
     (root / "SICK" / "SICK_train.txt").unlink()  # read by no run
     (root / "STS" / "readme.txt").write_text("x")
     assert evaluation_digest(root) == digest
+    edit(root / "CR/custrev.pos", lambda content: content + b" ")
+    assert evaluation_digest(root) == digest and evaluation_digest(root, transfer=True) != whole
     edit(root / FNWN[1], lambda content: content.replace(b"3.5", b"3.0", 1))
     assert evaluation_digest(root) != digest
 
@@ -98,3 +136,11 @@ def test_real_data():
     assert sets["STS-B"].a[0] == "a girl is styling her hair ." and sets["STS-B"].gold[0] == 2.5
     assert sets["SICK-R"].gold.min() >= 1.0  # relatedness is graded 1 to 5
     assert len(load_stsb(real.data_dir(), "train")) == 5749 and len(load_sick(real.data_dir(), "dev")) == 500
+    tasks = {task.name: task for task in load_transfer(real.data_dir())}
+    assert examples(tasks.values()) == EXAMPLES
+    assert tasks["TREC"].test.first[0] == "How far is it from Denver to Aspen ?" and tasks["TREC"].test.labels[0] == 5
+    assert any("\xe0" <= letter for text in tasks["TREC"].train.first for letter in text)  # ISO-8859-1
+    assert tasks["MRPC"].test.first[0].startswith("PCCW's chief operating officer") and tasks["MRPC"].test.labels[0] == 1
+    assert len(tasks["MRPC"].train.second) == 4076 and sum(tasks["MRPC"].train.labels) == 2753
+    assert sum(tasks["CR"].train.labels) == 2407 and tasks["CR"].train.first.count(".") >= 1  # its empty line
+    assert not [text for task in tasks.values() for text in task.sentences() if not text or text != " ".join(text.split())]

@@ -6,24 +6,25 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
+from core.data.digests import measure
 from core.data.encoders import DEMO_ENCODER
-from core.data.text import measure, read_csv_quoted, read_lines, sentences, training_text
+from core.data.text import read_csv_quoted, read_lines, sentences, training_text
 from core.engine.tokens import cached_table, tokenise
 from core.spec.errors import UserError
 from core.spec.run import Data
 
 
-def test_lines_keep_quotes_and_drop_blanks():
+def test_lines_keep_quotes_and_a_quoted_reader_swallows_lines_after_an_opening_quote(tmp_path):
     assert read_lines('one\n\n"two\n  three"  \n') == ["one", '"two', 'three"']
-
-
-def test_csv_quoted_swallows_lines_after_an_opening_quote(tmp_path):
     assert read_csv_quoted('one\n"two\nthree" four\nfive\n\nsix') == ["one", "two three four", "five", "six"]
-    path = tmp_path / "text.txt"
+    path, cache = tmp_path / "text.txt", tmp_path / "digests.json"
     path.write_text('one\n"two\nthree" four\nfive\n')
-    digest, counts = measure(path.read_bytes(), "text")
-    assert counts == {"lines": 4, "csv_quoted": 3}
-    for reader, rows in counts.items():
+    for content in ("", "{", "[3]", None):  # the cache is missing, damaged, foreign, and at last used
+        if content is not None:
+            cache.write_text(content)
+        digest, lines, quoted = measure(path, cache)
+        assert (digest, lines, quoted) == (hashlib.sha256(path.read_bytes()).hexdigest(), 4, 3)
+    for reader, rows in (("lines", lines), ("csv_quoted", quoted)):
         assert len(training_text(Data(digest=digest, rows=rows, reader=reader), str(path))) == rows
 
 
@@ -31,12 +32,16 @@ def test_wrong_digest_missing_file_and_bad_encoding_are_named(tmp_path):
     path = tmp_path / "text.txt"
     path.write_bytes(b"fine\nnot \xff utf\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    with pytest.raises(UserError, match="line 2: not UTF-8"):
-        training_text(Data(digest=digest, rows=2), str(path))
-    with pytest.raises(UserError, match="not the one that this run was planned with"):
-        training_text(Data(digest="0", rows=2), str(path))
-    with pytest.raises(UserError, match="cannot be read"):
-        training_text(Data(digest="0", rows=2), str(tmp_path / "none.txt"))
+    for name, planned, sentence in (
+        ("text.txt", digest, "line 2 is not UTF-8"), ("none.txt", "0", "cannot be read"),
+        ("text.txt", "0", "not the one that this run was planned with"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            training_text(Data(digest=planned, rows=2), str(tmp_path / name))
+    content = "\ufeffone\ntwo\n\ufeffthree\n".encode()  # byte-order marks, of files that were put together
+    assert all(sentences(content, reader, "text") == ["one", "two", "three"] for reader in ("lines", "csv_quoted"))
+    with pytest.raises(UserError, match="line 1 is not UTF-8"):
+        sentences("one\ntwo\n".encode("utf-16-le")[2:], "lines", "text")
 
 
 class Tokenizer:
@@ -46,11 +51,6 @@ class Tokenizer:
     def __call__(self, texts, truncation, max_length):
         self.calls += 1
         return {"input_ids": [list(range(min(len(text), max_length))) for text in texts]}
-
-
-def test_token_table_by_hand():
-    table = tokenise(Tokenizer(), ["abc", "a", "abcdefgh"], 5)
-    assert [table[i].tolist() for i in range(len(table))] == [[0, 1, 2], [0], [0, 1, 2, 3, 4]]
 
 
 def test_compiled_tokenizer_gives_what_the_whole_one_gives():
@@ -66,11 +66,12 @@ def test_table_is_built_once_and_rebuilt_when_damaged(tmp_path):
     tokenizer = Tokenizer()
 
     def build():
-        return tokenise(tokenizer, ["abc", "ab"], 5)
+        return tokenise(tokenizer, ["abc", "ab", "abcdefgh"], 5)
 
     for _ in range(3):
         table = cached_table(tmp_path, ["key", 1], build)
     assert tokenizer.calls == 1 and isinstance(table.ids.base, np.memmap)
+    assert [table[i].tolist() for i in range(3)] == [[0, 1, 2], [0, 1], [0, 1, 2, 3, 4]]
     cached_table(tmp_path, ["key", 2], build)
     assert tokenizer.calls == 2
     for name in ("ids.npy", "offsets.npy", "checksums.json"):
@@ -81,10 +82,3 @@ def test_table_is_built_once_and_rebuilt_when_damaged(tmp_path):
         for key in (1, 2):
             assert cached_table(tmp_path, ["key", key], build)[0].tolist() == [0, 1, 2]
         assert tokenizer.calls == before + 1
-
-
-def test_a_byte_order_mark_is_in_no_sentence():
-    content = "\ufeffone\ntwo\n\ufeffthree\n".encode()
-    for reader in ("lines", "csv_quoted"):
-        assert sentences(content, reader, "text") == ["one", "two", "three"]
-    assert measure(content, "text")[1] == {"lines": 3, "csv_quoted": 3}

@@ -80,8 +80,8 @@ def without_a_weight(folder):
 
 
 BROKEN = [
-    (lambda folder: (folder / "config.json").unlink(), "has no config.json"),
-    (lambda folder: (folder / "model.safetensors").unlink(), "has no weights"),
+    (lambda folder: (folder / "config.json").unlink(), "holds no config.json"),
+    (lambda folder: (folder / "model.safetensors").unlink(), "no file named model.safetensors"),
     (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer"),
     (lambda folder: (folder / "tokenizer.json").write_text("{"), "tokenizer .* cannot be read"),
     (lambda folder: (folder / "config.json").write_text("{}"), "config.json in .* cannot be read"),
@@ -91,7 +91,7 @@ BROKEN = [
     (lambda folder: with_config(folder, num_hidden_layers=1), r"more layers than its config.json \(encoder.layer.1.attention"),
     (lambda folder: tiny_checkpoint.bert(folder, pooler=False), "no trained pooler; take --pooling cls or mean"),
     (tiny_checkpoint.gpt2, "holds a gpt2 model, which is no encoder"),
-    (shutil.rmtree, "is not a folder; give a folder with config.json"),
+    (shutil.rmtree, "holds no config.json; give a folder with config.json"),
 ]
 
 
@@ -106,7 +106,7 @@ def test_refusals_are_one_sentence(harm, message, tmp_path):
 def test_a_run_refuses_weights_of_more_layers_at_plan_and_cls_needs_no_pooler(tmp_path):
     assert load_checkpoint(tiny_checkpoint.bert(tmp_path, pooler=False), pooling="cls").max_length == 20
     with_config(tmp_path, num_hidden_layers=1)
-    with pytest.raises(UserError, match="weights of more layers than its num_hidden_layers 1; mend config.json"):
+    with pytest.raises(UserError, match="encoder.layer.1.attention.self.query.weight is .16, 16., not missing"):
         check_encoder(tmp_path)
 
 

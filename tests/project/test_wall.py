@@ -60,7 +60,7 @@ MORE = {
     "core/engine/evaluation/command.py": ("core.runner.cli",),  # it reads a command line itself
     "core/engine/rewriting.py": ("tools.rewriting",),  # imported only when a rewritten text is missing
 }
-BESIDE_TORCH = {"core/data/encoders.py": {"safetensors"}, "core/data/own_data.py": {"datasets"}}  # neither imports torch
+BESIDE_TORCH = {"core/data/encoders.py": {"safetensors", "tokenizers"}, "core/data/own_data.py": {"datasets"}}  # none imports torch
 WITHOUT_TORCH = ("core/spec", "core/store", "core/data", "core/report", "core/runner", "studies")
 ABOVE = [path for folder in WITHOUT_TORCH for path in modules(folder)]
 

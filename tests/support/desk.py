@@ -38,13 +38,14 @@ def made_sets() -> Path:
 
 def encoder(folder: Path, **changes) -> None:
     """A made-up encoder: what the driver looks at, and weights that are zeros. `changes` go into its configuration."""
-    config = {"model_type": "bert", "hidden_size": 384, "num_hidden_layers": 1, "vocab_size": 5, "max_position_embeddings": 40}
+    sizes = {"hidden_size": 384, "num_hidden_layers": 1, "num_attention_heads": 6}
+    config = {"model_type": "bert", "vocab_size": 5, "max_position_embeddings": 40, **sizes}
     shapes = {
         "embeddings.word_embeddings.weight": [5, 384], "embeddings.position_embeddings.weight": [40, 384],
         "encoder.layer.0.attention.self.query.weight": [384, 384],
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config | changes))
-    (folder / "tokenizer.json").write_text('{"model": {}}')
+    (folder / "tokenizer.json").write_text('{"model": {"type": "WordLevel", "vocab": {}, "unk_token": "x"}}')
     header, end = {}, 0
     for name, (rows, columns) in shapes.items():
         header[name] = {"dtype": "F16", "shape": [rows, columns], "data_offsets": [end, end := end + 2 * rows * columns]}
