@@ -93,7 +93,7 @@ def gathered(store: Store, scale: str) -> pd.DataFrame:
             Setup(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1),
         )
         for cell in at_scale.cells:
-            if at_scale.unavailable(cell, SCALES[scale], found.sources) is None:
+            if setup.unavailable(at_scale, cell) is None:
                 tables[cell_of(setup.config(at_scale, cell, 0))].add(f"{study.name} · {profile}")
     lines = []
     for run in store.runs():

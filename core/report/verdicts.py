@@ -20,8 +20,8 @@ from core.report.looks import PValues, alpha_at, decide, share_bounds
 from core.report.results import RunResult, StudyResult, gather
 from core.report.statistics import NO_ESTIMATE, Estimate, over_seeds
 from core.spec.claim import ROUNDING, Claim, Contrast, Labels, Predicate, holds_as_printed
-from core.spec.setup import Setup
-from core.spec.study import Study, unmeasured
+from core.spec.setup import Setup, unmeasured
+from core.spec.study import Study
 
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
 Against = Literal["", "smaller than printed", "larger than printed", "of the other sign than printed"]

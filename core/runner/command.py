@@ -135,8 +135,7 @@ class Command:
         if options.mode == "list":
             return self.around.list(options.studies)
         if options.mode == "fields":
-            entries = fields.fields(options.fields or None)
-            print("\n".join([fields.HEAD, *(line for entry in entries for line in entry.lines())]))
+            print(fields.described(options.fields or None))
             return 0
         studies = self.around.chosen(options.studies, options.all)
         for study in studies:

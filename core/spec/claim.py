@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import Literal
+from operator import mul
+from typing import Annotated, Literal
 
-from core.spec.errors import UserError
-from core.spec.section import Typed
+from core.spec.errors import refuse
+from core.spec.section import ABOVE_0, Typed
 from core.spec.table import Metric
 
 # a cell by its labels along the axes; None stands for every label: the mean over those cells
@@ -52,11 +53,9 @@ class Contrast(Typed):
     of: Literal["value", "scatter", "share"] = "value"
 
     def check(self):
-        if self.of == "share" and (
-            len(self.terms) != 1 or abs(self.terms[0].weight) != 1.0 or None in self.terms[0].cell
-        ):
-            hint = "use collapsed() or sound() for each cell"
-            raise UserError(f"A share of runs is asked of one cell, by its own labels; {hint}.")
+        one = len(self.terms) == 1 and abs(self.terms[0].weight) == 1.0 and None not in self.terms[0].cell
+        hint = "use collapsed() or sound() for each cell"
+        refuse(self.of == "share" and not one, f"A share of runs is of one cell, by its own labels; {hint}.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -71,9 +70,11 @@ class Joined(Typed):
     needed: int
 
     def check(self):
-        if not 1 <= self.needed <= len(self.parts):
-            hint = "compare a cell with at least one other"
-            raise UserError(f"{self.needed} of {len(self.parts)} comparisons cannot be needed; {hint}.")
+        hint = "compare a cell with at least one other"
+        refuse(
+            not 1 <= self.needed <= len(self.parts),
+            f"{self.needed} of {len(self.parts)} comparisons cannot be needed; {hint}.",
+        )
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""
@@ -103,11 +104,15 @@ class Claim(Typed):
     quote: str = ""
     place: str = ""
     decided_by: str = ""
-    margin: float | None = POINT
+    margin: Annotated[float | None, "below it, a claim may be equivalent", ABOVE_0] = POINT
     printed: Printed = "holds"
     note: str = ""
     gate: Gate = "learns"
     read_to: float = 0.0
+
+    def cells(self) -> tuple[Labels, ...]:
+        """The labels of its cells, in order."""
+        return tuple(term.cell for contrast in self.predicate.contrasts() for term in contrast.terms)
 
 
 def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
@@ -179,7 +184,6 @@ def best(a: Labels, others: Iterable[Labels], by: float = 0.0) -> Predicate:
 
 def within(cells: Iterable[Labels], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
-    _check_margin(margin)
     pairs = list(combinations([tuple(cell) for cell in cells], 2))
     return all_of(*(greater(x, y, -margin) for a, b in pairs for x, y in ((a, b), (b, a))))
 
@@ -192,13 +196,7 @@ def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
 
 def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
     """a exceeds b by the printed gain, to within the margin."""
-    _check_margin(margin)
     return all_of(greater(a, b, printed - margin), greater(b, a, -printed - margin))
-
-
-def _check_margin(margin: float) -> None:
-    if not margin > 0.0:
-        raise UserError(f"No difference is within {margin:g}; give a margin above 0.")
 
 
 def rising(cells: Iterable[Labels]) -> Predicate:
@@ -229,9 +227,14 @@ def sound(a: Labels) -> Contrast:
 
 def of_metric(predicate: Predicate, metric: Metric) -> Predicate:
     """The same comparisons of another number of the same runs."""
+    return changed(predicate, lambda contrast: replace(contrast, metric=metric))
+
+
+def changed(predicate: Predicate, change: Callable[[Contrast], Contrast]) -> Predicate:
+    """A predicate with each of its contrasts changed."""
     if isinstance(predicate, Contrast):
-        return replace(predicate, metric=metric)
-    return replace(predicate, parts=tuple(of_metric(part, metric) for part in predicate.parts))
+        return change(predicate)
+    return replace(predicate, parts=tuple(changed(part, change) for part in predicate.parts))
 
 
 def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool | None:
@@ -257,18 +260,14 @@ def holds_as_printed(
     def of(contrast: Contrast) -> bool | None:
         if contrast.metric is not None or contrast.of != "value":
             return None  # a paper prints what its tables show
-        total = 0.0
-        for term in contrast.terms:
-            value = _mean(term.cell, printed)
-            if value is None:
-                return None
-            total += term.weight * value
-        error = read_to * sum(abs(term.weight) for term in contrast.terms)
-        return (
-            None
-            if error and abs(total - contrast.above) <= error + ROUNDING
-            else total - contrast.above > ROUNDING
-        )
+        means = [_mean(term.cell, printed) for term in contrast.terms]
+        values = [mean for mean in means if mean is not None]
+        weights = [term.weight for term in contrast.terms]
+        lead = sum(map(mul, weights, values)) - contrast.above
+        error = read_to * sum(map(abs, weights))
+        if len(values) < len(means) or (error and abs(lead) <= error + ROUNDING):
+            return None
+        return lead > ROUNDING
 
     return truth(predicate, of)
 

@@ -4,13 +4,33 @@ name."""
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TextIO
 
 
 class UserError(Exception):
     """One sentence that says what is wrong and what to do; the command exits with status 2."""
+
+
+def refuse(wrong: object, sentence: str) -> None:
+    """Raise UserError with this sentence if something is wrong."""
+    if wrong:
+        raise UserError(sentence)
+
+
+HOME = Path(__file__).resolve().parents[2]
+
+
+def place(file: Path, pattern: str, line: int | None = None) -> str:
+    """A file and its line in messages; without a line, the first that a pattern matches."""
+    if line is None:
+        text = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
+        line = next((number for number, row in enumerate(text, 1) if re.match(pattern, row)), 1)
+    shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
+    return f"{shown}, line {line}"
 
 
 def printable(text: str) -> str:

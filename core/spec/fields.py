@@ -1,5 +1,5 @@
 """What can be set: every field of a run's configuration with its type, its default under each profile and
-what it means.
+what it means; and what a D-number stands for.
 
 Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from
 `core.spec.methods`.
@@ -8,19 +8,22 @@ Names, types and meanings come from the sections themselves (`Annotated[type, me
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from core.spec import methods
-from core.spec.errors import UserError, nearest
-from core.spec.methods import PROFILES, base, settled_by
+from core.spec.errors import HOME, UserError, nearest
+from core.spec.methods import PROFILES, SETTLED, base
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_names
 
-FILE = Path(__file__).parents[2] / "studies" / "reference" / "deviations.md"
+FILE = HOME / "studies" / "reference" / "deviations.md"
 ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)
 NUMBER = re.compile(r"\bD\d+\b")
+HEAD = (
+    "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Set "
+    "a field with --set, for example\n"
+    "run_study.py table3 --set loss.temperature=0.1. D-numbers name differences between a paper and its code."
+)
 
 
 @cache
@@ -37,112 +40,53 @@ def explained(*texts: str) -> tuple[str, ...]:
     )
 
 
-HEAD = (
-    "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Set "
-    "a field with --set, for example\n"
-    "run_study.py table3 --set loss.temperature=0.1. D-numbers name differences between a paper and its code."
-)
+def fields() -> list[tuple[str, type[Section], str]]:
+    """Path, section class and name of every field, those of every method first; two sections may share a
+    name (queue)."""
+    sections: dict[tuple[str, type[Section]], None] = {}
+    runs: list[type[RunConfig]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
+    for run in runs:
+        for name, hint in field_types(run).items():
+            kinds = [option for option in alternatives(hint) if isinstance(option, type)]
+            sections |= {(name, kind): None for kind in kinds if issubclass(kind, Section)}
+    listed = [(f"{name}.{field}", kind, field) for name, kind in sections for field in public_names(kind)]
+    return [*listed, ("scale", RunConfig, "scale"), ("method", RunConfig, "method")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field. `defaults` are values by method and profile, of the methods whose runs have the section."""
-
-    path: str
-    choices: str  # the values that it takes, in words
-    deviations: tuple[str, ...]  # D-numbers
-    meaning: str
-    defaults: dict[str, dict[str, object]]
-    settled: str | None  # the option that settles it, if --set may not
-
-    def lines(self) -> list[str]:
-        """The field as --fields prints it: name, type, D-numbers, meaning, default or what settles it."""
-        last = f"Settled by {self.settled}." if self.settled else f"Default: {in_words(self.defaults)}."
-        meaning = [f"    {self.meaning[:1].upper()}{self.meaning[1:]}."] if self.meaning else []
-        return [
-            f"{self.path:30}  {self.choices}  {', '.join(self.deviations)}".rstrip(),
-            *meaning,
-            f"    {last}",
-        ]
-
-
-def fields(section: str | None = None) -> list[Field]:
-    """Every field of that section, or of all. Raises UserError for a section that no run has."""
-    listed = [_field(name, kind, own) for name, kind in _sections() for own in public_names(kind)]
-    listed += [_field("", RunConfig, name) for name in ("scale", "method")]
-    chosen = [field for field in listed if section in (None, field.path, field.path.partition(".")[0])]
-    if not chosen:
-        names = list(dict.fromkeys(field.path.partition(".")[0] for field in listed))
+def described(section: str | None = None) -> str:
+    """The fields of a section, or of all, as --fields prints them: name, type, D-numbers, meaning, default or
+    what settles it. Raises UserError for a section that no run has."""
+    lines = [HEAD]
+    for path, kind, name in fields():
+        if section in (None, path, path.partition(".")[0]):
+            choices = describe(field_types(kind)[public_names(kind)[name]]).replace("'", "")
+            meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
+            deviations = ", ".join(re.findall(r"D[0-9]+", f"D{numbers}"))
+            lines += [f"{path:30}  {choices}  {deviations}".rstrip()]
+            lines += [f"    {meaning[:1].upper()}{meaning[1:]}."] if meaning else []
+            option = SETTLED.get(path)
+            lines += [f"    Settled by {option}." if option else f"    Default: {_default(path, kind)}."]
+    if len(lines) == 1:
+        names = list(dict.fromkeys(path.partition(".")[0] for path, _, _ in fields()))
         hint = nearest(str(section), names, f"there are {', '.join(names)}.")
         raise UserError(f"There is no section {str(section)[:80]!r}; {hint}")
-    return chosen
+    return "\n".join(lines)
 
 
-def _sections() -> list[tuple[str, type[Section]]]:
-    """The sections of runs by name, those of every method first; two may share a name (queue)."""
-    runs: list[type[Section]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
-    kinds = [
-        (name, option)
-        for run in runs
-        for name, hint in field_types(run).items()
-        for option in alternatives(hint)
-    ]
-    return list(
-        dict.fromkeys(
-            (name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, Section)
-        )
-    )
-
-
-def _field(section: str, kind: type[Section], name: str) -> Field:
-    """The field of this public name in a section of this kind; a section without a name is the run itself."""
-    path, own = (f"{section}.{name}" if section else name), public_names(kind)[name]
-    choices = (
-        describe(field_types(kind)[own])
-        .replace("'", "")
-        .replace(" below 2**53", "")
-        .replace("a finite number", "a number")
-    )
-    meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
-    defaults: dict[str, dict[str, object]] = {}
-    for method in methods.names() if section else ():
+def _default(path: str, kind: type[Section]) -> str:
+    """The default in words, with the methods and profiles that have it, where they differ."""
+    section, _, name = path.partition(".")
+    having: dict[str, list[str]] = {}  # methods and profiles, by default
+    for method in methods.names():
         owners = {profile: getattr(base(method, profile), section, None) for profile in PROFILES}
         if all(isinstance(owner, kind) for owner in owners.values()):
-            defaults[method] = {profile: getattr(owner, own) for profile, owner in owners.items()}
-    return Field(
-        path=path, choices=choices.replace(" or ranges", ", or ranges"),
-        deviations=tuple(re.findall(r"D[0-9]+", f"D{numbers}")),
-        meaning=meaning, defaults=defaults, settled=settled_by(path),
-    )  # fmt: skip
-
-
-def in_words(defaults: dict[str, dict[str, object]]) -> str:
-    """Values by method and profile; equal ones are listed once."""
-    if not defaults:
-        return "none; no run has the section unless its cell brings it in"
-    by_method = {
-        method: _grouped({profile: _text(value) for profile, value in each.items()})
-        for method, each in defaults.items()
-    }
-    words = {
-        method: ", ".join(f"{text} under {' and '.join(profiles)}" for text, profiles in each.items())
-        if len(each) > 1
-        else next(iter(each))
-        for method, each in by_method.items()
-    }
-    same = _grouped(words)
-    if len(same) == 1 and len(defaults) == len(methods.names()):
-        return next(iter(same))
-    return "; ".join(f"{text} ({', '.join(names)})" for text, names in same.items())
-
-
-def _grouped(texts: dict[str, str]) -> dict[str, list[str]]:
-    """Names by their text."""
-    groups: dict[str, list[str]] = {}
-    for name, text in texts.items():
-        groups.setdefault(text, []).append(name)
-    return groups
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+            field = public_names(kind)[name]
+            texts = {f"{method} {p}": str(getattr(owner, field)).lower() for p, owner in owners.items()}
+            if len(set(texts.values())) == 1:
+                texts = {method: texts[f"{method} paper"]}
+            for place, text in texts.items():
+                having.setdefault(text, []).append(place)
+    if len(having) == 1 and len(*having.values()) == len(methods.names()):
+        return next(iter(having))
+    words = [f"{text} ({', '.join(names)})" for text, names in having.items()]
+    return "; ".join(words) or "none; no run has the section unless its cell brings it in"

@@ -22,9 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from core.spec.errors import UserError, nearest
+from core.spec.errors import UserError, nearest, place, refuse
 from core.spec.run import RunConfig
-from core.spec.section import Section, public_name, public_names
+from core.spec.section import Section, Typed, public_names
 from core.spec.vary import over, read, vary
 
 PACKAGE = "core.methods"
@@ -57,7 +57,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class Method(Typed):
     """A method, whose `title` is its name in sentences. `paper` is its base configuration under the profile
     `paper`, in the papers' units.
 
@@ -68,26 +68,8 @@ class Method:
 
     title: str
     paper: RunConfig
-    repaired: Mapping[str, Any]
-    released: Mapping[str, Any]
-
-    def __post_init__(self):
-        if not isinstance(self.paper, RunConfig):
-            raise TypeError(f"paper must be a RunConfig, not {type(self.paper).__name__}")
-        for name, changes in (("repaired", self.repaired), ("released", self.released)):
-            if not isinstance(changes, Mapping):
-                raise TypeError(f"{name} must be a mapping of paths to values, not {type(changes).__name__}")
-            for path in changes:
-                if (section := path.partition(".")[0]) not in public_names(self.run):
-                    raise TypeError(f"{name} changes {path}, but its runs have no section {section}")
-                if path != "seed.data" and (path in UNSCALED or settled_for_cells(path)):
-                    hint = "a study may name it, a method may not"
-                    raise TypeError(f"{name} changes {path}, which the scale or an option settles; {hint}")
-        for field in dataclasses.fields(self.paper):
-            value = getattr(self.paper, field.name)
-            if dataclasses.is_dataclass(value) and not isinstance(value, Section):
-                what = f"a Section, a frozen dataclass, which {type(value).__name__} is not"
-                raise TypeError(f"the section {public_name(field.name)} must be {what}")
+    repaired: Mapping[str, object]
+    released: Mapping[str, object]
 
     @property
     def name(self) -> str:
@@ -107,17 +89,15 @@ def derived(base: str, *, title: str, section: type[Section] | None = None) -> M
     method. A temperature that its `contrast` does not read cannot be changed.
     """
     module = sys._getframe(1).f_globals  # namedtuple finds its module in the same way
-    name, folder = module["__name__"].split(".")[-2], Path(module["__file__"]).parent
+    name, model = module["__name__"].split(".")[-2], Path(module["__file__"]).parent / "model.py"
     parent = method(base)
-    model = folder / "model.py"
-    text = model.read_text(encoding="utf-8") if model.is_file() else ""
-    unread = [path for path in ("loss.temperature",) if not re.search(rf"\.{path.partition('.')[2]}\b", text)]
+    reads = model.is_file() and ".temperature" in model.read_text(encoding="utf-8")
 
     def check(self: RunConfig) -> None:
         parent.run.check(self)
-        for path in unread:
-            if read(self, path) != (value := read(parent.paper, path)):
-                raise UserError(f"{_place(model, 'def contrast')}: no line reads {path}; leave it {value}.")
+        usual = parent.paper.loss.temperature
+        why = f"{place(model, '    def contrast')}: no line reads loss.temperature; leave it {usual}."
+        refuse(not reads and self.loss.temperature != usual, why)
 
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
     if section is not None:
@@ -127,96 +107,89 @@ def derived(base: str, *, title: str, section: type[Section] | None = None) -> M
         namespace={"check": check, "__module__": module["__name__"]},
     )  # fmt: skip
     module[run.__name__] = run  # where pickle looks for it
-    shared = {
-        f.name: getattr(parent.paper, f.name) for f in dataclasses.fields(parent.run) if f.name != "method"
-    }
-    return Method(title=title, paper=run(**shared), repaired=parent.repaired, released=parent.released)
+    shared = {field.name: getattr(parent.paper, field.name) for field in dataclasses.fields(parent.run)}
+    return Method(
+        title=title,
+        paper=run(**{**shared, "method": name}),
+        repaired=parent.repaired,
+        released=parent.released,
+    )
 
 
 def names() -> tuple[str, ...]:
     """Every method's name, in order of the alphabet."""
-    return tuple(_folders(tuple(importlib.import_module(PACKAGE).__path__)))
+    return tuple(_folders())
+
+
+def _folders() -> dict[str, Path]:
+    """The folder of each method, by its name."""
+    return _folders_of(tuple(importlib.import_module(PACKAGE).__path__))
 
 
 @functools.cache  # every configuration asks for them
-def _folders(places: tuple[str, ...]) -> dict[str, Path]:
-    files = [
-        file for place in places for file in Path(place).glob("*/*.py") if file.stem in ("settings", "model")
-    ]
-    return dict(sorted((file.parent.name, file.parent) for file in files))
+def _folders_of(places: tuple[str, ...]) -> dict[str, Path]:
+    files = [file for path in places for file in Path(path).glob("*/*.py")]
+    folders = {file.parent.name: file.parent for file in files if file.stem in ("settings", "model")}
+    return dict(sorted(folders.items()))
 
 
 def method(name: str) -> Method:
     """What a method's settings say. Raises UserError for an unknown name and unusable files."""
-    known = _folders(tuple(importlib.import_module(PACKAGE).__path__))
-    if name not in known:
-        hint = nearest(name, known, f"known: {', '.join(known)}.")
+    if name not in (folders := _folders()):
+        hint = nearest(name, folders, f"choose one of {', '.join(folders)}.")
         raise UserError(f"There is no method {name}; {hint}")
-    settings = known[name] / "settings.py"
+    settings = folders[name] / "settings.py"
     try:
         stated = importlib.import_module(f"{PACKAGE}.{name}.settings").METHOD
-        if not isinstance(stated, Method):
-            raise TypeError(f"METHOD must be a Method, not {type(stated).__name__}")
-        if stated.name != name:  # its runs would be those of another method
-            raise TypeError(f"the method of its runs is {stated.name!r}, and the folder is {name!r}")
+        if not isinstance(stated, Method) or stated.name != name:  # its runs would be another method's
+            raise TypeError(f"METHOD must be a Method whose runs have the method {name!r}")
     except Exception as error:  # the folder is being written, perhaps by somebody else
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(settings)]
         line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else 1)
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        mend = f"mend {PACKAGE.replace('.', '/')}/{name}/settings.py, line {line}"
-        raise UserError(f"Method {name} has settings that cannot be used ({reason}); {mend}.") from error
-    own = tuple(
-        field for label in _own_sections(stated) for field in public_names(type(getattr(stated.paper, label)))
+        where = place(settings, "", line)
+        raise UserError(
+            f"Method {name} has settings that cannot be used ({reason}); mend {where}."
+        ) from error
+    sections = [type(getattr(stated.paper, field.name)) for field in dataclasses.fields(stated.paper)]
+    own = [section for section in sections if section.__module__ == f"{PACKAGE}.{name}.settings"]
+    refuse(
+        trouble := _trouble(folders[name], tuple(field for each in own for field in public_names(each))),
+        trouble,
     )
-    if trouble := _model_trouble(known[name], own):
-        raise UserError(trouble)
     return stated
 
 
-def _own_sections(stated: Method) -> list[str]:
-    """The sections that the method's own settings define."""
-    values = {field.name: getattr(stated.paper, field.name) for field in dataclasses.fields(stated.paper)}
-    module = f"{PACKAGE}.{stated.name}.settings"
-    return [name for name, value in values.items() if type(value).__module__ == module]
-
-
 @functools.cache
-def _model_trouble(folder: Path, fields: tuple[str, ...]) -> str:
+def _trouble(folder: Path, fields: tuple[str, ...]) -> str:
     """What is wrong with a method's model.py, with its line; or "". It is not imported."""
     file = folder / "model.py"
+    if not file.is_file():
+        return f"{place(file, '')}: there is no such file; write it as CONTRIBUTING.md says."
+    text = file.read_text(encoding="utf-8")
     try:
-        text = file.read_text(encoding="utf-8")
         tree = ast.parse(text)
-    except FileNotFoundError:
-        return f"{_place(file, '')}: there is no such file; write it as CONTRIBUTING.md says."
     except SyntaxError as error:
-        return f"{_place(file, '', error.lineno)}: it is no Python ({error.msg}); mend that line."
+        return f"{place(file, '', error.lineno)}: it is no Python ({error.msg}); mend that line."
     if not re.search(r"^(class Model\b|Model = |from .* import .*\bModel\b)", text, re.MULTILINE):
-        return f"{_place(file, '')}: it states no Model; write one, as CONTRIBUTING.md says."
+        return f"{place(file, '')}: it states no Model; write one, as CONTRIBUTING.md says."
     for model in [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"]:
         functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
         for name, node in functions.items():
+            where = place(file, "", node.lineno)
             near = difflib.get_close_matches(name.strip("_"), HOOKS, n=1, cutoff=0.7)
             if name not in HOOKS and near and near[0] not in functions:
-                return f"{_place(file, '', node.lineno)}: {name} is no hook; did you mean {near[0]}?"
-            parameters = HOOKS.get(name, ())
-            if parameters and len(node.args.args) != len(parameters):
-                return f"{_place(file, '', node.lineno)}: write def {name}({', '.join(parameters)})."
+                return f"{where}: {name} is no hook; did you mean {near[0]}?"
+            if name in HOOKS and len(node.args.args) != len(HOOKS[name]):
+                return f"{where}: write def {name}({', '.join(HOOKS[name])})."
         if "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions:
             hint = "write its loss as def contrast(self, first, second)"
-            return f"{_place(file, '', model.lineno)}: Model leaves out contrast; {hint}."
+            return f"{place(file, '', model.lineno)}: Model leaves out contrast; {hint}."
         for field in fields:
             if not re.search(rf"\.{field}_?\b", text):
-                place = _place(folder / "settings.py", rf"\s*{field}_?:")
-                return f"{place}: model.py does not read {field}; read it there, or leave it out."
+                where = place(folder / "settings.py", rf"\s*{field}_?:")
+                return f"{where}: model.py does not read {field}; read it there, or leave it out."
     return ""
-
-
-def _place(file: Path, pattern: str, line: int | None = None) -> str:
-    """A file of a method and the first line that a pattern matches, for messages."""
-    text = file.read_text(encoding="utf-8").splitlines() if file.is_file() and pattern else []
-    found = next((number for number, row in enumerate(text, 1) if re.match(rf"\s*{pattern}", row)), 1)
-    return f"{PACKAGE.replace('.', '/')}/{file.parent.name}/{file.name}, line {line or found}"
 
 
 def model(name: str) -> ModuleType:
@@ -226,14 +199,9 @@ def model(name: str) -> ModuleType:
 
 def code_digest(name: str) -> str:
     """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count."""
-    files = sorted(_folders(tuple(importlib.import_module(PACKAGE).__path__))[name].glob("*.py"))
+    files = sorted(_folders()[name].glob("*.py"))
     texts = [f"{file.name}\n{ast.dump(ast.parse(file.read_text(encoding='utf-8')))}\n" for file in files]
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
-
-
-def settled_by(path: str) -> str | None:
-    """The option that settles a field which `--set` may not change; None for every other field."""
-    return SETTLED.get(path)
 
 
 def settled_for_cells(path: str) -> str | None:
@@ -256,19 +224,15 @@ def base(name: str, profile: str) -> RunConfig:
 
 def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
     """What a profile changes in a configuration of `paper`, as far as the run has the sections."""
-    if profile not in PROFILES:
-        hint = f"choose {', '.join(PROFILES[:-1])} or {PROFILES[-1]}"
-        raise UserError(f"There is no profile {profile!r}; {hint}.")
+    hint = f"choose one of {', '.join(PROFILES)}"
+    refuse(profile not in PROFILES, f"There is no profile {profile!r}; {hint}.")
     stated = method(run.method)
-    wanted: Mapping[str, object] = {}
-    if profile != "paper":
-        wanted = stated.repaired if profile == "repaired" else over(stated.repaired, stated.released)
+    steps = {"paper": {}, "repaired": stated.repaired, "released": over(stated.repaired, stated.released)}
     changes = {}
-    for path, value in wanted.items():
+    for path, value in steps[profile].items():
         if getattr(run, path.partition(".")[0]) is not None:
-            changes[path] = (
-                value.get(read(run, path), read(run, path)) if isinstance(value, Mapping) else value
-            )
+            old = read(run, path)
+            changes[path] = value.get(old, old) if isinstance(value, Mapping) else value
     return changes
 
 

@@ -57,9 +57,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from core.spec.table import Metric
+from core.spec.section import Bound, Typed, one_of
 
 Status = Literal["ok", "collapsed", "diverged"]
 CHECKPOINTS = (
@@ -94,6 +94,11 @@ DERIVED = frozenset(
 )
 
 
+def known_quantity(name: str) -> bool:
+    """Whether a run has numbers of this name. An index may follow those on singular values: `spectrum_50`."""
+    return re.sub(r"(?<=_)[0-9]+$", "0", name) in METRICS | DERIVED
+
+
 SCORE, ACCURACY = "Spearman × 100", "accuracy × 100"  # units of which a point is one
 GEOMETRY = ("alignment", "uniformity")
 SUM, EXCESS, LEARNT = "alignment_plus_uniformity", "like_length_excess", "like_length_excess_learnt"
@@ -113,6 +118,25 @@ UNITS = {  # of what is no score
 }
 
 
+QUANTITY = Bound("a quantity of core/spec/result.py", known_quantity)
+CHECKPOINT = one_of(CHECKPOINTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric(Typed):
+    """The number that an entry of a table is, out of a run's rows (listed at the head of this module).
+
+    `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`: `spearman` (in
+    the run's own aggregation), any other metric of a row, or one derived from several
+    (`core.report.quantities`). `title` heads it.
+    """
+
+    task: str
+    title: str
+    quantity: Annotated[str, "what is read", QUANTITY] = "spearman"
+    checkpoint: Annotated[str, "of which checkpoint", CHECKPOINT] = "selected"
+
+
 def unit(metric: Metric) -> str:
     """What the metric's numbers are, for axes and headings."""
     starts = {
@@ -127,11 +151,6 @@ def decimals(metric: Metric) -> int:
     """Decimals that the metric is printed with."""
     kind = unit(metric)
     return 0 if kind == "pairs" else 2 if kind.endswith("× 100") else 3
-
-
-def known_quantity(name: str) -> bool:
-    """Whether a run has numbers of this name. An index may follow those on singular values: `spectrum_50`."""
-    return re.sub(r"(?<=_)[0-9]+$", "0", name) in METRICS | DERIVED
 
 
 class Row(NamedTuple):

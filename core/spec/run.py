@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from core.spec.errors import UserError
-from core.spec.section import Section
+from core.spec.errors import refuse
+from core.spec.section import ABOVE_0, AT_LEAST_0, AT_LEAST_1, SHARE, Bound, Section
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
 PAPER_HIDDEN = 768
@@ -25,13 +25,15 @@ class Data(Section):
     """Training text. `digest` is the SHA-256 of its content, `rows` its sentences."""
 
     digest: Annotated[str, "SHA-256 of the training text's content"]
-    rows: Annotated[int, "sentences of the training text"]
+    rows: Annotated[int, "sentences of the training text", AT_LEAST_1]
     reader: Annotated[
         Literal["lines", "csv_quoted"],
         "one sentence a line, or as a tab-separated table with quotes, as the releases read it (D36)",
     ] = "lines"
     max_length: Annotated[
-        int, "tokens of a training sentence, special ones included; the rest is cut (D33)"
+        int,
+        "tokens of a training sentence, special ones included; the rest is cut (D33)",
+        Bound("at least 3, with the special tokens", lambda value: value >= 3),
     ] = 32
     padding: Annotated[
         Literal["static", "dynamic"],
@@ -39,49 +41,29 @@ class Data(Section):
     ] = "static"
     drop_last: Annotated[bool, "leave out the last batch if it is not full (D37, D78)"] = True
 
-    def check(self):
-        if self.max_length < 3:
-            raise UserError(
-                f"data.max_length is {self.max_length}, but a sentence needs at least 3 tokens; raise it."
-            )
-        if self.rows < 1:
-            hint = "give a text file with one a line"
-            raise UserError(f"data.rows is 0: the training text has no sentences; {hint}.")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder(Section):
     """The pretrained encoder. `digest` covers its weights, configuration and tokenizer."""
 
     digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
-    hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)"] = 0.1
-    attention_dropout: Annotated[float, "dropout on attention weights"] = 0.1
+    hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)", SHARE] = 0.1
+    attention_dropout: Annotated[float, "dropout on attention weights", SHARE] = 0.1
     attention: Annotated[
         Literal["eager", "sdpa"],
         "how attention is computed; sdpa is torch's fused one, wherever no attention is dropped",
     ] = "eager"
-
-    def check(self):
-        for name in ("hidden_dropout", "attention_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise UserError(
-                    f"encoder.{name} is {getattr(self, name)}, but a dropout rate lies in [0, 1)."
-                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss(Section):
     """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
 
-    temperature: Annotated[float, "what cosines are divided by before the softmax (D32)"] = 0.05
+    temperature: Annotated[float, "what cosines are divided by before the softmax (D32)", ABOVE_0] = 0.05
     in_batch_negatives: Annotated[
         bool,
         "other sentences of the batch are negatives, too; false is MoCoSE's eq. 3, the queue alone (D1)",
     ] = True
-
-    def check(self):
-        if self.temperature <= 0:
-            raise UserError(f"loss.temperature is {self.temperature}, but it must be above 0.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,48 +75,35 @@ class Train(Section):
     so short runs may give them a larger rate.
     """
 
-    steps: Annotated[int, "optimiser steps of the run"]
-    batch_size: Annotated[int, "sentences in a batch (D30)"] = 64
-    learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0 along a line"] = 3e-5
-    weight_decay: Annotated[float, "AdamW's weight decay; biases and LayerNorm weights have none (D31)"] = (
-        1e-6
+    steps: Annotated[int, "optimiser steps of the run", AT_LEAST_1]
+    batch_size: Annotated[
+        int, "sentences in a batch (D30)", Bound("at least 2, for a contrast", lambda value: value >= 2)
+    ] = 64
+    learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0 along a line", AT_LEAST_0] = (
+        3e-5
     )
-    warmup_fraction: Annotated[float, "share of the steps over which the rate rises from 0 (D31)"] = 0.0
-    clip_norm: Annotated[float, "largest norm of the gradient; a longer one is shortened to it"] = 1.0
-    beta1: Annotated[float, "AdamW's decay of the mean gradient"] = 0.9
-    beta2: Annotated[float, "AdamW's decay of the mean squared gradient"] = 0.999
-    epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient"] = 1e-8
+    weight_decay: Annotated[
+        float, "AdamW's weight decay; biases and LayerNorm weights have none (D31)", AT_LEAST_0
+    ] = 1e-6
+    warmup_fraction: Annotated[float, "share of the steps over which the rate rises from 0 (D31)", SHARE] = (
+        0.0
+    )
+    clip_norm: Annotated[float, "largest norm of the gradient; a longer one is shortened to it", ABOVE_0] = (
+        1.0
+    )
+    beta1: Annotated[float, "AdamW's decay of the mean gradient", SHARE] = 0.9
+    beta2: Annotated[float, "AdamW's decay of the mean squared gradient", SHARE] = 0.999
+    epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient", ABOVE_0] = 1e-8
     adamw: Annotated[
         Literal["torch", "transformers"], "AdamW as torch has it, or as transformers 4 had it (D84)"
     ] = "torch"
     new_layer_factor: Annotated[
-        float, "rate of layers that start at random, as a multiple of learning_rate"
+        float, "rate of layers that start at random, as a multiple of learning_rate", ABOVE_0
     ] = 1.0
     precision: Annotated[
         Literal["fp32", "tf32", "fp16", "bf16"],
         "arithmetic of the forward pass; fp16 can be stored but not trained (D34, D71)",
     ] = "fp32"
-
-    def check(self):
-        if self.steps < 1:
-            raise UserError(f"train.steps is {self.steps}, but a run needs at least one step.")
-        if self.batch_size < 2:
-            raise UserError(
-                f"train.batch_size is {self.batch_size}, but contrast needs at least 2 sentences."
-            )
-        if self.learning_rate < 0 or self.weight_decay < 0:
-            raise UserError("train.learning_rate and train.weight_decay must not be negative.")
-        if not 0.0 < self.new_layer_factor < float("inf"):
-            raise UserError(
-                f"train.new_layer_factor is {self.new_layer_factor}, but it must be above 0; 1 "
-                "gives new layers the encoder's rate."
-            )
-        if not 0.0 <= self.warmup_fraction < 1.0:
-            raise UserError(f"train.warmup_fraction is {self.warmup_fraction}, but it lies in [0, 1).")
-        if self.clip_norm <= 0:
-            raise UserError(f"train.clip_norm is {self.clip_norm}, but it must be above 0.")
-        if not (0.0 <= self.beta1 < 1.0 and 0.0 <= self.beta2 < 1.0 and self.epsilon > 0.0):
-            raise UserError("train.beta1 and train.beta2 lie in [0, 1) and train.epsilon is above 0.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +115,7 @@ class Evaluation(Section):
     """
 
     digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
-    every: Annotated[int, "steps between two checks on the development set (D30, D74)"] = 100
+    every: Annotated[int, "steps between two checks on the development set (D30, D74)", AT_LEAST_1] = 100
     vector: Annotated[
         Literal["cls_before_pooler", "pooler", "projection"] | None,
         "which vector of MoCoSE is a sentence's: [CLS], behind the pooler, or behind the projection (D10)",
@@ -165,10 +134,6 @@ class Evaluation(Section):
     @classmethod
     def label(cls):
         return "eval"
-
-    def check(self):
-        if self.every < 1:
-            raise UserError(f"eval.every is {self.every}, but it must be at least 1 step.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,11 +154,10 @@ class Selection(Section):
         return "select"
 
     def check(self):
-        if (self.metric == "sts_test_avg") != (self.score is not None):
-            raise UserError(
-                "select.score goes with select.metric=sts_test_avg and with nothing else; set it or "
-                "leave it none."
-            )
+        refuse(
+            (self.metric == "sts_test_avg") != (self.score is not None),
+            "select.score goes with select.metric=sts_test_avg alone; set it or leave it none.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,12 +174,8 @@ class STS(Section):
 class Seed(Section):
     """D35: `model` seeds heads and queue; `data` seeds order, dropout and augmentation."""
 
-    model: Annotated[int, "seed of heads and queue (D35)"] = 0
-    data: Annotated[int, "seed of order, dropout and augmentation (D35)"] = 0
-
-    def check(self):
-        if self.model < 0 or self.data < 0:
-            raise UserError("seed.model and seed.data must not be negative.")
+    model: Annotated[int, "seed of heads and queue (D35)", AT_LEAST_0] = 0
+    data: Annotated[int, "seed of order, dropout and augmentation (D35)", AT_LEAST_0] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,12 +213,11 @@ class RunConfig(Section):
         return 125
 
     def check(self):
-        if self.data.drop_last and self.data.rows < self.train.batch_size:
-            raise UserError(
-                f"train.batch_size is {self.train.batch_size} but the training text has only "
-                f"{self.data.rows} sentences; "
-                "give more text or a smaller batch."
-            )
+        refuse(
+            self.data.drop_last and self.data.rows < self.train.batch_size,
+            f"train.batch_size is {self.train.batch_size} but the training text has only {self.data.rows} "
+            "sentences; give more text or a smaller batch.",
+        )
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         """What a scale changes in the method's own sections, by dotted path."""
@@ -339,7 +298,9 @@ class TextView(Section):
         Literal["typos", "contextual_insert", "contextual_substitute", "continuation", "back_translation"],
         "how the text of a view is rewritten before training (D27, D28)",
     ]
-    rate: Annotated[float, "share of the words that is rewritten"] = 0.3
+    rate: Annotated[
+        float, "share of the words that is rewritten", Bound("above 0 and at most 1", lambda x: 0 < x <= 1)
+    ] = 0.3
     detokenize: Annotated[
         Literal["original_text", "wordpiece_join"],
         "rewrite the text as it was, or joined from word pieces (D26)",
@@ -355,16 +316,15 @@ class TextView(Section):
         return "text"
 
     def check(self):
-        if not 0.0 < self.rate <= 1.0:
-            hint = "set text=none for no rewriting"
-            raise UserError(f"text.rate is {self.rate}, but it lies in (0, 1]; {hint}.")
-        if self.kind in ("continuation", "back_translation") and self.rate != 0.3:
-            raise UserError(f"text.rate has no effect with text.kind={self.kind}; leave it 0.3.")
-        known = MODELS[self.kind]
-        if not known and self.model is not None:
-            raise UserError(f"text.kind={self.kind} needs no model; set text.model to none.")
-        if known and self.model not in known:
-            raise UserError(f"text.kind={self.kind} needs text.model={' or '.join(known)}, not {self.model}.")
+        models = MODELS[self.kind]
+        refuse(
+            self.kind in ("continuation", "back_translation") and self.rate != 0.3,
+            f"text.rate has no effect with text.kind={self.kind}; leave it 0.3.",
+        )
+        refuse(
+            self.model not in (models or (None,)),
+            f"text.kind={self.kind} needs text.model={' or '.join(models) or 'none'}, not {self.model}.",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,26 +7,17 @@ import dataclasses
 import functools
 import math
 import re
-import traceback
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from core.spec.errors import UserError
+from core.spec.errors import UserError, refuse
 
 Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
 UNIONS = (typing.Union, types.UnionType)
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
-# ten times and more above what a paper or a patient user trains: beyond it no run ends or fits any memory
-MOST = {
-    **dict.fromkeys(("train.steps", "eval.every"), 10_000_000),
-    **dict.fromkeys(
-        ("train.batch_size", "heads.out_size", "heads.predictor_hidden", "queue.clusters"), 65_536
-    ),
-    "queue.size": 1_048_576,
-}
 NAMES: dict[Any, str] = {
     int: "a whole number below 2**53",
     float: "a finite number",
@@ -35,6 +26,26 @@ NAMES: dict[Any, str] = {
     type(None): "none",
     tuple[tuple[int, int], ...]: "ranges such as 0-128 or 0-128,384-512",
 }
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bound:
+    """What a value must be beside its type: `Annotated[int, "steps of the run", AT_LEAST_1]`."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+AT_LEAST_0 = Bound("at least 0", lambda value: value >= 0)
+AT_LEAST_1 = Bound("at least 1", lambda value: value >= 1)
+ABOVE_0 = Bound("above 0", lambda value: value > 0)
+SHARE = Bound("at least 0 and below 1", lambda value: 0 <= value < 1)
+
+
+def one_of(names: tuple[str, ...]) -> Bound:
+    """A text must be one of these."""
+    return Bound(f"one of {', '.join(names)}", names.__contains__)
 
 
 class Typed:
@@ -49,18 +60,11 @@ class Typed:
     __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def __post_init__(self):
-        for name, expected, place, plain in _declared(type(self)):
+        for name, expected, place, bounds, plain in _declared(type(self)):
             value = getattr(self, name)
             if type(value) not in plain:
-                object.__setattr__(self, name, checked(value, expected, place))
-        try:
-            self.check()
-        except UserError:
-            raise
-        except Exception as error:  # of a method that somebody is writing
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{frame.filename}, line {frame.lineno}"
-            raise UserError(f"{place}: {type(error).__name__}: {error}; mend that line.") from error
+                object.__setattr__(self, name, checked(value, expected, place, bounds))
+        self.check()
 
     @classmethod
     def place_of(cls, name: str) -> str:
@@ -99,29 +103,34 @@ def field_types(section: type) -> dict[str, Any]:
 
 
 @kept
+def _annotations(section: type) -> dict[str, tuple]:
+    """By field name, what `Annotated` says beside the type: the meaning, and bounds."""
+    hints = typing.get_type_hints(section, include_extras=True)
+    return {
+        name: hint.__metadata__ if typing.get_origin(hint) is Annotated else ()
+        for name, hint in hints.items()
+    }
+
+
 def meanings(section: type) -> dict[str, str]:
     """What each field means, by its public name: the text beside its type in `Annotated[type, text]`."""
-    hints = typing.get_type_hints(section, include_extras=True)
-    return {public_name(name): h.__metadata__[0] for name, h in hints.items() if hasattr(h, "__metadata__")}
+    return {public_name(name): beside[0] for name, beside in _annotations(section).items() if beside}
 
 
 @kept
-def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, set[type]]]:
-    """Name, annotation and place of each field, and the types of which every value fits as it is."""
+def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...], set[type]]]:
+    """Name, annotation, place and bounds of each field, and the types of which every value fits."""
     declared = []
     for field in dataclasses.fields(typed):
-        hint = field_types(typed)[field.name]
+        hint, place = field_types(typed)[field.name], typed.place_of(field.name)
+        bounds = _annotations(typed)[field.name][1:]
         for option in alternatives(hint):
-            kinds = (Literal, tuple, Mapping)
             known = isinstance(option, type) and option not in (list, dict)
-            if not (known or typing.get_origin(option) in kinds):
+            if not known and typing.get_origin(option) not in (Literal, tuple, Mapping):
                 allowed = "int, float, str, bool, None, Literal, tuple or a section"
-                raise UserError(f"{typed.place_of(field.name)} has the type {option}; give it {allowed}.")
-        classes = [option for option in alternatives(hint) if isinstance(option, type)]
-        plain = {
-            option for option in classes if option in (str, bool, type(None)) or issubclass(option, Typed)
-        }
-        declared.append((field.name, hint, typed.place_of(field.name), plain))
+                raise UserError(f"{place} has the type {option}; give it {allowed}.")
+        classes = {option for option in alternatives(hint) if isinstance(option, type)} - {int, float}
+        declared.append((field.name, hint, place, bounds, set() if bounds else classes))
     return declared
 
 
@@ -136,15 +145,14 @@ def public_name(field_name: str) -> str:
     return field_name.rstrip("_")
 
 
-def checked(value, expected, path: str):
+def checked(value, expected, path: str, bounds: tuple[Bound, ...] = ()):
     """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
     if not fits(value, expected):
-        shown = "enormous" if type(value) is int and abs(value) >= WHOLE else repr(value)
-        raise UserError(
-            f"{path} is {shown[:80]}{'…' * (len(shown) > 80)}, but it must be {describe(expected)}."
-        )
-    if type(value) is int and value > MOST.get(path, WHOLE):
-        raise UserError(f"{path} is {value}, but {MOST[path]} is the most that can be trained; lower it.")
+        shown = repr(value)
+        shown = shown if len(shown) <= 80 else f"{shown[:80]}…"
+        raise UserError(f"{path} is {shown}, but it must be {describe(expected)}.")
+    for bound in bounds if value is not None else ():
+        refuse(not bound.holds(value), f"{path} is {value}, but it must be {bound.words}.")
     if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
         return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id
     return value
@@ -164,10 +172,11 @@ def fits(value, expected) -> bool:
         return isinstance(value, Mapping) and all(
             fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items()
         )
-    if expected in (int, float):
-        whole_number = type(value) is int and (abs(value) < WHOLE or expected is float)
-        return whole_number or (expected is float and type(value) is float and math.isfinite(value))
-    return type(value) is expected if expected in (str, bool, type(None)) else isinstance(value, expected)
+    if expected is int:
+        return type(value) is int and abs(value) < WHOLE
+    if expected is float:
+        return type(value) is int or (type(value) is float and math.isfinite(value))
+    return type(value) is bool if expected is bool else isinstance(value, expected)
 
 
 def alternatives(expected) -> tuple:
@@ -189,24 +198,10 @@ def describe(expected) -> str:
 
 def whole(text: str) -> int | None:
     """The whole number that a text is, in the digits 0 to 9; None for any other text."""
-    try:
-        return int(text) if _plain_digits(text) else None
-    except ValueError:
-        return None
+    return int(text) if re.fullmatch("[+-]?[0-9]{1,100}", text.strip()) else None
 
 
 def decimal(text: str) -> float | None:
-    """The finite number that a text is, such as `3`, `.5` or `1e-5`; None for any other text, and where a
-    number is too small to be another than 0."""
-    try:
-        value = float(text) if _plain_digits(text) else math.nan
-    except ValueError:
-        return None
-    digits = text.lower().partition("e")[0]
-    vanished = value == 0.0 and any(digit in digits for digit in "123456789")
-    return value if math.isfinite(value) and not vanished else None
-
-
-def _plain_digits(text: str) -> bool:
-    """Whether a text has no underscore and no digits of other scripts, which Python alone reads."""
-    return len(text) <= 100 and text.strip().isascii() and "_" not in text
+    """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9; else None."""
+    value = float(text) if len(text) <= 100 and DECIMAL.fullmatch(text.strip()) else math.nan
+    return value if math.isfinite(value) else None

@@ -1,19 +1,25 @@
-"""The setup of a command: a profile, a scale, its sources and a number of seeds; and `--vary`."""
+"""The setup of a command: a profile, a scale, its sources and a number of seeds; and a user's own variants of
+a study, by `--set` and `--vary`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
-from core.spec.claim import Claim, Contrast, Predicate
-from core.spec.errors import UserError
+from core.spec.claim import Claim, changed
+from core.spec.errors import UserError, refuse
 from core.spec.identity import run_id
-from core.spec.run import RunConfig
-from core.spec.scale import Scale, Sources
+from core.spec.methods import SETTLED, UNSCALED, profile_changes
+from core.spec.run import OWN_ENCODER, RunConfig, Seed
+from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.study import Study, short
-from core.spec.table import Axis, Cell, FigureSpec
-from core.spec.vary import has, paths, read, setting_path, vary
+from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.vary import has, parse_setting, setting_path, vary
+
+Runs = Mapping[tuple[str, ...], RunConfig]  # a run of each cell that can be run, by the cell's labels
+MOST_NAMED = 5  # rows in a footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,16 +32,29 @@ class Setup:
     seeds: int
 
     def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
-        """The run of a cell under one seed."""
-        return study.config(cell, profile=self.profile, scale=self.scale, sources=self.sources, seed=seed)
+        """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under
+        `released`, as in the released code, D35), and that of cell or study where they name it."""
+        return _config(self.profile, self.scale, self.sources, study, cell, seed)
 
     def configs(self, study: Study, cell: Cell, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
-        return study.configs(cell, profile=self.profile, scale=self.scale, sources=self.sources, seeds=seeds)
+        return [self.config(study, cell, seed) for seed in range(seeds)]
 
     def unavailable(self, study: Study, cell: Cell) -> str | None:
-        """Why a cell cannot be run here, in one sentence; None if it can."""
-        return study.unavailable(cell, self.scale, self.sources)
+        """Why a cell cannot be run here, in a few words without a full stop; None if it can."""
+        if cell.copied:
+            return "the paper copied it from elsewhere"
+        if self.sources.encoder(cell.encoder) is None:
+            return f"scale {self.scale.name} has no encoder in the place of {cell.encoder}"
+        run = study.paper_config(cell, "paper")
+        if run.eval.transfer and self.sources.transfer_digest is None:
+            return "the evaluation data has no transfer tasks"
+        if (why := unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)) is not None:
+            return why
+        if run.rewriting is None:
+            return None
+        run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
+        return unavailable(run, self.scale, self.sources)
 
     def seeds_of(self, study: Study) -> int:
         """How many seeds each cell of a study is asked for."""
@@ -50,47 +69,110 @@ class Setup:
 
     def varied(self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()) -> Study:
         """The study under `--set`'s settings, with `--vary`'s fields as axes. Raises UserError."""
-        cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
-        runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
-        if not runs:
+        for make, texts in ((with_settings, settings), (with_axes, fields)):
+            cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
+            runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
             hint = "nothing can vary"
-            raise UserError(f"No cell of {study.name} can be run at scale {self.scale.name}; {hint}.")
-        if settings:
-            study = study.with_settings(settings, runs)
-            runs = {cell.labels: self.config(study, cell, 0) for cell in study.cells if cell.labels in runs}
-        return with_axes(study, fields, runs) if fields else study
+            refuse(not runs, f"No cell of {study.name} can be run at scale {self.scale.name}; {hint}.")
+            study = make(study, texts, runs) if texts else study
+        return study
 
     def check(self, study: Study) -> None:
         """Refuse different cells that this scale rounds to one run. Raises UserError."""
-        kept: dict[str, tuple[Cell, tuple[str, RunConfig]]] = {}
+        kept: dict[str, tuple[Cell, RunConfig]] = {}
         study = study.at(self.scale)
         for cell in study.cells:
-            if self.unavailable(study, cell) is not None:
-                continue
-            asked = cell.encoder, study.paper_config(cell, self.profile)
-            other, already = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, asked))
-            if already != asked:
+            if self.unavailable(study, cell) is None:
+                run = study.paper_config(cell, self.profile)
+                other, same = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, run))
                 names = " and ".join("/".join(each.labels) for each in (other, cell))
-                differing = _differing(already, asked)
-                what = f"are one run at scale {self.scale.name}, though they differ in {differing}"
                 hint = "give them values further apart, or choose another --scale"
-                raise UserError(f"{names} of {study.name} {what}; {hint}.")
+                refuse(
+                    (same, other.encoder) != (run, cell.encoder),
+                    f"{names} of {study.name} are one run at scale {self.scale.name}; {hint}.",
+                )
 
 
-def _differing(a: tuple[str, RunConfig], b: tuple[str, RunConfig]) -> str:
-    """In which two cells differ: the encoder, or paths of their configurations."""
-    if a[0] != b[0]:
-        return f"the encoder ({a[0]} and {b[0]})"
-    one, other = a[1], b[1]
-    differing = [path for path in paths(one) if not has(other, path) or read(one, path) != read(other, path)]
-    return ", ".join(differing) or "sections"
+# A report asks for the same configurations many times.
+@cache
+def _scaled(profile: str, scale: Scale, sources: Sources, study: Study, cell: Cell) -> RunConfig:
+    run = at_scale(study.paper_config(cell, profile), scale, sources, cell.encoder, study.equal_updates)
+    return vary(run, {path: value for path, value in study.named(cell, profile).items() if path in UNSCALED})
 
 
-def with_axes(study: Study, fields: Sequence[str], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
+@cache
+def _config(profile: str, scale: Scale, sources: Sources, study: Study, cell: Cell, seed: int) -> RunConfig:
+    run = _scaled(profile, scale, sources, study, cell)
+    held = "seed.data" in study.named(cell, profile) or "seed.data" in profile_changes(run, profile)
+    run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
+    values = [f"{path}={label}" for path, label in zip(study.varied, _values(study, cell), strict=True)]
+    settings = [text for text in (*study.settings, *values) if has(run, setting_path(text))]
+    if settings:
+        run = vary(run, dict(parse_setting(run, text) for text in settings))
+        # eval.transfer may be among the settings
+        run = vary(run, {"eval.digest": evaluation_digest(run, sources)})
+    return run
+
+
+def unavailable(run: RunConfig, scale: Scale, sources: Sources) -> str | None:
+    """Why text of this run (as `at_scale` made it) cannot be rewritten, likewise; None if it can.
+
+    That needs a model: another one's only where the scale fetches models from the hub, the run's own
+    encoder's only where its checkpoint has a masked-word head.
+    """
+    text = run.rewriting
+    if text is None or text.model is None:
+        return None
+    if text.model == OWN_ENCODER:
+        name = sources.encoder_name or "at hand"
+        lacking = f"needs a masked-word head, which the encoder {name} does not have"
+        return None if sources.encoder_masked_words else lacking
+    return None if scale.hub_models else f"needs {text.model}, which scale {scale.name} does not have"
+
+
+def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
+    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`:
+    whether the run scores transfer tasks."""
+    if metric.quantity.startswith("accuracy"):
+        if not transfer:
+            return "its runs score no transfer tasks (eval.transfer)"
+        kind, tasks = "transfer task", ("avg_transfer", *scale.probes)
+    elif metric.quantity.startswith(("spearman", "like_length")):
+        kind, tasks = "test set", ("avg", "dev", *scale.tests)
+    else:
+        return None
+    return None if metric.task in tasks else f"scale {scale.name} has no {kind} {metric.task}"
+
+
+def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
+    """The user's own variant: the same cells and claims over a changed base, under a name of its own, without
+    the paper's numbers.
+
+    A setting changes the runs that have its field; the others stay as they are, and a footnote names their
+    rows. Raises UserError for a field that no run has, or that the study itself varies.
+    """
+    values: dict[str, object] = {}
+    for text in settings:
+        path, value = _setting(study, text, runs)
+        refuse(path in values, f"--set gives {path} twice; give it once.")
+        values[path] = value
+    for run in runs.values():  # raises for a contradiction between fields
+        vary(run, {path: value for path, value in values.items() if has(run, path)})
+    suffix = _suffix(sorted(settings))
+    return replace(
+        study.without_paper(study.cells),
+        name=f"{study.name}@{suffix}",
+        title=f"{study.title} with {suffix}",
+        settings=tuple(settings),
+        footnotes=(*study.footnotes, *_unchanged(values, runs)),
+    )
+
+
+def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
     """The study with an axis for each `FIELD=a,b,c`, under a name of its own; several fields make a grid.
 
-    `runs` has a run of each cell that can be run. A cell without the field has the same run at each value. A
-    paper's number stays where a cell has the study's own value. Raises UserError for a wrong field or value.
+    A cell without the field has the same run at each value. A paper's number stays where a cell has the
+    study's own value. Raises UserError for a wrong field or value.
     """
     values: dict[str, dict[str, object]] = {}  # by field: what a user wrote, and what it means
     for text in fields:
@@ -99,35 +181,43 @@ def with_axes(study: Study, fields: Sequence[str], runs: Mapping[tuple[str, ...]
         if not path or not all(words):
             example = "for example --vary train.learning_rate=3e-4,1e-3"
             raise UserError(f"--vary takes FIELD=a,b,c, not {text[:80]!r}; {example}.")
-        if path in values:
-            raise UserError(f"--vary gives {path} twice; give all of its values at once.")
-        if path in map(setting_path, study.settings):
-            raise UserError(f"--set and --vary both give {path}; leave one of them out.")
-        parsed = {word: study.setting(f"{path}={word}", runs)[1] for word in words}
+        refuse(path in values, f"--vary gives {path} twice; give all of its values at once.")
+        both = path in map(setting_path, study.settings)
+        refuse(both, f"--set and --vary both give {path}; leave one of them out.")
+        values[path] = {word: _setting(study, f"{path}={word}", runs)[1] for word in words}
         if len(words) == 1:
             raise UserError(f"--vary {path}={words[0]} gives one value; add another, or use --set for one.")
-        if len({repr(value) for value in parsed.values()}) < len(words):
+        if len({repr(value) for value in values[path].values()}) < len(words):
             raise UserError(f"--vary {path}={written} gives a value twice; give each once.")
-        values[path] = parsed
-    for run, combination in product(runs.values(), product(*(each.items() for each in values.values()))):
-        given = {path: value for path, (_, value) in zip(values, combination, strict=True) if has(run, path)}
-        vary(run, given)  # raises for a value that the run cannot have
-    axes = tuple(Axis(name=path, title=path, labels=tuple(each)) for path, each in values.items())
-    combinations = [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
-    suffix, any_value = short(",".join(fields)).replace(" ", "").replace("/", "-"), (None,) * len(values)
+    places = list(product(*values.values()))  # labels of each place of the grid
+    cells = []
+    for place in places:
+        chosen = {path: words[word] for (path, words), word in zip(values.items(), place, strict=True)}
+        for cell in study.cells:
+            made = replace(cell, labels=(*cell.labels, *place))
+            if (run := runs.get(cell.labels)) is not None:
+                here = {path: value for path, value in chosen.items() if has(run, path)}
+                if vary(run, here) != run:  # raises for a value that the run cannot have
+                    made = replace(made, published=None, published_runs=())
+            cells.append(made)
+    any_value, figure = (None,) * len(values), study.figure
+    if figure is not None:
+        figure = replace(
+            _figure(study, figure, list(values)), base=figure.base and (*figure.base, *any_value)
+        )
     return replace(
         study,
-        name=f"{study.name}@by-{suffix}",
+        name=f"{study.name}@by-{_suffix(fields)}",
         title=f"{study.title} by {', '.join(values)}",
-        axes=(*study.axes, *axes),
-        cells=tuple(cell for chosen in combinations for cell in _cells(study, runs, chosen, values)),
-        claims=tuple(claim for chosen in combinations for claim in _claims(study, tuple(chosen.values()))),
+        axes=(*study.axes, *(Axis(name=path, title=path, labels=tuple(each)) for path, each in values.items())),
+        cells=tuple(cells),
+        claims=tuple(_claim_at(claim, place) for place in places for claim in study.claims),
         reference=None if study.reference is None else (*study.reference, *any_value),
-        figure=_figure(study, tuple(values)),
+        figure=figure,
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),
-        footnotes=(*study.footnotes, *(note for path in values if (note := study.unchanged(path, runs)))),
+        footnotes=(*study.footnotes, *_unchanged(values, runs)),
         varied=tuple(values),
-    )
+    )  # fmt: skip
 
 
 def parts(study: Study) -> tuple[Study, ...]:
@@ -139,70 +229,83 @@ def parts(study: Study) -> tuple[Study, ...]:
     studies = []
     for chosen in product(*(axis.labels for axis in added)):
         fixed = tuple(replace(axis, labels=(label,)) for axis, label in zip(added, chosen, strict=True))
-        places = [claim.predicate.contrasts()[0].terms[0].cell[-count:] for claim in study.claims]
-        part = replace(
-            study,
-            axes=(*own, *fixed),
-            cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
-            claims=tuple(claim for claim, place in zip(study.claims, places, strict=True) if place == chosen),
-            reference=study.reference and (*study.reference[:-count], *chosen),
-        )
-        studies.append(part)
+        cells = tuple(cell for cell in study.cells if cell.labels[-count:] == chosen)
+        claims = tuple(claim for claim in study.claims if claim.cells()[0][-count:] == chosen)
+        reference = study.reference and (*study.reference[:-count], *chosen)
+        studies.append(replace(study, axes=(*own, *fixed), cells=cells, claims=claims, reference=reference))
     return tuple(studies)
 
 
 def values(part: Study) -> str:
     """The varied values of one part of a study, as tables name them: "3e-4", "3e-4/64"."""
-    return "/".join(axis.labels[0] for axis in part.axes[len(part.axes) - len(part.varied) :])
+    return "/".join(_values(part, part.cells[0]))
 
 
-def _cells(
-    study: Study,
-    runs: Mapping[tuple[str, ...], RunConfig],
-    chosen: Mapping[str, str],
-    values: Mapping[str, Mapping[str, object]],
-) -> Iterator[Cell]:
-    """The cells at one combination of values."""
-    for cell in study.cells:
-        run = runs.get(cell.labels)
-        made = replace(cell, labels=(*cell.labels, *chosen.values()))
-        paths = [path for path in chosen if run is not None and has(run, path)]
-        own = run is None or all(read(run, path) == values[path][chosen[path]] for path in paths)
-        yield made if own else replace(made, published=None, published_runs=())
+def _values(study: Study, cell: Cell) -> tuple[str, ...]:
+    """The labels of a cell along the varied axes, which are the last."""
+    return cell.labels[len(cell.labels) - len(study.varied) :]
 
 
-def _claims(study: Study, labels: tuple[str, ...]) -> Iterator[Claim]:
-    """The claims at one combination of values."""
+def _setting(study: Study, text: str, runs: Runs) -> tuple[str, object]:
+    """Path and value of `FIELD=VALUE`. Raises UserError if no run has it or the study varies it."""
+    path = setting_path(text)
+    section = path.partition(".")[0]
+    nearest = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
+    _, value = parse_setting(nearest, text)
+    changes = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
+    for other, change in (item for each in changes for item in each.items()):
+        # a section that is left out has no fields to set
+        inside = f"{path}.".startswith(f"{other}.") and change is not None
+        if path == other or inside or other.startswith(f"{path}."):
+            raise UserError(f"{path} is what {study.name} varies; set another field, or run another study.")
+    refuse(path in SETTLED, f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.")
+    return path, value
 
-    def labelled(predicate: Predicate) -> Predicate:
-        if isinstance(predicate, Contrast):
-            terms = [replace(term, cell=(*term.cell, *labels)) for term in predicate.terms]
-            return replace(predicate, terms=tuple(terms))
-        return replace(predicate, parts=tuple(map(labelled, predicate.parts)))
 
-    for claim in study.claims:
-        yield replace(claim, key=f"{claim.key} ({'/'.join(labels)})", predicate=labelled(claim.predicate))
+def _suffix(texts: Sequence[str]) -> str:
+    """Settings as the name of a study and of its files has them."""
+    return short(",".join(texts).replace(" ", "").replace("/", "-"))
 
 
-def _figure(study: Study, varied: tuple[str, ...]) -> FigureSpec | None:
+def _unchanged(paths: Mapping[str, object], runs: Runs) -> Iterator[str]:
+    """A footnote for each field that some cells lack, with their labels."""
+    for path in paths:
+        names = ["/".join(labels) for labels, run in runs.items() if not has(run, path)]
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        if names:
+            yield f"No field {path}, and so unchanged: {', '.join([*names[:MOST_NAMED], *more])}."
+
+
+def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
+    """A claim at one place of the grid."""
+    predicate = changed(
+        claim.predicate,
+        lambda contrast: replace(
+            contrast, terms=tuple(replace(term, cell=(*term.cell, *place)) for term in contrast.terms)
+        ),
+    )
+    return replace(claim, key=f"{claim.key} ({'/'.join(place)})", predicate=predicate)
+
+
+def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSpec:
     """The study's figure with a panel for each value of the first field; curves have a line for each cell."""
-    figure = study.figure
-    if figure is None:
-        return None
-    base = figure.base and (*figure.base, *(None,) * len(varied))
     if figure.kind != "cells" or (study.reference is None and figure.base is None):
-        return replace(figure, series=None, curves={}, base=base)
+        return replace(figure, series=None, curves={})
     alone = figure.series is None and figure.x != "task" and len(varied) == 1
-    return replace(figure, x=figure.x if alone else None, series=varied[0], base=base)
+    return replace(figure, x=figure.x if alone else None, series=varied[0])
 
 
 def check_precision(run: RunConfig, device: str) -> None:
     """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train."""
-    if run.train.precision == "fp16":
-        hint = "use --set train.precision=bf16 or fp32"
-        raise UserError(f"train.precision=fp16 can no longer be trained; {hint}.")
-    if run.train.precision == "tf32" and device != "cuda":
-        raise UserError("train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.")
+    precision = run.train.precision
+    refuse(
+        precision == "fp16",
+        "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32.",
+    )
+    refuse(
+        precision == "tf32" and device != "cuda",
+        "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.",
+    )
 
 
 def check_length(run: RunConfig, places: int, device: str) -> None:

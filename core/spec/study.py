@@ -8,7 +8,7 @@ not name is the profile's. Changes are written in the paper's terms; where the c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
@@ -16,47 +16,14 @@ from typing import Literal
 from core.spec import methods
 from core.spec.claim import Claim, Contrast, Labels, matches
 from core.spec.errors import UserError
-from core.spec.methods import UNSCALED, profile_changes, settled_by
-from core.spec.run import OWN_ENCODER, RunConfig, Seed
-from core.spec.scale import SCALES, Scale, Sources, at_scale, evaluation_digest
+from core.spec.methods import profile_changes
+from core.spec.run import RunConfig
+from core.spec.scale import Scale
 from core.spec.section import Typed
 from core.spec.table import Axis, Cell, FigureSpec, Metric, Paper
-from core.spec.vary import has, over, parse_setting, read, setting_path, vary
-
-
-def unavailable(run: RunConfig, scale: str, sources: Sources) -> str | None:
-    """Why this run (as `at_scale` made it) cannot be made at this scale with this encoder, in a few words
-    without a full stop, or None if it can.
-
-    Text-level views by a model need that model: another one's only where the scale fetches models from the
-    hub, the run's own encoder's only where its checkpoint has a masked-word head.
-    """
-    text = run.rewriting
-    if text is None or text.model is None:
-        return None
-    if text.model == OWN_ENCODER:
-        name = sources.encoder_name or "at hand"
-        lacking = f"needs a masked-word head, which the encoder {name} does not have"
-        return None if sources.encoder_masked_words else lacking
-    return None if SCALES[scale].hub_models else f"needs {text.model}, which scale {scale} does not have"
-
-
-def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
-    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`:
-    whether the run scores transfer tasks."""
-    if metric.quantity.startswith("accuracy"):
-        if not transfer:
-            return "its runs score no transfer tasks (eval.transfer)"
-        kind, tasks = "transfer task", ("avg_transfer", *scale.probes)
-    elif metric.quantity.startswith(("spearman", "like_length")):
-        kind, tasks = "test set", ("avg", "dev", *scale.tests)
-    else:
-        return None
-    return None if metric.task in tasks else f"scale {scale.name} has no {kind} {metric.task}"
-
+from core.spec.vary import over, vary
 
 LONGEST_SUFFIX = 120
-MOST_NAMED = 5  # rows or cells in a footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,37 +103,20 @@ class Study(Typed):
             return self
         place = self.axes.index(axis)
         labels = (*names, *(("avg",) if "avg" in axis.labels else ()))
-        known = {cell.labels: cell for cell in self.cells}
-        rest = dict.fromkeys(cell.labels[:place] + cell.labels[place + 1 :] for cell in self.cells)
+        there = {cell.labels: cell for cell in self.cells}
+        rows: dict[tuple[str, ...], Cell] = {}  # a cell of each row, by its labels along the other axes
+        for cell in self.cells:
+            rows.setdefault(cell.labels[:place] + cell.labels[place + 1 :], cell)
         cells = []
-        for others in rest:
-            pattern = next(c for c in self.cells if c.labels[:place] + c.labels[place + 1 :] == others)
+        for others, pattern in rows.items():
             for label in labels:
                 wanted = (*others[:place], label, *others[place:])
                 task = self.metric.task if label == "avg" else label
                 metric = replace(self.metric_of(pattern), task=task)
                 made = replace(pattern, labels=wanted, published=None, published_runs=(), metric=metric)
-                cells.append(known.get(wanted, made))
+                cells.append(there.get(wanted, made))
         axes = (*self.axes[:place], replace(axis, labels=labels), *self.axes[place + 1 :])
-        kept = {cell.labels for cell in cells}
-        claims = tuple(claim for claim in self.claims if _speaks_of(claim, kept))
-        return replace(self, axes=axes, cells=tuple(cells), claims=claims)
-
-    def unavailable(self, cell: Cell, scale: Scale, sources: Sources) -> str | None:
-        """Why a cell cannot be run at this scale, in one sentence; None if it can."""
-        if cell.copied:
-            return "the paper copied it from elsewhere"
-        if sources.encoder(cell.encoder) is None:
-            return f"scale {scale.name} has no encoder in the place of {cell.encoder}"
-        run = self.paper_config(cell, "paper")
-        if run.eval.transfer and sources.transfer_digest is None:
-            return "the evaluation data has no transfer tasks"
-        if (why := unmeasured(self.metric_of(cell), run.eval.transfer, scale)) is not None:
-            return why
-        if run.rewriting is None:
-            return None
-        run = at_scale(run, scale, sources, cell.encoder, self.equal_updates)
-        return unavailable(run, scale.name, sources)
+        return replace(self, axes=axes, cells=tuple(cells), claims=_claims_on(cells, self.claims))
 
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
@@ -184,70 +134,6 @@ class Study(Typed):
             return own
         return over(over(self.base_changes, self.by_profile.get(profile, {})), own)
 
-    def config(self, cell: Cell, *, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
-        """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under
-        `released`, as in the released code, D35), and that of cell or study where they name it."""
-        return _config(self, cell, profile, scale, sources, seed)
-
-    def configs(self, cell: Cell, *, seeds: int, **at) -> list[RunConfig]:
-        """The runs of a cell under seeds 0 … seeds-1; `at` is profile, scale and sources."""
-        return [self.config(cell, seed=seed, **at) for seed in range(seeds)]
-
-    def with_settings(self, settings: tuple[str, ...], runs: Mapping[tuple[str, ...], RunConfig]) -> Study:
-        """The user's own variant: the same cells and claims over a changed base, under a name of its own,
-        without the paper's numbers.
-
-        `runs` has a run of each cell, against which paths and values are checked. A setting changes the runs
-        that have its field; the others stay as they are, and a footnote names their rows. Raises UserError
-        for a field that no run has, or that the study itself varies.
-        """
-        parsed: dict[str, object] = {}
-        for text in settings:
-            path, value = self.setting(text, runs)
-            if path in parsed:
-                raise UserError(f"--set gives {path} twice; give it once.")
-            parsed[path] = value
-        for run in runs.values():
-            # raises for a contradiction between fields
-            vary(run, {path: value for path, value in parsed.items() if has(run, path)})
-        suffix = short(",".join(f"{path}={_spelled(value)}" for path, value in sorted(parsed.items())))
-        notes = (*self.footnotes, *(note for path in parsed if (note := self.unchanged(path, runs))))
-        name, title = f"{self.name}@{suffix}", f"{self.title} with {suffix}"
-        own = self._own(self.cells)
-        kept = {cell.labels for cell in own.cells}
-        claims = tuple(claim for claim in self.claims if _speaks_of(claim, kept))
-        own = replace(own, claims=claims, must_learn=self.must_learn)
-        return replace(own, name=name, title=title, settings=tuple(settings), footnotes=notes)
-
-    def setting(self, text: str, runs: Mapping[tuple[str, ...], RunConfig]) -> tuple[str, object]:
-        """Path and value of `FIELD=VALUE`. Raises UserError if no run has it or the study varies it."""
-        cells = [each for cell in self.cells for each in (cell.changes, *cell.by_profile.values())]
-        changes = [change for each in cells for change in each.items()]
-        varied = {path for path, _ in changes}
-        # a section that is left out has no fields to set
-        replaced = {path for path, value in changes if value is not None}
-        path, value = parse_setting(_nearest(list(runs.values()), setting_path(text)), text)
-        inside = any(other.startswith(f"{path}.") for other in varied)
-        if path in varied or path.partition(".")[0] in replaced or inside:
-            raise UserError(f"{path} is what {self.name} varies; set another field, or run another study.")
-        if (option := settled_by(path)) is not None:
-            raise UserError(f"{path} cannot be set: {option} settles it; change that.")
-        return path, value
-
-    def unchanged(self, path: str, runs: Mapping[tuple[str, ...], RunConfig]) -> str:
-        """A footnote that names the rows or cells without such a field; "" if all have it."""
-        lacking = [labels for labels, run in runs.items() if not has(run, path)]
-        if not lacking:
-            return ""
-        others = runs.keys() - set(lacking)
-        places = range(len(self.axes))
-        telling = (n for n in places if {l[n] for l in lacking}.isdisjoint(l[n] for l in others))
-        place = next(telling, None)
-        names = list(dict.fromkeys("/".join(l) if place is None else l[place] for l in lacking))
-        if len(names) > MOST_NAMED:
-            names[MOST_NAMED - 1 :] = [f"{len(names) - MOST_NAMED + 1} more"]
-        return f"No field {path}, and so unchanged: {', '.join(names)}."
-
     def at_last(self) -> Study:
         """The same runs read at their last checkpoint instead of the selected one, under a name of its own
         and without the paper's numbers (D40). Cells that read something else are left out; raises UserError
@@ -257,21 +143,25 @@ class Study(Typed):
             for cell in self.cells
             if self.metric_of(cell).quantity == "spearman" and self.metric_of(cell).checkpoint == "selected"
         )
-        own = self._own(cells)
+        own = self.without_paper(cells)
         if not own.cells:
             what = "other numbers than scores of the selected checkpoint"
             raise UserError(f"{self.name} shows {what}; leave --checkpoint out.")
-        name, title = f"{self.name}@last", f"{self.title} at the last checkpoint"
-        return replace(own, name=name, title=title, metric=replace(self.metric, checkpoint="last"))
+        return replace(
+            own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", claims=(),
+            must_learn=(), metric=replace(self.metric, checkpoint="last"),
+        )  # fmt: skip
 
     def on(self, data: str, own: bool) -> Study:
         """The same cells with another encoder or on other data, which `data` names, under a name of its own.
         On a text or pairs of the user's `own` it has no numbers and no claims of the paper's."""
-        study = self._own(self.cells) if own else self
+        study = self
+        if own:
+            study = replace(self.without_paper(self.cells), claims=(), must_learn=())
         return replace(study, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
-    def _own(self, cells: tuple[Cell, ...]) -> Study:
-        """The study of these cells without the paper's numbers, copied rows and claims."""
+    def without_paper(self, cells: Iterable[Cell]) -> Study:
+        """The study of these cells without the paper's numbers, copied rows, and claims on other cells."""
         cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
         axes = []
         for place, axis in enumerate(self.axes):
@@ -281,13 +171,15 @@ class Study(Typed):
         def kept(labels: Labels | None) -> Labels | None:
             return labels if labels and any(matches(labels, cell.labels) for cell in cells) else None
 
-        figure = self.figure and replace(self.figure, base=kept(self.figure.base))
-        own = replace(self, axes=tuple(axes), cells=cells, claims=(), must_learn=(), figure=figure)
-        return replace(own, reference=kept(self.reference))
+        return replace(
+            self, axes=tuple(axes), cells=cells, claims=_claims_on(cells, self.claims),
+            figure=self.figure and replace(self.figure, base=kept(self.figure.base)),
+            reference=kept(self.reference),
+        )  # fmt: skip
 
 
-# A report asks for the same configurations and cells many times; without these caches a plan of all studies
-# takes 0.4 s longer.
+# A report asks for the same configurations and cells many times; without these caches and those of
+# `core.spec.setup` a plan of all studies takes 0.4 s longer.
 @cache
 def _matching(study: Study, labels: Labels) -> tuple[Cell, ...]:
     return tuple(cell for cell in study.cells if matches(labels, cell.labels))
@@ -298,40 +190,14 @@ def _paper_config(study: Study, cell: Cell, profile: str) -> RunConfig:
     named = study.named(cell, profile)
     start = methods.method(cell.method or study.method).paper
     run = vary(start, named)
+    # sections of the method that are named whole
     whole = {path for path in named if getattr(start, path, None) is not None}
-    own = {*named, *(path for path in profile_changes(run, profile) if path.partition(".")[0] in whole)}
-    changes = {path: value for path, value in profile_changes(run, profile).items() if path not in own}
-    brought = {path: value for path, value in named.items() if path.partition(".")[0] in changes}
-    return vary(run, {**changes, **brought})
-
-
-@cache
-def _scaled(study: Study, cell: Cell, profile: str, scale: Scale, sources: Sources) -> RunConfig:
-    run = at_scale(study.paper_config(cell, profile), scale, sources, cell.encoder, study.equal_updates)
-    return vary(run, {path: value for path, value in study.named(cell, profile).items() if path in UNSCALED})
-
-
-@cache
-def _config(study: Study, cell: Cell, profile: str, scale: Scale, sources: Sources, seed: int) -> RunConfig:
-    run = _scaled(study, cell, profile, scale, sources)
-    held = "seed.data" in study.named(cell, profile) or "seed.data" in profile_changes(run, profile)
-    run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
-    labels = cell.labels[len(cell.labels) - len(study.varied) :]
-    values = [f"{path}={label}" for path, label in zip(study.varied, labels, strict=True)]
-    given = [text for text in (*study.settings, *values) if has(run, setting_path(text))]
-    settings = dict(parse_setting(run, text) for text in given)
-    if not settings:
-        return run
-    run = vary(run, settings)
-    # eval.transfer may be among the settings
-    return vary(run, {"eval.digest": evaluation_digest(run, sources)})
-
-
-def _nearest(runs: Sequence[RunConfig], path: str) -> RunConfig:
-    """The first run that has a field, else the first that has its section, for the best message."""
-    section = path.partition(".")[0]
-    beside = [run for run in runs if has(run, section) and read(run, section) is not None]
-    return next((run for run in runs if has(run, path)), [*beside, *runs][0])
+    changes = {
+        path: value
+        for path, value in profile_changes(run, profile).items()
+        if path not in named and path.partition(".")[0] not in whole
+    }
+    return vary(run, changes)
 
 
 def short(suffix: str) -> str:
@@ -340,14 +206,11 @@ def short(suffix: str) -> str:
     return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{digest}"
 
 
-def _speaks_of(claim: Claim, cells: set[tuple[str, ...]]) -> bool:
-    """Whether every cell of a claim is among these."""
-    wanted = {term.cell for contrast in claim.predicate.contrasts() for term in contrast.terms}
-    return all(any(matches(labels, cell) for cell in cells) for labels in wanted)
-
-
-def _spelled(value) -> str:
-    if isinstance(value, tuple):
-        return ",".join(f"{start}-{stop}" for start, stop in value)
-    text = str(value).replace(" ", "").replace("/", "-")
-    return text.lower() if isinstance(value, bool) or value is None else text
+def _claims_on(cells: Iterable[Cell], claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """The claims of which every cell is among these."""
+    there = [cell.labels for cell in cells]
+    return tuple(
+        claim
+        for claim in claims
+        if all(any(matches(wanted, labels) for labels in there) for wanted in claim.cells())
+    )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from core.spec.section import Typed
+from core.spec.errors import refuse
+from core.spec.result import Metric
+from core.spec.section import Typed, one_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,7 @@ class Paper(Typed):
 
 # the papers'; a scale's own stands for bert-base
 ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
+ENCODER = one_of(ENCODERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,20 +37,9 @@ class Axis(Typed):
     title: str
     labels: tuple[str, ...]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric(Typed):
-    """The number that an entry of a table is, out of a run's rows (`core.spec.result` lists them).
-
-    `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`: `spearman` (in
-    the run's own aggregation), any other metric of a row, or one derived from several
-    (`core.report.quantities`). `title` heads it.
-    """
-
-    task: str
-    title: str
-    quantity: str = "spearman"
-    checkpoint: str = "selected"
+    def check(self):
+        twice = next((label for label in self.labels if self.labels.count(label) > 1), None)
+        refuse(twice is not None, f"The axis {self.name} has two labels called {twice}; give each its own.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +61,7 @@ class Cell(Typed):
     published_runs: tuple[float, ...] = ()
     method: str | None = None
     metric: Metric | None = None
-    encoder: str = "bert-base"
+    encoder: Annotated[str, "one of the papers'", ENCODER] = "bert-base"
     copied: bool = False
 
     __hash__ = object.__hash__  # by identity: a study keeps the configurations of its cells

@@ -13,7 +13,7 @@ from core.report.frames import claim_frame
 from core.report.statistics import over_seeds
 from core.report.verdicts import not_begun, reasons, study_result, why_unmarked
 from core.report.words import of_runs
-from core.spec.check import check_shape
+from core.spec.check import check_study
 from core.spec.claim import Claim, collapsed, greater
 from core.spec.errors import UserError
 from core.spec.methods import base
@@ -185,8 +185,8 @@ def test_what_must_learn_stands_for_a_study_without_a_reference_and_its_best_row
     assert set(filled(one, **FAR).checks.no_verdict | filled(one, **FAR).checks.provisional) == {"AB", "AS"}
     best = filled(study(reference=None), **{**FAR, "b": around(59.0)})
     assert next(check for check in best.checks.checks if check.kind == "gain").value == pytest.approx(9.0)
-    with pytest.raises(UserError, match="no cell d that could learn"):
-        check_shape(study(must_learn=(("d",),)))
+    with pytest.raises(UserError, match="must_learn speaks of d, which is no cell"):
+        check_study(study(must_learn=(("d",),)))
 
 
 def test_a_method_that_is_best_at_its_first_check_has_no_verdict():

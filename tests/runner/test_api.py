@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fake_jobs import made_result
+from made_scales import cell_run
 from places import ROOT
 
 import studies
@@ -32,7 +33,7 @@ def home(tmp_path, monkeypatch):
     for cell in STUDY.cells:
         for seed, store in enumerate((Store(tmp_path / "theirs", None), Store(results, None))):
             store.prepare()
-            config = STUDY.config(cell, profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
+            config = cell_run(STUDY, cell, profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
             made, sts = made_result(config), f"spearman_{config.sts.aggregate}"
             dev = (Row("curve", "dev", sts, step, score) for step, score in ((0, 40.0), (2, 50.0)))
             store.save(config, replace(made, rows=(*made.rows, *dev, Row("curve", "train", "loss", 2, 1.5))))

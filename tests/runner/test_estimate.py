@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fake_store import SOURCES
+from made_scales import cell_run
 from places import ROOT
 
 import run_study
@@ -24,7 +25,7 @@ from studies import find
 
 def config(name, place=0, seed=0):
     study = find(name)
-    return study.config(study.cells[place], profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
+    return cell_run(study, study.cells[place], profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
 
 
 def save(store, run, ratio, **recorded):

@@ -28,7 +28,7 @@ EXAMPLES = ROOT / "examples" / "methods"
 @pytest.fixture
 def added(monkeypatch, tmp_path):
     """A function that puts a method's folder, changed or not, beside the shipped methods; the folder."""
-    place = tmp_path / "methods"
+    place = tmp_path / "core" / "methods"
     monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(place)])
 
     def add(source, name=None, **files):
@@ -38,14 +38,14 @@ def added(monkeypatch, tmp_path):
             file = place / name / f"{stem}.py"
             assert old in file.read_text()
             file.write_text(file.read_text().replace(old, new))
-        methods._folders.cache_clear()
+        methods._folders_of.cache_clear()
         for module in (f"core.methods.{name}", f"core.methods.{name}.settings", f"core.methods.{name}.model"):
             monkeypatch.delitem(sys.modules, module, raising=False)
         importlib.invalidate_caches()
         return place / name
 
     yield add
-    methods._folders.cache_clear()
+    methods._folders_of.cache_clear()
 
 
 def dcl(first, second, config):
@@ -128,9 +128,9 @@ WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ({"model": (".redundancy", ".weight")}, "settings.py, line 14: model.py does not read redundancy; read it there"),
     ({"model": ("class Model", "class Twins")}, "model.py, line 1: it states no Model"),
     ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: it is no Python"),
-    ({"settings": ('"simcse"', '"simsce"')}, "(UserError: There is no method simsce; did you mean simcse?); mend core/methods/wrong/settings.py, line 17"),
+    ({"settings": ('"simcse"', '"simsce"')}, "(UserError: There is no method simsce; did you mean simcse?); mend "),
     ({"settings": ("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n")},
-     "settings.py, line 17: ValueError: odd; mend that line."),
+     "(ValueError: odd); mend "),
     ({"settings": ("float,", "list[float],")}, "barlow.redundancy has the type list[float]; give it int, float, str, bool, None, Literal, tuple"),
 )  # fmt: skip
 
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, ch
         base("wrong", "paper")
     assert sentence in str(refused.value) and "core/methods/wrong/" in str(refused.value)
     (folder / "model.py").unlink()
-    methods._folders.cache_clear()
+    methods._folders_of.cache_clear()
     with pytest.raises(UserError, match="core/methods/wrong/"):
         methods.method("wrong")
 

@@ -68,7 +68,7 @@ REFUSED = {
     ("queue.siz=64,128",): "did you mean queue.size",
     ("train.learning_rate=3e-4,fast",): "train.learning_rate is 'fast', but it must be a finite number",
     ("queue.size=512,1.5",): "queue.size is",
-    ("train.learning_rate=1e-3,-1",): "must not be negative",
+    ("train.learning_rate=1e-3,-1",): "must be at least 0",
     ("train.learning_rate=3e-4",): "gives one value; add another",
     ("train.learning_rate=3e-4,0.0003",): "gives a value twice",
     ("train.learning_rate=3e-4,",): "--vary takes FIELD=a,b,c",

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from small_study import small
 
-from core.spec.check import check_comparisons
+from core.spec.check import check_runs
 from core.spec.claim import Claim, above, greater, of_metric
 from core.spec.errors import UserError
 from core.spec.table import Axis, Cell, Metric
@@ -24,7 +24,7 @@ CELLS = (Cell(labels=A), Cell(labels=B, changes={"ema.start": 0.85}), Cell(label
         (greater(A, B), {}, {"b": DEV}, ""),
         (greater(B, C), {}, {}, ""),
         (greater(A, C), {}, {"c": COSINE}, r"compares different kinds \(Spearman × 100, cosine\): a and c"),
-        (of_metric(greater(B, C), COSINE), {}, {}, "has a margin of a point, and its unit is cosine"),
+        (of_metric(greater(B, C), COSINE), {}, {}, "has a margin of a point, and its unit is another: b and c"),
         (of_metric(greater(B, C), COSINE), {"margin": 0.05}, {}, ""),
         (above(A, 0.3, COSINE), {"margin": None}, {}, ""),
     ],
@@ -37,11 +37,11 @@ def test_a_comparison_that_says_nothing_is_refused(predicate, stated, metrics, w
     one = small(axes=axes, cells=cells, claims=(claim,), reference=None)
     if why:
         with pytest.raises(UserError, match=why):
-            check_comparisons(one)
+            check_runs(one)
     else:
-        check_comparisons(one)
+        check_runs(one)
 
 
 def test_every_claim_of_every_study_says_something():
     for study in STUDIES:
-        check_comparisons(study)
+        check_runs(study)

@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 import pytest
-from made_scales import PAPER_SOURCES
+from made_scales import PAPER_SOURCES, cell_run
 from places import SHARED
 
 from core.spec.identity import run_id
@@ -146,7 +146,7 @@ PINNED = {
 
 
 def digest(study, profile):
-    cells = [study.config(cell, profile=profile, scale=PAPER, sources=PAPER_SOURCES, seed=5) for cell in study.cells]
+    cells = [cell_run(study, cell, profile=profile, scale=PAPER, sources=PAPER_SOURCES, seed=5) for cell in study.cells]
     return hashlib.sha256(" ".join(sorted({run_id(run) for run in cells})).encode()).hexdigest()[:6]
 
 

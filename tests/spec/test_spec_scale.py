@@ -10,8 +10,7 @@ from core.spec.errors import UserError
 from core.spec.methods import PROFILES, base
 from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
-from core.spec.setup import check_length
-from core.spec.study import unavailable
+from core.spec.setup import check_length, unavailable
 from core.spec.vary import paths, read, vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
@@ -27,7 +26,7 @@ def test_profiles_differ_in_exactly_what_is_listed():
         ):
             changed = {path for path in paths(one) if "." in path and read(one, path) != read(other, path)}
             assert changed == {path for path in listed if not path.startswith("text.")}  # no base has that section
-    with pytest.raises(UserError, match="no profile 'dirty'; choose paper, repaired or released"):
+    with pytest.raises(UserError, match="no profile 'dirty'; choose one of paper, repaired, released"):
         base("mocose", "dirty")
     assert PROFILES == ("paper", "repaired", "released")
 
@@ -114,11 +113,11 @@ def test_text_models_by_scale_and_what_is_not_available():
     def at(scale, text, head=True):
         sources = dataclasses.replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
         run = at_scale(vary(MOCOSE, {"text": text}), SCALES[scale], sources)
-        return run, unavailable(run, scale, sources)
+        return run, unavailable(run, SCALES[scale], sources)
 
     continued = TextView(kind="continuation", model="xlnet-base-cased")
     translated = TextView(kind="back_translation", model="wmt19-en-de-en")
-    assert unavailable(MOCOSE, "demo", SOURCES) is None
+    assert unavailable(MOCOSE, SCALES["demo"], SOURCES) is None
     for scale in SCALES:
         assert at(scale, TYPOS)[1] is None and at(scale, TYPOS)[0].text == TYPOS
         run, reason = at(scale, SUBSTITUTED)

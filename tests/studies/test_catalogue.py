@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from made_scales import cell_run
 
 import run_study
 import studies
@@ -57,7 +58,12 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
     ('name="sketched-table2"', 'name="claims"', 9, "A study cannot be called 'claims'"),
     ("FigureSpec(", 'FigureSpec(kind="pie", ', 23, "FigureSpec's kind is 'pie', but it must be 'cells' or 'curve' or"),
     ('task="avg"', 'task="STS17"', 9, "There is no task STS17; choose one of avg, dev"),
-    ('title="Average"', 'title="Average", quantity="pearson"', 9, "There is no quantity pearson"),
+    (
+        'title="Average"',
+        'title="Average", quantity="pearson"',
+        22,
+        "Metric's quantity is pearson, but it must be a quantity of core/spec/result.py",
+    ),
     ('paper="sketched"', 'paper="yours"', 9, "There is no paper yours in this folder; it holds studies of sketched."),
     ('method="mocose"', 'method="mococo"', 9, "There is no method mococo; choose one of "),
     ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 9, "There is no profile tidy"),
@@ -65,7 +71,7 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
     ("STUDY = Study(", "TABLE = Study(", 1, "It states no STUDY; write STUDY = Study(…)"),
     ('"queue.size": 256}', '"queue.size": 256}, published="70"', 19, "Cell's published is '70', but it must be a finite number or none."),
     ('rows="size"', 'settings=("loss.temperature=0.1",), rows="size"', 9, "A file's study has no settings"),
-    ("SIZES = (256, 512)", "raise SystemExit(3)", 7, "It ends the command (exit 3)"),
+    ("import Claim, greater", "import Claim, greatest", 3, "ImportError: cannot import name 'greatest' from 'core.spec.claim'"),
 )
 UNMADE = {  # what only making the runs shows
     '"queue.length": 256': "There is no field queue.length",
@@ -90,7 +96,7 @@ def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
     assert found.find("sketched-table2").paper_name == "Sketched" and found.groups["sketched"] == (found.find("sketched-table2"),)
     assert found.find("table2").name == "mocose-table2"  # the first paper's, and the others by their full names
     study, sources = found.find("sketched-table2"), demo_sources().sources
-    runs = {run_id(study.config(cell, profile=p, scale=DEMO, sources=sources, seed=0)) for cell in study.cells for p in PROFILES}
+    runs = {run_id(cell_run(study, cell, profile=p, scale=DEMO, sources=sources, seed=0)) for cell in study.cells for p in PROFILES}
     assert len(runs) == 6
 
 
@@ -161,7 +167,7 @@ def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path):
         ("PAPER = 1\n", "It states no PAPER"),
         ("PAPER = (\n", "It is no Python"),
         (PAPER.replace('"sketched"', '"mocose"'), "The paper mocose is there already"),
-        (None, "line 1: There is no such file; write one that states the PAPER"),
+        (None, "line 1: There is no such file; write one that states PAPER"),
     ):
         written(tmp_path)
         (tmp_path / "sketched" / "__init__.py").unlink() if text is None else (tmp_path / "sketched" / "__init__.py").write_text(text)

@@ -1,7 +1,7 @@
 """Our own studies: each deviation is alone, none is forgotten, and what is a paper's configuration is its run."""
 
 import pytest
-from made_scales import PAPER_SOURCES
+from made_scales import PAPER_SOURCES, cell_run
 
 from core.spec import methods
 from core.spec.identity import run_id, to_plain
@@ -27,7 +27,7 @@ LEFT_OUT = {
 def run_of(name, *labels, profile="paper", seed=1):
     study = find(name) if isinstance(name, str) else name
     (cell,) = study.matching(labels)
-    return study.config(cell, profile=profile, scale=PAPER, sources=PAPER_SOURCES, seed=seed)
+    return cell_run(study, cell, profile=profile, scale=PAPER, sources=PAPER_SOURCES, seed=seed)
 
 
 def leaves(plain, path=""):

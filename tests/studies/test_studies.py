@@ -5,7 +5,7 @@ import re
 
 import pytest
 from fake_store import SOURCES
-from made_scales import PAPER_SOURCES
+from made_scales import PAPER_SOURCES, cell_run
 from mocose_cells import MOCOSE, config
 from places import ROOT
 
@@ -14,6 +14,7 @@ from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER
+from core.spec.setup import Setup, with_settings
 from core.spec.vary import read, vary
 from studies import STUDIES, find
 
@@ -45,7 +46,8 @@ def files():
 
 
 def available(study, scale, sources):
-    return [cell for cell in study.cells if study.unavailable(cell, scale, sources) is None]
+    setup = Setup(profile="paper", scale=scale, sources=sources, seeds=1)
+    return [cell for cell in study.cells if setup.unavailable(study, cell) is None]
 
 
 def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
@@ -65,7 +67,7 @@ def test_studies_are_found_by_name_and_an_unknown_one_is_refused_with_the_neares
     assert {name: find(name).name for name in names} == names
     for name, hint in (
         ("tabel7", "did you mean table7"), ("esimsce-table10", "did you mean esimcse-table10"),
-        ("xyz", "choose one of mocose-table"), ("mocose", "mocose stands for all studies of its folder; name one of them"),
+        ("xyz", "see --list"), ("mocose", "mocose stands for all studies of its folder, such as mocose-table1"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=hint):
             find(name)
@@ -81,7 +83,7 @@ def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(p
         assert cells or study.name == "mocose-figure13", study.name  # of BERT-large alone
         for cell in cells:
             for seed in (1, 2):
-                run = study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+                run = cell_run(study, cell, profile=profile, scale=scale, sources=sources, seed=seed)
                 assert (run.scale, run.method) == (scale.name, cell.method or study.method)
                 assert run.encoder.digest == sources.encoder(cell.encoder).digest
                 named = repr([one for one in sorted(cell.changes.items()) if one not in given.items()])
@@ -230,13 +232,13 @@ def test_every_study_has_footnotes_and_titles_are_the_papers():
 
 def test_a_variant_evaluates_on_transfer_tasks_and_has_no_rows_that_the_paper_copied():
     study, sources = find("table3"), demo_sources().sources
-    sample = study.config(study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
-    varied = study.with_settings(("eval.transfer=true",), {study.cells[0].labels: sample})
-    run = varied.config(study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
+    sample = cell_run(study, study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
+    varied = with_settings(study, ("eval.transfer=true",), {study.cells[0].labels: sample})
+    run = cell_run(varied, study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
     assert run == vary(sample, {"eval.transfer": True, "eval.digest": sources.transfer_digest})
     study = find("table1")
     cell = next(c for c in study.cells if c.encoder == "bert-base" and not c.copied)
-    sample = study.config(cell, profile="paper", scale=DEMO, sources=SOURCES, seed=0)
-    varied = study.with_settings(("train.steps=8",), {study.cells[0].labels: sample})
+    sample = cell_run(study, cell, profile="paper", scale=DEMO, sources=SOURCES, seed=0)
+    varied = with_settings(study, ("train.steps=8",), {study.cells[0].labels: sample})
     assert "GloVe (avg.)" in study.axis("model").labels and "GloVe (avg.)" not in varied.axis("model").labels
     assert {cell.labels[0] for cell in varied.cells} == set(varied.axis("model").labels)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from made_scales import cell_run
 
 from core.spec.baseline import SIMCSE
 from core.spec.identity import run_id
@@ -99,7 +100,7 @@ def add_simcse(store: FakeStore, at: Setup, *values: float, untrained: float = 0
 def config_of(study, labels, seed: int, profile: str = "paper", scale: Scale = DEMO):
     """The configuration of a cell, by its labels."""
     cell = next(cell for cell in study.cells if cell.labels == tuple(labels))
-    return study.config(cell, profile=profile, scale=scale, sources=SOURCES, seed=seed)
+    return cell_run(study, cell, profile=profile, scale=scale, sources=SOURCES, seed=seed)
 
 
 def filled(study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scale: Scale = DEMO, skip=()) -> FakeStore:
@@ -108,9 +109,9 @@ def filled(study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scal
     study = study.at(scale)
     for place, cell in enumerate(study.cells):
         for seed in range(seeds):
-            if (cell.labels, seed) in skip or study.unavailable(cell, scale, SOURCES) is not None:
+            if (cell.labels, seed) in skip or made_setup(scale=scale).unavailable(study, cell):
                 continue
-            config = study.config(cell, profile="paper", scale=scale, sources=SOURCES, seed=seed)
+            config = cell_run(study, cell, profile="paper", scale=scale, sources=SOURCES, seed=seed)
             noise = int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32 - 0.5
             store.add(config, level + (place * 7) % 5 + spread * noise, scale=scale)
     return store

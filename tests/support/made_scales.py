@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from core.spec.scale import EncoderSource, Scale, Sources
+from core.spec.setup import Setup
 from core.spec.table import ENCODERS
 
 SOURCES = Sources(
@@ -23,3 +24,8 @@ SMALL = Scale(
 FULL = replace(
     SMALL, name="full", seeds=5, steps=None, checks=None, learning_rate=None, warmup_fraction=0.0, precision="bf16"
 )  # fmt: skip
+
+
+def cell_run(study, cell, *, profile="paper", scale, sources, seed=0):
+    """The run of a cell under one seed."""
+    return Setup(profile=profile, scale=scale, sources=sources, seeds=1).config(study, cell, seed)

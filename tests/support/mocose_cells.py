@@ -1,7 +1,7 @@
 """MoCoSE's studies by their short names, and the run of one of their cells."""
 
 from fake_store import SOURCES
-from made_scales import PAPER_SOURCES
+from made_scales import PAPER_SOURCES, cell_run
 
 from core.spec.scale import DEMO, MINI, PAPER
 from core.spec.study import Study
@@ -17,4 +17,4 @@ def printed(study: Study) -> dict[tuple[str, ...], float]:
 
 def config(study: Study, *labels: str, profile: str = "paper", scale=PAPER, sources=PAPER_SOURCES, seed: int = 0):
     cell = next(cell for cell in study.cells if cell.labels == labels)
-    return study.config(cell, profile=profile, scale=scale, sources=sources, seed=seed)
+    return cell_run(study, cell, profile=profile, scale=scale, sources=sources, seed=seed)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from fake_store import SOURCES, FakeStore, filled, made_setup
+from made_scales import cell_run
 
 from core.report.render import render, render_index
 from core.spec.claim import Claim, best, greater
@@ -36,7 +37,7 @@ def page(folder, setups=None, studies=STUDIES, store=None, small=False):
     store = store or StoreOnDisk(filled(TABLE).runs | filled(TABLE7).runs)
     for cell in TABLE.cells:
         for seed in range(3):
-            config = TABLE.config(cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed)
+            config = cell_run(TABLE, cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed)
             store.add(config, 40.0 + seed)
     setups = setups or [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
     drawn = {}
