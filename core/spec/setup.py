@@ -200,6 +200,7 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
                 if vary(run, here) != run:  # raises for a value that the run cannot have
                     made = replace(made, published=None, published_runs=())
             cells.append(made)
+    added = (Axis(name=path, title=path, labels=tuple(each)) for path, each in values.items())
     any_value, figure = (None,) * len(values), study.figure
     if figure is not None:
         figure = replace(
@@ -209,7 +210,7 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
         study,
         name=f"{study.name}@by-{_suffix(fields)}",
         title=f"{study.title} by {', '.join(values)}",
-        axes=(*study.axes, *(Axis(name=path, title=path, labels=tuple(each)) for path, each in values.items())),
+        axes=(*study.axes, *added),
         cells=tuple(cells),
         claims=tuple(_claim_at(claim, place) for place in places for claim in study.claims),
         reference=None if study.reference is None else (*study.reference, *any_value),
