@@ -40,7 +40,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         _let_go()  # whoever read our output has had enough
         return 141
     except OSError as error:
-        say(files.stopped(error), out=sys.stderr)
+        say(files.trouble(error.filename or "The output", error), out=sys.stderr)
         if error.filename is None:
             _let_go()
         return 2

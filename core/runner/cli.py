@@ -56,9 +56,7 @@ class Options:
     pairs: tuple[tuple[str, str], ...]  # graded pairs of your own: name and place
     text: str | None  # a training text of your own
     results_dir: Path | None
-    time_limit: float | None
     checkpoint_minutes: float | None  # 0: no checkpoints
-    grace: float | None
     cluster: str | None  # address of a dask scheduler
 
 
@@ -123,7 +121,6 @@ def parser() -> Parser:
     add("--resolve", **switch, help="train the runs that are likely to settle most claims an hour "
         "(with --plan: say which)")
     add("--budget", type=_duration, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
-    add("--time-limit", type=_seconds, metavar="SECONDS", help="end a run that takes longer")
     add = made.add_argument_group("where, and how many at once").add_argument
     add("--jobs", **number, help="runs at once (default: two a GPU, one a core, as far as memory goes)")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda, cpu, or whichever there is")
@@ -132,8 +129,6 @@ def parser() -> Parser:
         help="train on the workers of the dask scheduler there, such as tcp://host:8786")
     add("--checkpoint-minutes", type=_no_less_than_zero, metavar="N", help="keep a long training's state "
         "every so often, to go on from if it dies; 0 for never (default: 10; at scale demo 0)")
-    add("--grace", type=_no_less_than_zero, metavar="SECONDS", help="how long running trainings may go on "
-        "after a stop, to finish or, with checkpoints, to write one (default: 0, or 60 with checkpoints)")
     add = made.add_argument_group("change a run").add_argument
     add("--set", dest="settings", **many, metavar="FIELD=VALUE", help="change a field of every run with it")
     add("--vary", **many, metavar="FIELD=a,b,c",
@@ -297,7 +292,6 @@ def _length(text: str) -> float:
 
 
 _count = _number(whole, lambda n: 1 <= n <= MOST, f"whole number of at least 1 and at most {MOST}")
-_seconds = _number(decimal, lambda value: 0.0 < value < 1e9, "number of seconds above 0")
 _no_less_than_zero = _number(decimal, lambda value: 0.0 <= value < 1e9, "number of at least 0")
 _duration = _number(
     _length, lambda value: 0.0 < value <= YEAR, "time above 0 and of at most a year, such as 2h, 90m or 1h30m"

@@ -39,8 +39,8 @@ class Backend(DaskDistributedBackend):
 
 class Cluster:
     """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone. The sign is
-    a file that workers see while the command runs; to stop them, the command writes their seconds of grace
-    into it."""
+    a file that workers see while the command runs; the command writes into it how often it was asked to
+    stop."""
 
     def __init__(self, address: str, order: Order, scale: str, device: str, jobs: int | None):
         self.address, self.client, self.lost, self.key = address, connected(address), "", uuid.uuid4().hex
@@ -49,7 +49,7 @@ class Cluster:
         offered = "cuda" if any(worker["resources"].get("GPU") for worker in workers) else "cpu"
         self.device = offered if device == "auto" else device
         self.sign = Path(order.execution.results_dir) / ".locks" / f"{self.key}.cluster"
-        files.write_whole(self.sign, b"")
+        files.write_whole(self.sign, b"0")
         self.words = {"sign": str(self.sign), "order": asdict(order), "on": [scale, self.device, jobs]}
 
     def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
@@ -59,11 +59,11 @@ class Cluster:
         threading.Thread(target=self._watch, args=(stop, hear, done), daemon=True).start()
         backend = Backend(client=self.client, **({"resources": {"GPU": 1}} if self.device == "cuda" else {}))
         task = joblib.delayed(sent(str(PROJECT)))
-        calls = [task([r.run_id, canonical_json(r.config), r.label], force, self.words) for r in runs]
+        calls = [task(run.run_id, canonical_json(run.config), force, self.words) for run in runs]
         options = {"batch_size": 1, "pre_dispatch": "all", "return_as": "generator_unordered"}
         try:
-            for run, state, seconds, failure in joblib.Parallel(-1, backend=backend, **options)(calls):
-                yield Ending(run, state, seconds, failure and Failure(**failure))
+            for run, state, seconds, failure, score in joblib.Parallel(-1, backend=backend, **options)(calls):
+                yield Ending(run, state, seconds, failure and Failure(**failure), score)
         except Exception as error:  # dask and joblib have many
             lost = f"The scheduler at {self.address} was lost ({type(error).__name__}); finished runs are"
             self.lost = "" if stop.asked else f"{lost} kept, and workers store those that they are at."
@@ -72,11 +72,11 @@ class Cluster:
 
     def _watch(self, stop: Stop, hear: Hear, done: threading.Event) -> None:
         """Pass a stop on to the workers, see the scheduler go, and say so if no worker is there."""
-        told, lonely = float("inf"), time.monotonic()
+        told, lonely = 0, time.monotonic()
         while not done.wait(POLL):
-            if stop.deadline < told:
-                told = stop.deadline
-                files.write_whole(self.sign, str(max(0.0, told - time.monotonic())).encode())
+            if stop.asked > told:
+                told = stop.asked
+                files.write_whole(self.sign, str(told).encode())
             if self.client.status != "running" or time.monotonic() > stop.deadline + 2 * PATIENCE:
                 return self.client.close(timeout=2)  # which ends the generator
             if time.monotonic() - lonely > 15.0 and not self.client.ncores():
@@ -105,16 +105,16 @@ def sent(project: str) -> Callable[..., tuple]:
     """The task of a worker. It is pickled by value, being local, and takes plain values: neither the
     scheduler nor a worker has to find this project before the task runs."""
 
-    def task(run: list[str], force: bool, words: dict) -> tuple:
+    def task(run: str, config: str, force: bool, words: dict) -> tuple:
         import importlib
         import sys
 
         sys.path[:0] = [] if project in sys.path else [project]
         try:
-            return importlib.import_module("core.runner.cluster").perform(run, force, **words)
+            return importlib.import_module("core.runner.cluster").perform(run, config, force, **words)
         except Exception as error:
-            detail = f"A worker that uses {project} says: {type(error).__name__}: {error}"
-            return run[0], "failed", 0.0, {"cause": "not started", "detail": detail}
+            cause = f"A worker that uses {project} says: {type(error).__name__}: {error}"
+            return run, "failed", 0.0, {"cause": cause}, ""
 
     return task
 
@@ -123,7 +123,7 @@ _launchers: dict[str, tuple[Launcher, Stop]] = {}  # of a worker, by the command
 _lock = threading.Lock()
 
 
-def perform(run: list[str], force: bool, sign: str, order: dict, on: list) -> tuple:
+def perform(run: str, config: str, force: bool, sign: str, order: dict, on: list) -> tuple:
     """Train one run here, as a task of a worker. Raises UserError if this machine cannot take part."""
     if not (path := Path(sign)).exists():
         raise UserError(f"{path.parents[1]} is not there; give a --results-dir that all machines share.")
@@ -131,22 +131,21 @@ def perform(run: list[str], force: bool, sign: str, order: dict, on: list) -> tu
         if sign not in _launchers:
             whole = Order(**order | {"execution": Execution(**order["execution"])})
             _launchers[sign] = Launcher(whole, devices.resources(*on)), Stop()
-            threading.Thread(target=_mind, args=(sign,), daemon=True).start()
+            threading.Thread(target=_mind, args=(path,), daemon=True).start()
     (launcher, stop), worker = _launchers[sign], get_worker()
-    launcher.wait_ready(stop)
-    ending = launcher.launch(run, stop, lambda *event: worker.log_event(path.stem, event), force)
-    return (*ending[:3], ending.failure and asdict(ending.failure))
+    launcher.worker(stop)
+    ending = launcher.launch(run, config, stop, lambda *event: worker.log_event(path.stem, event), force)
+    return (*ending[:3], ending.failure and asdict(ending.failure), ending.score)
 
 
-def _mind(sign: str) -> None:
+def _mind(sign: Path) -> None:
     """Stop what this worker does for a command when its sign says so; let the warm process go with the
     command."""
-    (launcher, stop), told = _launchers[sign], b""
+    launcher, stop = _launchers[str(sign)]
     with contextlib.suppress(OSError):  # the sign is gone
         while True:
-            if (text := Path(sign).read_bytes()) != told:
-                told = text
-                stop.ask(signal.SIGTERM, float(text))
+            if int(sign.read_text()) > stop.asked:
+                stop.ask(signal.SIGTERM)
             time.sleep(POLL)
-    del _launchers[sign]
+    del _launchers[str(sign)]
     launcher.close()

@@ -249,5 +249,5 @@ def tell_status(plan: Plan, store: Store) -> int:
     for run in running:
         print(f"running {run} {labels[run]}")
     for run, failure in failures.items():
-        say(f"failed  {run} {labels[run]}: {': '.join(filter(None, (failure.cause, failure.detail)))}")
+        say(f"failed  {run} {labels[run]}: {failure.words}")
     return 0

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.spec.errors import UserError
@@ -18,43 +17,22 @@ if TYPE_CHECKING:
 
 SAME = 0.01  # points: a larger difference is more than another make of processor explains in float32
 SCORES = ("spearman_", "accuracy_")  # how the metrics begin that are scores x 100
-SHOWN = 1e-4  # points: what differences are rounded up to
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Of one run: the largest |difference| over the scores that both have (points), their number, and how
-    many scores only one run has."""
-
-    largest: float
-    scores: int
-    alone: int
-
-
-def difference(published: DataFrame, anew: DataFrame) -> Difference:
-    """How far the scores of two runs lie apart, by checkpoint, task and metric (along a curve by step, too).
-    No number on both sides is no difference, on one side an infinite one."""
-    one, other = scores(published), scores(anew)
-    both = one.keys() & other.keys()
-    gaps = [apart(one[key], other[key]) for key in both]
-    return Difference(max(gaps, default=0.0), len(both), len(one.keys() ^ other.keys()))
+def difference(published: DataFrame, anew: DataFrame) -> tuple[float, int]:
+    """The largest |difference| over the scores that two runs have both (points), and their number: by
+    checkpoint, task and metric, along a curve by step, too. No number on both sides is no difference, on one
+    side an infinite one."""
+    both = scores(published).merge(scores(anew), on=["checkpoint", "task", "metric", "step"])
+    gaps = (both["value_x"] - both["value_y"]).abs().fillna(math.inf)
+    gaps[both["value_x"].isna() & both["value_y"].isna()] = 0.0
+    return float(gaps.max()) if len(gaps) else 0.0, len(gaps)
 
 
-def scores(rows: DataFrame) -> dict[tuple, float]:
-    """The scores of a run by checkpoint, task, metric and (along a curve) step."""
+def scores(rows: DataFrame) -> DataFrame:
+    """The scores of a run; a step matters along a curve alone."""
     kept = rows[rows["metric"].str.startswith(SCORES)]
-    columns = (kept[name].tolist() for name in ("checkpoint", "task", "metric", "step", "value"))
-    return {
-        (checkpoint, task, metric, step if checkpoint == "curve" else None): value
-        for checkpoint, task, metric, step, value in zip(*columns, strict=True)
-    }
-
-
-def apart(one: float, other: float) -> float:
-    """|one - other|; 0 for two NaN, infinite for a single one."""
-    if math.isnan(one) or math.isnan(other):
-        return 0.0 if math.isnan(one) and math.isnan(other) else math.inf
-    return abs(one - other)
+    return kept.assign(step=kept["step"].where(kept["checkpoint"] == "curve", 0))
 
 
 def across(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
@@ -71,27 +49,17 @@ def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFram
     for run, (provenance, rows) in own.items():
         with contextlib.suppress(UserError):  # damaged, or of another version of the code
             published = store.load_published(run)
-            if (
-                published is None
-                or published.provenance == provenance
-                or across(published.provenance, provenance)
-            ):
-                continue
-            gap = difference(published.rows, rows)
-            gaps |= {run: gap.largest} if gap.scores else {}
+            known = published.provenance if published is not None else provenance
+            if published is not None and known != provenance and not across(known, provenance):
+                gaps[run], _ = difference(published.rows, rows)
     if not gaps:
         return ""
     worst = max(gaps, key=gaps.__getitem__)
-    largest, many = gaps[worst], len(gaps) > 1
-    if largest <= SAME:
-        points = max(SHOWN, math.ceil(largest / SHOWN) * SHOWN)
-        within = f"to within {points:.4f} points" if largest else "to the last digit"
-        whose = f"{len(gaps)} runs repeat the published ones" if many else "run repeats the published one"
-        return f"Your {whose} {within}."
-    by = f"by {largest:.4f}" if math.isfinite(largest) else "in a score that one of them lacks"
-    return (
-        f"{sum(gap > SAME for gap in gaps.values())} of your {len(gaps)} runs that are published, too, "
-        f"differ from those by more than {SAME} points: {worst} {by}. Another version of a library, another "
-        "processor or number of threads (in bf16) or a changed line may be why; --verify-published trains "
-        "published runs anew."
+    differ = sum(gap > SAME for gap in gaps.values())
+    sentence = (
+        f"Of {len(gaps)} runs of yours that are published, too, {differ} differ by more than {SAME} points; "
+        f"the largest difference is {gaps[worst]:.4f} ({worst})."
     )
+    if not differ:
+        return sentence
+    return f"{sentence} Another library, processor or number of threads may be why; see --verify-published."

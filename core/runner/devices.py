@@ -6,8 +6,7 @@ import contextlib
 import os
 import socket
 import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,86 +14,46 @@ import joblib
 
 from core.spec.errors import UserError
 from core.spec.scale import SCALES
-from core.store import locks
 
-RUN_MEMORY = (
-    8 << 30
-)  # bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
+# Bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2 GiB.
+RUN_MEMORY = 8 << 30
 OWN_CGROUP, CGROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 GPU_RUNS = 2  # runs at once on a GPU, where its free memory holds them
 GPU_MEMORY = {"paper": 8 << 30}  # bytes of a GPU for each run, bert-base's at scale paper
 SMALL_GPU_MEMORY = 2 << 30  # and a small encoder's at the other scales
-QUERY = ("nvidia-smi", "--query-gpu=index,uuid,mig.mode.current,memory.free", "--format=csv,noheader,nounits")
+QUERY = ("nvidia-smi", "--query-gpu=uuid,mig.mode.current,memory.free", "--format=csv,noheader,nounits")
 DRIVER = Path("/proc/driver/nvidia/gpus")  # has an entry for each GPU
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """A GPU by its UUID (empty: not known). `free` is its free memory in bytes; None where it cannot be read,
-    or is shared out by MIG."""
-
-    uuid: str
-    free: int | None
-
-
-def visible_gpus(environment: Mapping[str, str] = os.environ) -> dict[str, Gpu]:
-    """The GPUs that a process started here would see, by their names in CUDA_VISIBLE_DEVICES. As in the
-    driver, the first name there that names no GPU ends the list."""
+def visible_gpus() -> dict[str, int]:
+    """The GPUs that a process started here would see, by their names in CUDA_VISIBLE_DEVICES, with their free
+    memory in bytes: 0 if it cannot be read, or is shared out by MIG. As in the driver, the first name there
+    that names no GPU ends the list."""
     present = _present()
-    if "CUDA_VISIBLE_DEVICES" not in environment:
-        return {str(i): gpu for i, gpu in enumerate(present)}
-    visible: dict[str, Gpu] = {}
-    for name in map(str.strip, environment["CUDA_VISIBLE_DEVICES"].split(",")):
-        if (gpu := _named(name, present)) is None:
+    names = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(len(present)))))
+    visible: dict[str, int] = {}
+    for name in map(str.strip, names.split(",")):
+        if name.startswith(("GPU-", "MIG-")) and present:
+            visible[name] = next((free for uuid, free in present if uuid.startswith(name)), 0)
+        elif name.isdecimal() and int(name) < len(present):
+            visible[name] = present[int(name)][1]
+        else:
             break
-        visible[name] = gpu
     return visible
 
 
-def _named(name: str, present: Sequence[Gpu]) -> Gpu | None:
-    """The GPU of an index, of a UUID or of its beginning; a part of one for a name such as MIG-<uuid>. None
-    if there is none."""
-    if name.isdecimal():
-        return present[int(name)] if int(name) < len(present) else None
-    if name.startswith("MIG-") and present:
-        return Gpu(name, None)
-    same = [gpu for gpu in present if name.startswith("GPU-") and gpu.uuid.startswith(name)]
-    unknown = name.startswith("GPU-") and any(not gpu.uuid for gpu in present)
-    return same[0] if len(same) == 1 else Gpu(name, None) if unknown else None
-
-
-def _present() -> tuple[Gpu, ...]:
-    """All GPUs of this machine, by index: from nvidia-smi, or without memory and UUIDs from the driver's
-    folder."""
-    try:
+def _present() -> list[tuple[str, int]]:
+    """UUID and free bytes of all GPUs of this machine, by index: from nvidia-smi, or without either from the
+    driver's folder."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=False)
+        rows = [[part.strip() for part in line.split(",")] for line in listing.stdout.splitlines()]
         if listing.returncode == 0:
-            rows = [[part.strip() for part in line.split(",")] for line in listing.stdout.splitlines()]
-            return tuple(_gpu(*row[1:]) for row in rows if len(row) == 4 and row[0].isdecimal())
-    except (OSError, subprocess.TimeoutExpired):
-        pass
-    try:
-        return (Gpu("", None),) * len(list(DRIVER.iterdir()))
-    except OSError:
-        return ()
-
-
-def _gpu(uuid: str, mig: str, free: str) -> Gpu:
-    """A GPU from nvidia-smi's words; `free` is in MiB, or says why it cannot be read."""
-    return Gpu(uuid, int(free) << 20 if free.isdecimal() and mig != "Enabled" else None)
-
-
-def gpu_slots(scale: str, gpus: Mapping[str, Gpu]) -> tuple[str, ...]:
-    """The GPU of each slot, one on each GPU before a second on any. A GPU has two slots, as far as its free
-    memory goes; one if that is not known."""
-    need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
-    places = ((i, name, gpu.free or 0) for i in range(GPU_RUNS) for name, gpu in gpus.items())
-    return tuple(name for i, name, free in places if i == 0 or free >= (i + 1) * need)
-
-
-def cores() -> int:
-    """The cores that this process may use, by its affinity and its container's quota."""
-    return joblib.cpu_count()
+            return [
+                (uuid, int(free) << 20 if free.isdecimal() and mig != "Enabled" else 0)
+                for uuid, mig, free in rows
+            ]
+    return [("", 0)] * len(list(DRIVER.iterdir())) if DRIVER.is_dir() else []
 
 
 def memory() -> int:
@@ -106,9 +65,8 @@ def memory() -> int:
             root, name = CGROUPS / controllers, "memory.limit_in_bytes" if controllers else "memory.max"
             folder = root / path.strip("/")
             for place in (folder, *folder.parents):
-                with contextlib.suppress(OSError):  # a container does not see the groups around it
-                    limit = (place / name).read_text().strip()
-                    limits += [int(limit)] if limit.isdecimal() else []
+                with contextlib.suppress(OSError, ValueError):  # groups around a container; no limit
+                    limits.append(int((place / name).read_text()))
     return min(limits)
 
 
@@ -128,64 +86,56 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """How many runs a command trains at once, on which device. `slots` counts the slots of this machine, for
-    all commands: `jobs` or more."""
+    """How many runs a command trains at once, on which device. `names` are the slots of this machine, for all
+    commands, in the order in which they are tried: gpu0.0, … or cpu.0, …"""
 
     device: str  # "cpu" or "cuda"
     jobs: int
     threads: int  # of each run
-    gpus: tuple[str, ...]  # of each slot, in the order in which slots are tried; none on a CPU
-    slots: int = 0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All slots, gpu0.0, … or cpu.0, …, in the order in which they are tried: one run on each GPU
-        first."""
-        wanted = max(self.jobs, self.slots)
-        if self.device == "cpu":
-            return tuple(f"cpu.{i}" for i in range(wanted))
-        different, gpus = tuple(dict.fromkeys(self.gpus)), self.gpus
-        if wanted > len(gpus):  # by the user's choice
-            gpus = different * -(-wanted // len(different))
-        return tuple(f"gpu{gpu}.{gpus[:place].count(gpu)}" for place, gpu in enumerate(gpus))
+    names: tuple[str, ...]
+    gpus: int = 0
 
 
 def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
-    On a GPU two runs at once, as far as its free memory goes. On a CPU a single-threaded run a core, which
-    trains more than one run over all cores (1.25 times as much with a 6 x 384 encoder on two); but at scales
-    with real encoders no more than memory holds, and then the cores are shared out among the slots. A run has
-    as many threads alone as beside others: another number of threads rounds otherwise, and a run would not
-    repeat (in bf16 a score moves by 0.07 points within 20 steps).
+    On a GPU two runs at once, as far as its free memory goes, and one on each GPU first. On a CPU a
+    single-threaded run a core, which trains more than one run over all cores (1.25 times as much with a
+    6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and then the cores
+    are shared out among the slots. A run has as many threads alone as beside others: another number of
+    threads rounds otherwise, and a run would not repeat (in bf16 a score moves by 0.07 points within 20
+    steps). So threads do not depend on the memory of a GPU that is free just now.
     """
     visible = visible_gpus() if device != "cpu" else {}
     if device == "cuda" and not visible:
         raise UserError("No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES.")
-    available = cores()
+    cores = joblib.cpu_count()  # by affinity and the container's quota
     if visible:
-        gpus = gpu_slots(scale, visible)
-        # Threads must not depend on the memory that is free just now.
-        slots, most = len(gpus), GPU_RUNS * len(visible)
+        need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
+        each = {gpu: max(1, min(GPU_RUNS, free // need)) for gpu, free in visible.items()}
+        slots, most = sum(each.values()), GPU_RUNS * len(visible)
+        if jobs and jobs > slots:
+            each = dict.fromkeys(visible, -(-jobs // len(visible)))
+        names = _gpu_slots(each)
     else:
-        held = available if SCALES[scale].generated else memory() // RUN_MEMORY
-        gpus, slots = (), max(1, min(available, held))
-        most = slots
+        slots = most = cores if SCALES[scale].generated else max(1, min(cores, memory() // RUN_MEMORY))
+        names = tuple(f"cpu.{place}" for place in range(max(slots, jobs or 0)))
     jobs = jobs or slots
-    threads = max(1, available // max(most, jobs))
-    return Resources(device="cuda" if visible else "cpu", jobs=jobs, threads=threads, gpus=gpus, slots=slots)
+    threads = max(1, cores // max(most, jobs))
+    kind = "cuda" if visible else "cpu"
+    return Resources(device=kind, jobs=jobs, threads=threads, names=names, gpus=len(visible))
+
+
+def _gpu_slots(each: Mapping[str, int]) -> tuple[str, ...]:
+    """The slots of GPUs that have so many of them, one on each GPU before a second on any."""
+    rounds = range(max(each.values()))
+    return tuple(f"gpu{gpu}.{place}" for place in rounds for gpu, slots in each.items() if place < slots)
 
 
 def slot_folder() -> Path:
     """This user's slots on this machine, the same for every command: not under the results, nor where a batch
     job has temporary files of its own or a cleaner removes what is old."""
-    folder = cache_folder() / f"slots-{socket.gethostname()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a home that may only be read
-        folder = Path(tempfile.gettempdir()) / f"run-study-slots-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    return cache_folder() / f"slots-{socket.gethostname()}"
 
 
 def slot_environment(slot: str) -> dict[str, str]:
@@ -194,13 +144,3 @@ def slot_environment(slot: str) -> dict[str, str]:
     # An index of ours is nvidia-smi's; the user's is meant as CUDA counts in the user's own environment.
     order = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     return {"CUDA_VISIBLE_DEVICES": gpu, **order}
-
-
-def holders(names: Sequence[str], folder: Path) -> str:
-    """Who holds these slots, in a sentence for whoever waits."""
-    paths = {name: folder / f"{name}.lock" for name in names}
-    notes = {name: locks.holder(path) for name, path in paths.items() if locks.held(path)}
-    if not notes:
-        return "A slot of this machine has just become free."
-    by = "; ".join(f"{name} by {note or 'a command that left no name'}" for name, note in notes.items())
-    return f"All slots of this machine are taken ({by}); waiting for one."

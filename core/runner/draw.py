@@ -130,11 +130,11 @@ class Drawing:
                     begun = self.begun(studies, setup)
                     stored[scale.name, setup.profile] = report.gathered(begun, setup, self.store)
         places = self.results, self.figures
-        with self.writing(*((self.results / scale / profile) for scale, profile in (*stored, *drawn))):
-            lines = report.render_index(
+        say(
+            *report.render_index(
                 studies, drawn, stored, setups, self.store, *places, h100_seconds, self.small
             )
-        say(*lines)
+        )
         for scale_name, name in self.left_out(known).items():
             say(
                 f"Published runs of scale {scale_name} are on other data than yours ({name}) and left out; "
@@ -153,23 +153,6 @@ class Drawing:
             if scale in known
         )
         return {scale: name for scale, own, theirs in both if (name := finding.other_data(own, theirs))}
-
-    @contextlib.contextmanager
-    def writing(self, *folders: Path) -> Iterator[None]:
-        """Within this context files are drawn into these folders and the results folder. Half-written files
-        of earlier commands are removed first, unless another command is drawing. Raises UserError if a file
-        cannot be written."""
-        held = None
-        with contextlib.suppress(UserError):  # a folder that may only be read; the first file says so
-            lock = self.results / ".locks" / "drawing.lock"
-            held = locks.share(lock, lambda: files.sweep_all([self.results, *folders]))
-        try:
-            yield
-        except OSError as error:
-            raise UserError(files.trouble(Path(error.filename or self.results), error)) from error
-        finally:
-            if held is not None:
-                locks.release(held)
 
     def begun(self, studies: list[Study], setup: Setup) -> list[Study]:
         """The studies that are begun: a seed of every cell is stored, or a run of the study's own, or every
@@ -208,10 +191,7 @@ class Drawing:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
         os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import
         report: Any = importlib.import_module("core.report.render")
-        with self.writing(
-            *(root / setup.scale.name / setup.profile for root in (self.results, self.figures))
-        ):
-            summary = report.render(studies, setup, self.store, self.results, self.figures, self.small)
+        summary = report.render(studies, setup, self.store, self.results, self.figures, self.small)
         say(*summary.lines)
         if summary.missing:
             print(f"{are(summary.missing, 'run')} missing, and left open.")

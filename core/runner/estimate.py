@@ -92,7 +92,7 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store, cach
     encoders = shapes(found, scale.generated)
     elsewhere = options.gpus or options.cluster and options.device != "cpu"
     resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
-    turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, len(set(resources.gpus))))
+    turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, resources.gpus))
     gpu = GPU if elsewhere else _gpu() if resources.device == "cuda" else ""
     basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
     if gpu and not any(name in gpu for name in LIKE_IT):

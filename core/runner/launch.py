@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 
 import joblib
 
-from core.runner import devices
 from core.runner.devices import Resources
 from core.runner.plan import PlannedRun
 from core.runner.worker import OUT_OF_MEMORY
@@ -31,21 +31,22 @@ from core.store.store import Failure, Store
 
 PROJECT = Path(__file__).resolve().parents[2]
 POLL = 0.25  # seconds between looks at the stop sign
-PATIENCE = 5.0  # seconds that a child which was asked to end has before it is killed
+GRACE = 60.0  # seconds that children have after a stop to write their checkpoints, which may be gigabytes
+PATIENCE = 5.0  # seconds that they have if they are asked again
 TAIL_LINES = 12
-TAIL_BYTES = 16_384
 LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 Hear = Callable[[str, dict], None]  # takes a run's id and what its child reports
 
 
 class Ending(NamedTuple):
     """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command
-    trains it now."""
+    trains it now. `score` is that of a run that is done, in a few words."""
 
     run: str
     state: Literal["done", "found", "failed", "elsewhere", "stopped"]
     seconds: float = 0.0
     failure: Failure | None = None
+    score: str = ""
 
 
 class Stop:
@@ -53,30 +54,26 @@ class Stop:
 
     def __init__(self) -> None:
         # No Event: a signal handler that sets it can find its lock held by the thread that it interrupts.
-        self.asked = False
+        self.asked = 0  # times
         self.signal: int | None = None
         self.deadline = float("inf")
 
-    def ask(self, number: int, grace: float) -> None:
-        """Stop; running children have `grace` seconds to end by themselves. Asked again: none."""
-        self.deadline = time.monotonic() + (0.0 if self.asked else grace)
+    def ask(self, number: int) -> None:
+        """Stop: children are asked to end, and killed at the deadline. Asked again they have less time."""
+        self.deadline = time.monotonic() + (PATIENCE if self.asked else GRACE)
         self.signal = self.signal or number
-        self.asked = True
+        self.asked += 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """What all runs of a command have in common. `job` (module:function) trains a run in a process that has
-    imported `warm`; `provenance` is recorded with each result; `command` is who the holder of a slot is."""
+    imported `warm`; `provenance` is recorded with each result."""
 
     execution: Execution
-    published: str | None
     job: str
     warm: tuple[str, ...]
-    command: str = ""
-    time_limit: float | None = None
     provenance: dict[str, Any]
-    use_published: bool = False
 
 
 class Launcher:
@@ -87,27 +84,22 @@ class Launcher:
 
     def __init__(self, order: Order, resources: Resources):
         execution = replace(order.execution, device=resources.device, threads=resources.threads)
-        self.order, self.jobs, self.slots = (
-            replace(order, execution=execution),
-            resources.jobs,
-            resources.names,
-        )
-        self.store = Store(Path(execution.results_dir), Path(order.published) if order.published else None)
+        self.order, self.jobs, self.slots = replace(order, execution=execution), resources.jobs, resources.names
+        self.store = Store(Path(execution.results_dir), None)
         self._lock = threading.Lock()
-        self._restarts = 1
         self._worker = self._begin()
 
     def _begin(self) -> Worker:
         log = self.store.root / "logs" / "worker.log"
         return Worker([self.order.job, *self.order.warm], self.order.execution.threads, log)
 
-    def wait_ready(self, stop: Stop) -> None:
-        """Wait until the training code is imported, or somebody asks to stop. Raises UserError if it cannot
-        be. A worker that has died is started anew."""
+    def worker(self, stop: Stop) -> Worker:
+        """The warm process, once its training code is imported or somebody asks to stop; a new one if it has
+        died. Raises UserError if the code cannot be imported."""
         with self._lock:
             self._worker = self._worker if self._worker.alive else self._begin()
-            self._restarts = 1
-        self._worker.wait_ready(stop)
+            self._worker.wait_ready(stop)
+            return self._worker
 
     def close(self) -> None:
         """Let the warm process go."""
@@ -116,49 +108,38 @@ class Launcher:
     def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
         """Train these runs; yields the ending of each as it comes. A thread does nothing but follow its
         child."""
-        self.wait_ready(stop)
+        self.worker(stop)
         launch = joblib.delayed(self.launch)
         parallel = joblib.Parallel(
             n_jobs=min(self.jobs, len(runs)), backend="threading", batch_size=1, pre_dispatch="n_jobs",
             return_as="generator_unordered",
         )  # fmt: skip
-        named = ((run.run_id, canonical_json(run.config), run.label) for run in runs)
-        yield from parallel(launch(each, stop, hear, force) for each in named)
+        yield from parallel(launch(run.run_id, canonical_json(run.config), stop, hear, force) for run in runs)
 
-    def launch(self, named: Sequence[str], stop: Stop, hear: Hear, force: bool = False) -> Ending:
-        """Train a run unless it is done or held elsewhere. `named` are its id, its configuration as JSON, and
-        its label. Never raises."""
-        run, config, label = named
+    def launch(self, run: str, config: str, stop: Stop, hear: Hear, force: bool = False) -> Ending:
+        """Train a run, of which `config` is the configuration as JSON, unless it is done or held elsewhere."""
         if stop.asked:
             return Ending(run, "stopped")
         if self.store.claimed(run):
             return Ending(run, "elsewhere")
         before, log = self.store.stamp(run), str(self.store.log(run))
+        own = {"run_id": run, "config": config, "force": force, "log": log, "slots": self.slots}
         try:
-            told, seconds = self._follow(
-                {
-                    **asdict(self.order), "run_id": run, "config": config, "force": force, "log": log,
-                    "slots": self.slots, "slot_folder": str(devices.slot_folder()),
-                    "holder": f"{self.order.command} (process {os.getpid()}), {label}",
-                }, stop, hear,
-            )  # fmt: skip
-            if (state := told.get("state")) in ("elsewhere", "found"):
-                return Ending(run, state)
+            told, seconds = self._follow({**asdict(self.order), **own}, stop, hear)
+            if told.get("state") in ("elsewhere", "found"):
+                return Ending(run, told["state"])
             if self.store.stamp(run) not in (None, before):  # storing is a child's last act: the run is done
-                return Ending(run, "done", seconds)
+                return Ending(run, "done", seconds, score=told["score"])
             if told["ended"] == -signal.SIGTERM and not stop.asked:
                 time.sleep(POLL)  # a scheduler warns all processes at once; our own handler may be late
             if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
                 return Ending(run, "stopped", seconds)
-            failure = diagnosis(told, self.order.time_limit)
+            failure = diagnosis(told)
             if "started" in told:
                 failure = replace(failure, log_tail=tail(log), log=log)
-        except Exception as error:  # one run's trouble does not touch the others
-            seconds, failure = 0.0, Failure(cause="not started", detail=str(error))
-        try:
             self.store.record_failure(run, failure)
-        except UserError as error:
-            hear(run, {"note": str(error)})
+        except UserError as error:  # there is no worker, or no place to note the failure
+            seconds, failure = 0.0, Failure(cause=str(error))
         return Ending(run, "failed", seconds, failure)
 
     def _follow(self, request: dict, stop: Stop, hear: Hear) -> tuple[dict, float]:
@@ -166,7 +147,8 @@ class Launcher:
         `ended` is its exit status, or None if the worker died before it could say."""
         run, began = request["run_id"], time.monotonic()
         told: dict[str, Any] = {}
-        worker, reports = self._ask(request, stop)
+        worker = self.worker(stop)
+        reports = worker.ask(request)
         while "ended" not in told:
             try:
                 message = reports.get(timeout=POLL)
@@ -174,42 +156,19 @@ class Launcher:
                 began = time.monotonic() if "started" in message else began
                 hear(run, message)
             except queue.Empty:
-                if not worker.alive and not ("pid" in told and self.store.claimed(run)):
-                    if "started" in told or stop.asked:
-                        told["ended"] = None
-                    else:  # the worker died before this run began
-                        worker, reports = self._ask(request, stop)
+                if not worker.alive and not self.store.claimed(run):  # a child outlives the worker
+                    told["ended"] = None
             if stop.asked and "pid" in told and "ended" not in told:
-                self._end(told, stop)
+                number = signal.SIGKILL if time.monotonic() > stop.deadline else signal.SIGTERM
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(told["pid"], number)
         return told, time.monotonic() - began
-
-    def _end(self, told: dict, stop: Stop) -> None:
-        """Ask a child to end, if its grace is over or it need not wait: it has begun nothing, or it writes a
-        checkpoint. A child that does not listen is killed."""
-        over = time.monotonic() - stop.deadline
-        patient = "started" in told and self.order.execution.checkpoint_minutes is None
-        if over >= 0 or not patient:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(told["pid"], signal.SIGKILL if over >= PATIENCE else signal.SIGTERM)
-
-    def _ask(self, request: dict, stop: Stop) -> tuple[Worker, queue.SimpleQueue]:
-        """Have a child forked for this request; a worker that has died is started once more."""
-        with self._lock:
-            while True:
-                if self._worker.alive and (reports := self._worker.ask(request)) is not None:
-                    return self._worker, reports
-                if not self._restarts:
-                    raise UserError("The process that starts the runs died twice; see its log and try again.")
-                self._restarts -= 1
-                self._worker = self._begin()
-                self._worker.wait_ready(stop)
 
 
 class Worker:
     """A started warm process (`core.runner.worker`), and the reports of its children by run."""
 
     def __init__(self, words: list[str], threads: int, log: Path):
-        files.bound_log(log)
         try:
             with open(log, "ab") as output:
                 self.process = subprocess.Popen(
@@ -242,74 +201,52 @@ class Worker:
             cure = "pip install -r requirements.txt" if self._broken else cure
             raise UserError(f"The training code could not be started ({cause}); {cure}, and see {self.log}.")
 
-    def ask(self, request: dict) -> queue.SimpleQueue | None:
-        """Have a child forked for this request. Returns the queue of its reports, or None if the worker is
-        gone."""
+    def ask(self, request: dict) -> queue.SimpleQueue:
+        """Have a child forked for this request. Returns the queue of its reports."""
         reports = self._reports[request["run_id"]] = queue.SimpleQueue()
-        try:
+        with contextlib.suppress(OSError):  # it has died, which `alive` will say
             self._requests.write(json.dumps(request).encode() + b"\n")
             self._requests.flush()
-        except OSError:
-            return None
         return reports
 
     def close(self) -> None:
         """Let the worker end with its last child; at once if it is still importing."""
         if not self._ready.is_set():
             self.process.kill()
-        with contextlib.suppress(
-            OSError, subprocess.TimeoutExpired
-        ):  # children outlive the command, and save
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # children outlive the command, and save
             self._requests.close()
             self.process.wait(timeout=10)
 
     def _listen(self) -> None:
         for line in self._lines:
             message = json.loads(line)
-            if "run" in message:
-                self._reports[message.pop("run")].put(message)
+            if run := message.pop("run"):
+                self._reports[run].put(message)
             else:
                 self._broken = message.get("broken", "")
                 self._ready.set()
 
 
-def diagnosis(told: dict, time_limit: float | None) -> Failure:
+def diagnosis(told: dict) -> Failure:
     """A child's failure by cause, from its exit status (None: unknown) and what it told before it ended."""
-    status = told.get("ended")
-    if "cause" in told:
-        cause, detail = told["cause"], told["detail"]
-        if cause == OUT_OF_MEMORY:
-            detail = f"{LESS_MEMORY} {detail[:200]}".strip()  # CUDA's own words go on about its allocator
-        return Failure(cause=cause, detail=detail, exit_status=status)
-    detail = ""
-    match status:
-        case 0:
-            cause, detail = "no result", "The run's process ended as if all were well and stored nothing."
-        case None:
-            cause = "launcher died"
-            detail = "The process that starts the runs was killed, and this run left no result."
-        case -14 if time_limit is not None:  # SIGALRM
-            cause, detail = f"timed out after {time_limit:g} s", "Raise --time-limit if the run needs longer."
-        case -9 | 137:
-            cause, detail = "killed by signal 9 (out of memory?)", LESS_MEMORY
-        case _ if status < 0:
-            cause = f"killed by signal {-status} ({signal.Signals(-status).name})"
-        case _:
-            cause = f"exit status {status}"
-    return Failure(cause=cause, detail=detail, exit_status=status)
+    status = told["ended"]
+    cause, detail = told.get("cause"), told.get("detail", "")
+    if status is None:
+        cause = "The process that starts the runs was killed"
+    elif status < 0:
+        cause = f"killed by signal {-status} ({signal.Signals(-status).name})"
+    elif cause is None:
+        cause = f"exit status {status} without a result"
+    if cause == OUT_OF_MEMORY or status == -signal.SIGKILL:
+        detail = f"{LESS_MEMORY} {detail[:200]}".strip()  # CUDA's own words go on about its allocator
+    return Failure(cause=cause, detail=detail)
 
 
 def tail(log: str) -> tuple[str, ...]:
-    """The last lines of a log, however long it is, without what would move a terminal's cursor."""
-    try:
-        with open(log, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - TAIL_BYTES))
-            lines = file.read(TAIL_BYTES).decode(errors="replace").splitlines()
-    except OSError:
-        return ()
-    plain = ("".join(c if c.isprintable() else " " for c in line[:400]) for line in lines if line.strip())
-    return tuple(plain)[-TAIL_LINES:]
+    """The last lines of a log."""
+    with contextlib.suppress(OSError), open(log, errors="replace") as file:
+        return tuple(deque((line.rstrip()[:400] for line in file if line.strip()), TAIL_LINES))
+    return ()
 
 
 def environment(threads: int) -> dict[str, str]:

@@ -8,10 +8,9 @@ import importlib
 import os
 import shlex
 import signal
-import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,66 +22,19 @@ from core.runner.devices import cache_folder
 from core.runner.estimate import expectation
 from core.runner.launch import POLL, Ending, Launcher, Order, Stop
 from core.runner.plan import Plan, PlannedRun
-from core.runner.progress import Display, Outcome, display
+from core.runner.progress import Display
 from core.spec.errors import UserError, are, counted, say
 from core.spec.run import Execution
 from core.spec.scale import SCALES, Scale
 from core.spec.setup import check_length, check_precision
-from core.store.store import Failure, Store
+from core.store.store import Store
 
 CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """What became of every run that was to be trained."""
-
-    outcomes: tuple[Outcome, ...]
-    stopped_by: int | None = None  # the signal that ended the command early
-    begun: int = 0  # runs without a result that left a checkpoint
-    older: int = 0  # runs that failed or were stopped, of which an older result is stored
-    lost: str = ""  # why the command could not go on, in a sentence
-
-    def of(self, state: str) -> tuple[Outcome, ...]:
-        """The outcomes of one kind."""
-        return tuple(outcome for outcome in self.outcomes if outcome.state == state)
-
-    @property
-    def exit_status(self) -> int:
-        """0 if every run is stored, 1 if a run failed or the cluster was lost, 128 + signal if stopped."""
-        if self.stopped_by is not None:
-            return 128 + self.stopped_by
-        return 1 if self.of("failed") or self.lost else 0
-
-    def lines(self, again: str) -> list[str]:
-        """What to print at the end; `again` is the command that trains what is still missing."""
-        stopped, failed, found = (len(self.of(state)) for state in ("stopped", "failed", "found"))
-        lines = [f"Trained {len(self.of('done'))} of {counted(len(self.outcomes), 'run')}."]
-        lines[0] += f" {found} were trained by another command meanwhile." if found else ""
-        for outcome in self.of("failed"):
-            failure = outcome.failure or Failure(cause="unknown")
-            why = ". ".join(filter(None, (failure.cause, failure.detail)))
-            lines += ["", f"FAILED {outcome.run.run_id}: {why}"]
-            lines += [f"  cells: {'; '.join(outcome.run.cells)}; seed {outcome.run.seed}"]
-            lines += [f"  | {line}" for line in failure.log_tail]
-            lines += [f"  log: {failure.log}"] if failure.log else []
-        if self.older:
-            lines += ["", f"Of {counted(self.older, 'run')} an older result is stored, which tables show."]
-        begun = f", {self.begun} of them from a checkpoint" if self.begun else ""
-        if self.stopped_by is not None:
-            name = signal.Signals(self.stopped_by).name
-            lines += ["", f"Stopped by {name}; {are(stopped, 'run')} still to be trained{begun}. Go on with:"]
-        elif self.lost:
-            lines += ["", f"{self.lost} {are(stopped, 'run')} open{begun}. Go on with:"]
-        elif failed:
-            kept = "finished ones are kept. To train just those again"
-            lines += ["", f"{counted(failed, 'run')} failed; {kept}{begun}:"]
-        return [*lines, f"  {again}"] if self.exit_status else lines
-
-
 class Training:
     """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command
-    to type again. Used as a context, it lets the warm process go at the end."""
+    to type again."""
 
     def __init__(
         self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str,
@@ -94,7 +46,8 @@ class Training:
         self._scheduler: Any = None  # a Launcher, or a Cluster
 
     def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
-        """Train what is missing; the exit status. The warm process stays for the next plan, until `close`."""
+        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or the cluster
+        was lost, 128 + signal if stopped. The warm process stays for the next plan, until `close`."""
         done = len(plan.runs) - len(plan.missing)
         shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
         runs = f"{counted(len(plan.runs), 'run')}{shared}"
@@ -104,81 +57,71 @@ class Training:
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan, found)
         self.store.prepare(models=self.options.keep_models)
-        if self.options.keep_models:
-            weights = (found.places.encoder or encoders.DEMO_ENCODER) / "model.safetensors"
-            size = weights.stat().st_size / 1e6
-            print(f"Models go to {self.results / 'models'}, about {size:.0f} MB a run.", flush=True)
         self.store.sweep_checkpoints()
         seconds, stop = expectation(self.options, scale, found, self.store, cache_folder()).seconds, Stop()
-        with stopping(stop, self.grace(scale)):
+        with stopping(stop):
             scheduler = self._scheduler = self._scheduler or self.scheduler(scale, found)
-            with display(plan.missing, seconds, scheduler.jobs) as shown:
-                outcomes = self.settle(plan.missing, scheduler, stop, shown)
-        left = [outcome.run for outcome in outcomes if outcome.state in ("stopped", "failed")]
-        older = sum(self.store.has(run.run_id) for run in left)
-        summary = Summary(
-            outcomes=outcomes, stopped_by=stop.signal, lost=scheduler.lost, older=older,
-            begun=sum(self.store.checkpoint(run.run_id).exists() for run in left),
-        )  # fmt: skip
-        say(*summary.lines(shlex.join(["python", "run_study.py", *self.again(left, older)])))
-        return summary.exit_status
-
-    def again(self, left: Sequence[PlannedRun], older: int) -> list[str]:
-        """The words of the command that trains the runs that are left: without --force, which would train
-        finished runs again, but with it and the cells' names where an older result of a run is stored."""
-        if not older:
-            return [word for word in self.argv if word != "--force"]
-        labels = dict.fromkeys(run.cells[0].partition(" ")[2] for run in left)
-        few = not self.options.cells and len(labels) <= 8
-        return [*self.argv, *(word for label in labels if few for word in ("--cell", label))]
+            with Display(plan.missing, seconds, scheduler.jobs) as shown:
+                endings = self.settle(plan.missing, scheduler, stop, shown)
+        say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
+        failed = scheduler.lost or any(ending.state == "failed" for ending in endings.values())
+        return 128 + stop.signal if stop.signal is not None else 1 if failed else 0
 
     def settle(
         self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
-    ) -> tuple[Outcome, ...]:
+    ) -> dict[str, Ending]:
         """Train these runs. Runs that another command holds are waited for, and trained if it leaves
         nothing."""
-        by_id, settled = {run.run_id: run for run in runs}, {}
+        endings: dict[str, Ending] = {}
         left, force, waiting = list(runs), self.options.force, False
         while left and not stop.asked and not scheduler.lost:
             free = [run for run in left if not waiting or not self.store.claimed(run.run_id)]
             for ending in scheduler.train(free, stop, shown.hear, force) if free else ():
-                outcome = self.outcome(by_id[ending.run], ending)
-                shown.ended(outcome)
-                if outcome.state != "elsewhere":
-                    settled[ending.run] = outcome
-            left = [run for run in left if run.run_id not in settled]
+                shown.ended(ending)
+                if ending.state != "elsewhere":
+                    endings[ending.run] = ending
+            left = [run for run in left if run.run_id not in endings]
             if left and not waiting and not stop.asked and not scheduler.lost:
                 shown.note(f"{are(len(left), 'run')} being trained by another command; waiting for it.")
             waiting, force = True, False
             time.sleep(POLL if left else 0.0)
         for run in left:  # a cluster that is lost cannot say of what it has stored
             stored = not self.options.force and self.store.has(run.run_id)
-            settled[run.run_id] = Outcome(run, "found" if stored else "stopped")
-        return tuple(settled[run.run_id] for run in runs)
+            endings[run.run_id] = Ending(run.run_id, "found" if stored else "stopped")
+        return endings
 
-    def outcome(self, run: PlannedRun, ending: Ending) -> Outcome:
-        """The ending of a run with its score: its test average, or its status."""
-        if ending.state != "done":
-            return Outcome(run, *ending[1:])
-        try:
-            stored = self.store.load(run.run_id)
-        except UserError as error:
-            return Outcome(run, "failed", ending.seconds, Failure(cause="not stored", detail=str(error)))
-        wanted = "selected", "avg", f"spearman_{run.config.sts.aggregate}"
-        rows = stored.rows.itertuples()
-        scores = [row.value for row in rows if (row.checkpoint, row.task, row.metric) == wanted]
-        words = [f"{score:.2f}" for score in scores[:1]]
-        words += [stored.status] if stored.status != "ok" or not words else []
-        return Outcome(run, "done", ending.seconds, score=" ".join(words))
+    def summary(
+        self, runs: Sequence[PlannedRun], endings: dict[str, Ending], number: int | None, lost: str
+    ) -> list[str]:
+        """What to print at the end: failures by cause, and the command that trains what is still missing.
+        `number` is the signal that stopped the command, `lost` says why a cluster could not go on."""
+        count = Counter(ending.state for ending in endings.values())
+        lines = [f"Trained {count['done']} of {counted(len(runs), 'run')}."]
+        lines[0] += f" {count['found']} were trained by another command meanwhile." * bool(count["found"])
+        left = [run for run in runs if endings[run.run_id].state in ("stopped", "failed")]
+        for run in left:
+            if failure := endings[run.run_id].failure:
+                lines += ["", f"FAILED {run.run_id}: {failure.words}"]
+                lines += [f"  cells: {'; '.join(run.cells)}; seed {run.seed}"]
+                lines += [f"  | {line}" for line in failure.log_tail]
+                lines += [f"  log: {failure.log}"] if failure.log else []
+        if not left:
+            return lines
+        older = sum(self.store.has(run.run_id) for run in left)
+        begun = sum(self.store.checkpoint(run.run_id).exists() for run in left)
+        if older:
+            lines += ["", f"Of {counted(older, 'run')} an older result is stored, which tables show."]
+        why = f"Stopped by {signal.Signals(number).name}." if number is not None else lost
+        start = f", {begun} of them from a checkpoint" if begun else ""
+        words = self.argv if older else [word for word in self.argv if word != "--force"]
+        lines += ["", f"{why} {are(len(left), 'run')} still to be trained{start}. Go on with:".strip()]
+        return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
 
     def scheduler(self, scale: Scale, found: finding.Found) -> Any:
         """What trains: this machine, or the workers of a cluster."""
         order = Order(
-            execution=self.execution(found, scale), published=str(self.published), job=self.job,
-            warm=self.warm, command=shlex.join(["run_study.py", *self.argv]),
-            time_limit=self.options.time_limit, provenance=found.provenance(),
-            use_published=self.options.use_published,
-        )  # fmt: skip
+            execution=self.execution(found, scale), job=self.job, warm=self.warm, provenance=found.provenance()
+        )
         device, jobs = self.options.device, self.options.jobs
         if self.options.cluster:  # nothing else needs dask
             cluster = importlib.import_module("core.runner.cluster").Cluster
@@ -204,17 +147,15 @@ class Training:
         if not plan.missing:
             return
         scale = plan.missing[0].config.scale
-        elsewhere = self.options.cluster or self.options.gpus
-        local = None if elsewhere else devices.resources(scale, self.options.device, self.options.jobs)
-        gpus = local.device == "cuda" if local is not None else self.options.device != "cpu"
-        folder = (
-            encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder
-        )  # None: not fetched
-        places = encoders.positions(folder) if folder is not None else None
+        device = "cuda" if self.options.device != "cpu" else "cpu"
+        if not (self.options.cluster or self.options.gpus):
+            device = devices.resources(scale, self.options.device, self.options.jobs).device
+        folder = encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder
+        places = encoders.positions(folder) if folder is not None else None  # None: not fetched
         for config in (planned.config for planned in plan.missing):
-            check_precision(config, "cuda" if gpus else "cpu")
+            check_precision(config, device)
             if places is not None:
-                check_length(config, places, "cuda" if gpus else "cpu")
+                check_length(config, places, device)
 
     def execution(self, found: finding.Found, scale: Scale) -> Execution:
         """Where and with what runs are executed; none of it is part of their identity. Who launches them
@@ -240,35 +181,27 @@ class Training:
         chosen = self.options.checkpoint_minutes
         return (CHECKPOINT_MINUTES.get(scale.name) if chosen is None else chosen) or None
 
-    def grace(self, scale: Scale) -> float:
-        """Seconds that running trainings are given after a stop; with checkpoints enough to write
-        gigabytes."""
-        usual = 60.0 if self.checkpoint_minutes(scale) else 0.0
-        return usual if self.options.grace is None else self.options.grace
-
 
 @contextlib.contextmanager
-def stopping(stop: Stop, grace: float) -> Iterator[None]:
+def stopping(stop: Stop) -> Iterator[None]:
     """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) ask to stop instead of breaking off;
-    a second signal leaves no grace. A signal that was ignored when the command began stays ignored."""
-    numbers = [
-        number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN
-    ]  # fmt: skip
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []
+    a second signal leaves less time. A signal that was ignored when the command began stays ignored."""
 
     def ask(number: int, _frame) -> None:
-        stop.ask(number, grace)
+        stop.ask(number)
         with contextlib.suppress(OSError):  # a full disk must not break off what the signal interrupts
             os.write(2, b"Stopping; what is finished is kept.\n")  # print() may be in the middle of itself
 
-    before = {number: signal.signal(number, ask) for number in numbers}
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    before = {number: signal.getsignal(number) for number in numbers}
+    heeded = [number for number in numbers if before[number] is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, ask)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in heeded:
+            signal.signal(number, before[number])
 
 
 def _text(path: Path | None) -> str | None:

@@ -41,12 +41,12 @@ def verify(
         training.close()
     for run in (run for run in wanted if store.has(run.run_id)):
         old, new = packs.load(run.run_id), store.load(run.run_id)
-        gap = difference(old.rows, new.rows)
+        gap, scores = difference(old.rows, new.rows)
         comparable = not across(old.provenance, new.provenance)
         kind = "" if comparable else "; of different kinds of device, whose dropout masks differ"
-        apart = f"at most {gap.largest:.6f} points apart over {gap.scores} scores"
+        apart = f"at most {gap:.6f} points apart over {scores} scores"
         print(f"{run.run_id} {run.label}: {apart}{kind}.")
-        worst = max(worst, gap.largest if comparable else 0.0)
+        worst = max(worst, gap if comparable else 0.0)
     if status:
         return status
     shutil.rmtree(scratch, ignore_errors=True)

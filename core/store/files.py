@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
 import shutil
-import socket
-import threading
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.spec.errors import UserError
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
 AGAIN = "give the same command again"
-LOG_BYTES = 8 << 20  # a longer log loses its middle
-_LOG_HEAD, _LOG_TAIL = 1 << 16, 1 << 20
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -28,23 +21,19 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
+def write_changed(path: Path, content: bytes) -> None:
+    """Put `content` at `path` unless it is there, so that unchanged files keep their time. Raises UserError."""
+    if not path.is_file() or path.read_bytes() != content:
+        write_whole(path, content)
+
+
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """A name beside `path` to write to; on leaving it is synced, renamed to `path`, and the folder synced.
 
     Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
     """
-    try:
-        with beside(path) as temporary:
-            yield temporary
-    except OSError as error:
-        raise UserError(trouble(path, error)) from error
-
-
-@contextlib.contextmanager
-def beside(path: Path) -> Iterator[Path]:
-    """The same, but raises the system's OSError with `path`: a full disk names no file by itself."""
-    temporary = path.with_name(temporary_name(path.name))
+    temporary = _beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -53,17 +42,10 @@ def beside(path: Path) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise UserError(trouble(path, error)) from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)  # only there if something went wrong
-
-
-def write_changed(path: Path, content: bytes) -> None:
-    """Put `content` at `path` unless it is there, so that unchanged files keep their time. Raises OSError."""
-    if not path.is_file() or path.read_bytes() != content:
-        with beside(path) as temporary:
-            temporary.write_bytes(content)
 
 
 @contextlib.contextmanager
@@ -72,20 +54,18 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
     Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
     """
-    temporary, old = (folder.with_name(temporary_name(folder.name)) for _ in range(2))
+    temporary, old = _beside(folder), _beside(folder)
     try:
         temporary.mkdir(parents=True)
         yield temporary
         for path in (*temporary.rglob("*"), temporary):
             sync(path)
-        if os.path.lexists(folder):
+        with contextlib.suppress(FileNotFoundError):
             os.replace(folder, old)  # no folder can be renamed over a full one
         os.replace(temporary, folder)
     except OSError as error:
         raise UserError(trouble(folder, error)) from error
     finally:
-        if os.path.lexists(old) and not os.path.lexists(folder):
-            os.replace(old, folder)
         for path in (temporary, old):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -99,66 +79,23 @@ def content(path: Path, most: int) -> bytes:
     return Path(path).read_bytes()
 
 
-def temporary_name(name: str) -> str:
-    """A hidden name that no other process, thread or host is using, which begins with what it is for."""
-    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:40]
-    return f".{name}.{host}-{os.getpid()}-{threading.get_ident()}-{uuid.uuid4().hex}.tmp"
+def _beside(path: Path) -> Path:
+    """A hidden name beside `path` that nobody else is using, which begins with what it is for."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
 
 
-def sweep(folder: Path, name: str) -> None:
-    """Remove what killed writers of `folder/name` left. Only for the holder of the claim."""
-    for path in folder.glob(f".{name}.*.tmp"):
+def sweep(path: Path) -> None:
+    """Remove what killed writers of `path` left. Only for the holder of the claim."""
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
         with contextlib.suppress(OSError):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-def sweep_all(folders: Iterable[Path]) -> None:
-    """Remove what killed writers left in these folders. Only where nobody else is writing."""
-    for path in (path for folder in folders for path in folder.glob(".*.tmp") if path.is_file()):
-        with contextlib.suppress(OSError):
-            path.unlink()
-
-
-def move_aside(path: Path, folder: Path, stem: str) -> Path:
-    """Move a file into `folder` as stem.0 or stem.1 or …; the name. Raises UserError."""
-    try:
-        folder.mkdir(exist_ok=True)
-        names = (folder / f"{stem}.{i}{path.suffix}" for i in itertools.count())
-        target = next(name for name in names if not os.path.lexists(name))
-        os.replace(path, target)
-    except OSError as error:
-        raise UserError(trouble(folder, error)) from error
-    return target
-
-
-def bound_log(path: str | Path) -> None:
-    """Cut the middle out of a log that has grown too long, whoever is appending to it at this moment."""
-    with contextlib.suppress(OSError):  # a log is for people; no run fails for it
-        if os.stat(path).st_size > LOG_BYTES:
-            with open(path, "r+b") as file:
-                size = file.seek(-_LOG_TAIL, os.SEEK_END) + _LOG_TAIL
-                end = file.read(_LOG_TAIL)
-                file.truncate(_LOG_HEAD)
-            with open(path, "ab") as file:
-                file.write(b"\n[... %d bytes were cut out here ...]\n" % (size - _LOG_HEAD - len(end)) + end)
-
-
-def trouble(path: Path, error: OSError) -> str:
-    """The sentence for a failed write."""
-    if error.errno in _FULL:
+def trouble(path: Path | str, error: OSError) -> str:
+    """The sentence for a file that could not be read or written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{path} could not be written because the disk is full; make space and {AGAIN}."
-    if error.errno in FORBIDDEN:
-        return f"{path} may not be written ({error.strerror}); choose a folder of yours with --results-dir."
-    return (
-        f"{path} could not be written ({error.strerror or error}); mend that and give the same command again."
-    )
-
-
-def stopped(error: OSError) -> str:
-    """The sentence for a failed read or write; an error without a file is of the output."""
-    if error.filename is None or error.errno in _FULL:
-        return trouble(Path(error.filename or "The output"), error)
-    return f"{error.filename} cannot be used ({error.strerror or error}); mend that and {AGAIN}."
+    return f"{path} cannot be used ({error.strerror or error}); mend that and {AGAIN}."
 
 
 def sync(path: Path) -> None:

@@ -28,33 +28,19 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
     from pandas import DataFrame
 
 RUN_SCHEMA = pa.schema(
-    [
-        ("checkpoint", pa.string()),
-        ("task", pa.string()),
-        ("metric", pa.string()),
-        ("step", pa.int64()),
-        ("value", pa.float64()),
-    ]
-)
-PAIR_SCHEMA = pa.schema(
-    [
-        ("task", pa.string()), ("subset", pa.string()), ("gold", pa.float32()), ("cosine", pa.float32()),
-        ("words_a", pa.int16()), ("words_b", pa.int16()),
-    ]
+    {
+        "checkpoint": pa.string(), "task": pa.string(), "metric": pa.string(), "step": pa.int64(),
+        "value": pa.float64(),
+    }
 )  # fmt: skip
-MISNAMED = "not the one it is named after; delete it or name it rightly"
+PAIR_SCHEMA = pa.schema(
+    {
+        "task": pa.string(), "subset": pa.string(), "gold": pa.float32(), "cosine": pa.float32(),
+        "words_a": pa.int16(), "words_b": pa.int16(),
+    }
+)  # fmt: skip
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
-UNREADABLE = (
-    pa.ArrowException,
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    MemoryError,
-    OverflowError,
-    RecursionError,
-)
+SOURCE = Literal["own", "published"]
 
 
 class MissingRun(UserError):
@@ -64,18 +50,15 @@ class MissingRun(UserError):
 class CorruptRun(UserError):
     """A damaged or foreign run file; the sentence names it and says what to do."""
 
+    @classmethod
+    def of(cls, where: object, reason: object, mend: str = "") -> CorruptRun:
+        """The sentence. The usual way to mend is to train, which sets the file aside."""
+        line = next(iter(str(reason).splitlines()), type(reason).__name__)
+        return cls(f"{where} is damaged ({line}); {mend or 'train the run again'}.")
+
 
 class OtherVersion(UserError):
     """A sound run file written under another NUMERICS: not damaged, but not for this version of the code."""
-
-
-class Damaged(Exception):
-    """These bytes are no sealed table; the text says why."""
-
-    @classmethod
-    def by(cls, error: Exception) -> Damaged:
-        """Damage that a library has met."""
-        return cls(f"it does not open ({next(iter(str(error).splitlines()), type(error).__name__)})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +70,7 @@ class StoredRun:
     status: Status
     table: pa.Table
     provenance: dict[str, object]
-    source: Literal["own", "published"]
+    source: SOURCE
 
     @functools.cached_property
     def rows(self) -> DataFrame:
@@ -97,18 +80,22 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """How an attempt at a run failed: `cause` is a few words, `detail` a sentence or nothing."""
+    """How an attempt at a run failed: `cause` is a few words or a sentence, `detail` a sentence or nothing."""
 
     cause: str
     detail: str = ""
     log_tail: tuple[str, ...] = ()
     log: str = ""
-    exit_status: int | None = None
+
+    @property
+    def words(self) -> str:
+        """Cause and detail."""
+        return ": ".join(filter(None, (self.cause, self.detail)))
 
 
 def run_table(rows: tuple[Row, ...]) -> pa.Table:
     """The long table of a run's numbers."""
-    return _table(list(zip(*rows, strict=True)) if rows else [[] for _ in RUN_SCHEMA], RUN_SCHEMA)
+    return _table(rows, RUN_SCHEMA)
 
 
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
@@ -119,10 +106,11 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
         numbers = [[float(x) for x in side] for side in (block.gold, block.cosine)]
         names = ([name] * len(block.gold) for name in (block.task, block.subset))
         rows += zip(*names, *numbers, *words, strict=True)
-    return _table(list(zip(*rows, strict=True)) if rows else [[] for _ in PAIR_SCHEMA], PAIR_SCHEMA)
+    return _table(rows, PAIR_SCHEMA)
 
 
-def _table(columns: Sequence[Sequence[object]], schema: pa.Schema) -> pa.Table:
+def _table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.table(arrays, schema=schema)
 
@@ -138,25 +126,6 @@ def to_bytes(table: pa.Table, metadata: dict[str, str]) -> bytes:
     return sink.getvalue()
 
 
-def from_bytes(content: bytes, schema: pa.Schema) -> tuple[pa.Table, dict[str, str]]:
-    """Table and metadata of such a file. Raises Damaged unless all is as it was written."""
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        metadata = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
-        table = file.read(use_threads=False).replace_schema_metadata(None)
-        sealed = metadata.pop("seal", None)
-        as_written = sealed == seal(table, metadata)
-    except UNREADABLE as error:
-        raise Damaged.by(error) from error
-    if sealed is None:
-        raise Damaged("its footer is missing")
-    if table.schema.names != schema.names or table.schema.types != schema.types:
-        raise Damaged("its columns are not those of this store")
-    if not as_written:
-        raise Damaged("its content does not match its seal")
-    return table, metadata
-
-
 def seal(table: pa.Table, metadata: dict[str, str]) -> str:
     """SHA-256 over the metadata and every column's values."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
@@ -169,50 +138,45 @@ def seal(table: pa.Table, metadata: dict[str, str]) -> str:
 
 
 def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
-    """Table, footer and SHA-256 of a run's file. Raises MissingRun, CorruptRun or UserError."""
+    """Table, footer and SHA-256 of a run's file, as they were written. Raises MissingRun or CorruptRun."""
     try:
         content = path.read_bytes()
-        table, footer = from_bytes(content, schema)
     except FileNotFoundError as error:
         raise MissingRun(f"{path} is not there; train the run again.") from error
-    except (Damaged, IsADirectoryError) as error:
-        reason = "it is a folder" if isinstance(error, IsADirectoryError) else error
-        raise CorruptRun(f"{path} is damaged: {reason}; delete it and train the run again.") from error
-    except OSError as error:
-        hint = "mend that and give the command again"
-        raise UserError(f"{path} cannot be read ({error.strerror}); {hint}.") from error
-    if (held := footer.get("run_id")) != path.stem:
-        raise CorruptRun(f"{path} holds run {held}, {MISNAMED}.")
+    except IsADirectoryError as error:
+        raise CorruptRun.of(path, "it is a folder") from error
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        footer = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
+        table = file.read(use_threads=False).replace_schema_metadata(None).cast(schema)
+        sealed = footer.pop("seal", "") == seal(table, footer)
+    except Exception as error:  # pyarrow has errors of every kind for bytes that are no parquet
+        raise CorruptRun.of(path, error) from error
+    if not sealed:
+        raise CorruptRun.of(path, "its content does not match its seal")
+    if (run := footer.get("run_id")) != path.stem:
+        raise CorruptRun.of(path, f"it holds run {run}")
     return table, footer, hashlib.sha256(content).hexdigest()
 
 
 def stored_run(
-    run: str,
-    table: pa.Table,
-    footer: dict[str, str],
-    source: Literal["own", "published"],
-    where: str,
-    mend: str,
+    table: pa.Table, footer: dict[str, str], source: SOURCE, where: object, mend: str = ""
 ) -> StoredRun:
-    """The run of a table and its footer. `where` names the run and `mend` says what to do, for messages.
+    """The run of a table and its footer; `where` and `mend` are for messages.
 
-    Raises CorruptRun unless configuration, status and provenance are those of this run, OtherVersion for
-    another NUMERICS.
+    Raises CorruptRun unless configuration, status and provenance are a run's, OtherVersion for another
+    NUMERICS.
     """
-    config = None
+    run = footer["run_id"]
     try:
-        # another's may have fields that are unknown here
-        if (numerics := json.loads(footer["config"])["numerics"]) == NUMERICS:
+        numerics = json.loads(footer["config"])["numerics"]
+        if numerics == NUMERICS:  # a configuration of another version may have fields that are unknown here
             config, _ = from_canonical_json(footer["config"])
-        status = next(status for status in get_args(Status) if status == footer["status"])
-        provenance = json.loads(footer["provenance"])
-    except (UserError, KeyError, ValueError, TypeError, StopIteration, RecursionError) as error:
-        what = "a configuration, a status or a provenance that cannot be read"
-        raise CorruptRun(f"{where} has {what}; {mend}.") from error
-    if config is None:
-        what = f"another version of the code (NUMERICS {numerics}, here {NUMERICS})"
-        raise OtherVersion(f"{where} was written by {what}; use that version or another --results-dir.")
-    if run_id(config) != run:
-        raise CorruptRun(f"{where} holds run {run_id(config)}, {MISNAMED}.")
-    about = {"status": status, "provenance": provenance, "source": source}
-    return StoredRun(run_id=run, config=config, table=table, **about)
+            if run_id(config) != run or footer["status"] not in get_args(Status):
+                raise ValueError(f"it holds run {run_id(config)}, {footer['status']}")
+            about = {"status": footer["status"], "provenance": json.loads(footer["provenance"])}
+            return StoredRun(run_id=run, config=config, table=table, source=source, **about)
+    except (UserError, KeyError, ValueError, TypeError) as error:
+        raise CorruptRun.of(where, error, mend) from error
+    what = f"another version of the code (NUMERICS {numerics}, here {NUMERICS})"
+    raise OtherVersion(f"{where} was written by {what}; use that version or another --results-dir.")

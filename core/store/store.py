@@ -5,10 +5,10 @@ laid out.
 <root>/pairs/<id>.parquet     gold and cosine of every test pair
 <root>/failures/<id>.json     how the last attempt failed; removed by success
 <root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its development curve
-<root>/checkpoints/<id>.pt     a training under way; removed by success
+<root>/checkpoints/<id>.pt    a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
 <root>/models/<id>/           the run's model, with --keep-models
-<root>/first_runs.json         by scale, the run whose encoder and data the plain names of tables stand for
+<root>/first_runs.json        by scale, the run whose encoder and data the plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
 <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
@@ -16,12 +16,15 @@ laid out.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import errno
+import functools
 import hashlib
+import itertools
 import json
 import os
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +32,8 @@ from core.spec.errors import UserError, say
 from core.spec.identity import canonical_json, run_id
 from core.spec.result import Result
 from core.spec.run import RunConfig
-from core.spec.scale import SCALES
-from core.store import files, locks, records
-from core.store.published import MEND, Published, Run
+from core.store import files, locks, published, records
+from core.store.published import MEND, Pack, Run
 from core.store.records import CorruptRun, Failure, MissingRun, StoredRun
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
@@ -39,7 +41,6 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
-FIRST = "first_runs.json"
 MODEL_FILES = ("modules.json", "model.safetensors")  # without them a folder is no kept model
 
 
@@ -54,12 +55,15 @@ class Store:
     def __init__(self, root: Path, published: Path | None):
         self.root = Path(root)
         self.published = Path(published) if published is not None else None
-        self._packs = Published(self.published)
         self._codes: dict[str, str] = {}
+
+    @functools.cached_property
+    def _packs(self) -> dict[str, Pack]:
+        return published.packs(self.published)
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
-        return self._own(run).exists() or (use_published and run in self._packs)
+        return self._own(run).exists() or (use_published and self.scale_of_pack(run) is not None)
 
     def stamp(self, run: str) -> tuple[int, int] | None:
         """A value that changes whenever the user's own run is written; None if the run does not exist."""
@@ -86,13 +90,11 @@ class Store:
         }
         numbers = records.to_bytes(records.run_table(result.rows), footer)
         files.write_whole(self._pairs(run), pairs)
-        with contextlib.suppress(OSError):
-            self._failure(run).unlink()  # before the run, so that no run that is there has failed
+        self._failure(run).unlink(missing_ok=True)  # before the run, so that no run that is there has failed
         files.write_whole(self._own(run), numbers)
-        with contextlib.suppress(OSError):
-            self.checkpoint(run).unlink()
-        if not getattr(SCALES.get(config.scale), "generated", True) and self.first(config.scale) is None:
-            self._note_first(config.scale)
+        self.checkpoint(run).unlink(missing_ok=True)
+        if not result.provenance.get("own_data") and self.first(config.scale) is None:
+            self._note_first(config.scale, run)
 
     def first(self, scale: str) -> str | None:
         """The user's first run of a scale, whose encoder and data have plain names in tables; or None."""
@@ -100,30 +102,23 @@ class Store:
         return run if run is not None and self._own(run).exists() else None
 
     def _first_runs(self) -> dict[str, str]:
-        try:
-            return dict(json.loads((self.root / FIRST).read_bytes()))
-        except (OSError, ValueError, TypeError):
-            return {}
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            return dict(json.loads((self.root / "first_runs.json").read_bytes()))
+        return {}
 
-    def _note_first(self, scale: str) -> None:
-        """Write down once which run of a scale came first: times of files change when a folder is copied."""
-        with locks.waiting(self.root / ".locks" / "first.lock", f"{self.root / FIRST}"):
-            for path in sorted(
-                (self.root / "runs").glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns
-            ):
-                with contextlib.suppress(UserError):  # a damaged or foreign file was not the first
-                    stored, _ = self._load_own(path.stem)
-                    if stored.config.scale == scale and not stored.provenance.get("own_data"):
-                        runs = {**self._first_runs(), scale: path.stem}
-                        files.write_whole(self.root / FIRST, json.dumps(runs, sort_keys=True).encode())
-                        return
+    def _note_first(self, scale: str, run: str) -> None:
+        """Write down which run of a scale came first: times of files change when a folder is copied."""
+        with locks.waiting(self.root / ".locks" / "first.lock", "the list of first runs"):
+            if self.first(scale) is None:
+                text = json.dumps({**self._first_runs(), scale: run}, sort_keys=True)
+                files.write_whole(self.root / "first_runs.json", text.encode())
 
     def load(self, run: str) -> StoredRun:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
         if self._own(run).exists():
             return self._load_own(run)[0]
-        if (published := self.load_published(run)) is not None:
-            return published
+        if (stored := self.load_published(run)) is not None:
+            return stored
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
@@ -133,84 +128,96 @@ class Store:
             return None
         table, _, digest = records.read(path, records.PAIR_SCHEMA)
         if own.exists() and records.read(own, records.RUN_SCHEMA)[1].get("pairs") != digest:
-            raise CorruptRun(f"{path} belongs to another attempt at run {run}; train it again with --force.")
+            raise CorruptRun.of(path, "it belongs to another attempt at the run")
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
         """Whether the user's own run exists and can be believed. A damaged file is set aside with a printed
         sentence: the run's own, and it counts as missing; its pairs alone, and it stays done without them.
         `claimed` says that the caller holds the claim."""
-        own, pairs = self._own(run), self._pairs(run)
-        missing, done = "it counts as missing", "its run stays done, and is trained again if you delete it"
-        if not own.exists() or not self._sound(run, own, lambda: self._load_own(run), missing, claimed):
+        done = self._sound(run, self._own(run), self._load_own, claimed)
+        if done:
+            self._sound(run, self._pairs(run), self.load_pairs, claimed)
+        return done
+
+    def _sound(self, run: str, path: Path, load: Callable[[str], object], claimed: bool) -> bool:
+        """Whether a file can be believed. A damaged file that nobody is writing is set aside."""
+        try:
+            load(run)
+            return True
+        except MissingRun:
             return False
-        self._sound(run, pairs, lambda: self.load_pairs(run), done, claimed)
-        return True
+        except CorruptRun as error:
+            if claimed:
+                say(f"{error} The file was set aside as {self.set_aside(path)}.")
+                return False
+        if (claim := self.claim(run)) is None:
+            return False  # somebody is training it anew at this moment
+        try:
+            return self._sound(run, path, load, True)
+        finally:
+            locks.release(claim)
 
     def verified_published(self, run: str) -> bool:
         """Whether the project's published run is there and can be believed; a damaged one is named."""
         try:
             return self.load_published(run) is not None
         except CorruptRun as error:
-            say(f"{error} It counts as missing.")
+            say(str(error))
             return False
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names do not count."""
-        own = {p.stem for p in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(p.stem)}
-        return tuple(sorted(own | self._packs.runs()))
+        ids = {path.stem for path in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(path.stem)}
+        return tuple(sorted(ids.union(*(pack.footers for pack in self._packs.values()))))
 
     def published_averages(self, scale: str) -> tuple[list[dict[str, str]], pa.Table] | None:
         """Footers of a scale's published runs and their average test scores; None if there are none."""
-        return self._packs.averages(scale)
+        return self._packs[scale].averages() if scale in self._packs else None
 
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, without reading the run; None if it is not published."""
-        return self._packs.scale(run)
+        return next((scale for scale, pack in self._packs.items() if run in pack.footers), None)
 
     def load_published(self, run: str) -> StoredRun | None:
         """The published run; None if there is none. Raises CorruptRun or OtherVersion."""
-        if run not in self._packs:
+        if (scale := self.scale_of_pack(run)) is None:
             return None
-        return records.stored_run(run, *self._packs.read(run), "published", self._packs.place(run), MEND)
+        pack = self._packs[scale]
+        return records.stored_run(*pack.read(run), "published", f"Run {run} in {pack.path}", MEND)
 
     def publish(self, runs: Iterable[str], target: Path) -> None:
         """Pack the user's runs, without pairs, into the folder `target`. Raises MissingRun or CorruptRun."""
         new: dict[str, dict[str, Run]] = {}
         for run in runs:
-            if not self._own(run).exists():
-                raise MissingRun(f"Run {run} is not in {self.root}; train it before publishing it.")
             stored, footer = self._load_own(run)
-            new.setdefault(stored.config.scale, {})[run] = (stored.table, footer)
-        Published(Path(target)).publish(new)
-        self._packs = Published(self.published)
+            new.setdefault(stored.config.scale, {})[run] = stored.table, footer
+        published.publish(Path(target), new)
+        self.__dict__.pop("_packs", None)
 
     def record_failure(self, run: str, failure: Failure) -> None:
         """Note how the last attempt failed. Raises UserError if it cannot be written."""
-        plain = json.dumps({"run_id": run, **dataclasses.asdict(failure)}, indent=2, sort_keys=True)
-        files.write_whole(self._failure(run), plain.encode())
+        text = json.dumps({"run_id": run, **asdict(failure)}, indent=2, sort_keys=True)
+        files.write_whole(self._failure(run), text.encode())
 
     def failure(self, run: str) -> Failure | None:
         """How the last attempt failed, or None; of unknown cause if the file cannot be read."""
         try:
-            plain = json.loads(self._failure(run).read_text(encoding="utf-8"))
-            return Failure(
-                cause=str(plain["cause"]), detail=str(plain["detail"]),
-                log_tail=tuple(map(str, plain["log_tail"])),
-                log=str(plain["log"]), exit_status=plain["exit_status"],
-            )  # fmt: skip
+            plain = json.loads(self._failure(run).read_bytes())
+            about = {name: str(plain[name]) for name in ("cause", "detail", "log")}
+            return Failure(**about, log_tail=tuple(plain["log_tail"]))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError):
             return Failure(cause="unknown", detail=f"{self._failure(run)} cannot be read.")
 
     def claim(self, run: str) -> int | None:
         """A descriptor that holds the claim on a run, or None. What killed writers left is swept."""
         descriptor = locks.hold(self._lock(run))
         if descriptor is not None:
-            written = (self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run))
+            written = self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run)
             for path in (*written, model_folder(self.root, run)):
-                files.sweep(path.parent, path.name)
+                files.sweep(path)
         return descriptor
 
     def claimed(self, run: str) -> bool:
@@ -221,31 +228,22 @@ class Store:
         """Where an attempt's output goes."""
         return self.root / "logs" / f"{run}.log"
 
-    def curve(self, run: str) -> Path:
-        """Where an attempt's development curve goes while it trains."""
-        return self.root / "logs" / f"{run}.jsonl"
-
     def checkpoint(self, run: str) -> Path:
         """Where a training under way leaves its checkpoints; only the holder of the claim may touch it."""
         return self.root / "checkpoints" / f"{run}.pt"
 
-    def drop_checkpoint(self, run: str) -> None:
-        """Remove a run's checkpoint, so that it starts from nothing. Only for the holder of the claim."""
-        with contextlib.suppress(FileNotFoundError):
-            self.checkpoint(run).unlink()
-
     def sweep_checkpoints(self) -> None:
         """Remove the checkpoints of runs that are stored, which a kill or an unfinished --force left."""
         for path in (self.root / "checkpoints").glob("*.pt"):
-            if self.has(path.stem) and (claim := self.claim(path.stem)) is not None:
-                try:
-                    self.drop_checkpoint(path.stem)
-                finally:
-                    locks.release(claim)
+            if self.has(path.stem) and not self.claimed(path.stem):
+                path.unlink(missing_ok=True)
 
     def set_aside(self, path: Path) -> Path:
-        """Move a damaged file aside; its new place. Only for the holder of the claim. Raises UserError."""
-        return files.move_aside(path, self.root / "damaged", f"{path.parent.name}-{path.stem}")
+        """Move a damaged file aside; its new place. Only for the holder of the claim. Raises OSError."""
+        folder = self.root / "damaged"
+        folder.mkdir(exist_ok=True)
+        names = (folder / f"{path.parent.name}-{path.stem}.{i}{path.suffix}" for i in itertools.count())
+        return path.rename(next(name for name in names if not name.exists()))
 
     def has_model(self, run: str) -> bool:
         """Whether the run's model is kept: its list of modules and its weights."""
@@ -253,51 +251,21 @@ class Store:
 
     def prepare(self, models: bool = False) -> None:
         """Make the folders, that of models with `models`. Raises UserError if a folder cannot be written."""
-        names = "runs pairs failures logs checkpoints .locks".split()
+        names = ["runs", "pairs", "failures", "logs", "checkpoints", ".locks", *["models"] * models]
         try:
-            for name in [*names, *["models"] * models]:
-                (self.root / name).mkdir(parents=True, exist_ok=True)
+            for folder in (self.root / name for name in names):
+                folder.mkdir(parents=True, exist_ok=True)
+                if not os.access(folder, os.W_OK | os.X_OK):
+                    raise PermissionError(errno.EACCES, "Permission denied", str(folder))
         except OSError as error:
-            raise UserError(files.trouble(Path(error.filename or self.root), error)) from error
-        if not os.access(self.root / "runs", os.W_OK):
-            raise UserError(f"{self.root} may not be written; choose a folder of yours with --results-dir.")
-        if models and not os.access(self.root / "models", os.W_OK | os.X_OK):
-            hint = "make it writable, or leave --keep-models out"
-            raise UserError(f"{self.root / 'models'} may not be written; {hint}.")
-
-    def _sound(self, run: str, path: Path, check: Callable[[], object], so: str, claimed: bool) -> bool:
-        """Whether a file passes its check. A damaged file that nobody is writing is set aside."""
-        claim = None
-        try:
-            try:
-                check()
-                return True
-            except CorruptRun as error:
-                try:
-                    claim = None if claimed else self.claim(run)
-                except UserError:  # somebody else's folder
-                    say(f"{error} It counts as missing here.")
-                    return False
-                if not claimed and claim is None:
-                    return False  # somebody is training it anew at this moment
-                check()
-                return True  # mended while we looked
-        except MissingRun:
-            return False
-        except CorruptRun as error:
-            target = self.set_aside(path)
-            say(f"{str(error).rpartition(';')[0]}; {so}; the file was set aside as {target}.")
-            return False
-        finally:
-            if claim is not None:
-                locks.release(claim)
+            hint = "choose a folder of yours with --results-dir"
+            raise UserError(f"{error.filename} may not be written ({error.strerror}); {hint}.") from error
 
     def _load_own(self, run: str) -> tuple[StoredRun, dict[str, str]]:
         """The user's own run and the footer of its file. Raises MissingRun, CorruptRun or OtherVersion."""
         path = self._own(run)
         table, footer, _ = records.read(path, records.RUN_SCHEMA)
-        mend = "delete the file and train the run again"
-        stored = records.stored_run(run, table, footer, "own", str(path), mend)
+        stored = records.stored_run(table, footer, "own", path)
         if (code := stored.provenance.get("method_code")) is not None:
             self._codes[run] = str(code)
         return stored, footer

@@ -105,7 +105,7 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
         killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], env=environment, check=False)
         assert killed.returncode == -signal.SIGKILL and Store(tmp_path, None).has_model(target.name) == (before is not None)
     assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 3
-    sweep(target.parent, target.name)  # as whoever has the run's claim does
+    sweep(target)  # as whoever has the run's claim does
     with whole_folder(target) as folder:
         made(folder, "new")
     assert [path.name for path in target.parent.iterdir()] == [target.name] and (target / "modules.json").read_text() == "new"

@@ -48,15 +48,15 @@ def launcher(folder, store):
     """One warm process for all tests here; a checkpoint after every step."""
     order = Order(
         execution=Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9),
-        published=None, job="tests.support.killed_jobs:run", warm=WARM, provenance={},
+        job="tests.support.killed_jobs:run", warm=WARM, provenance={},
     )  # fmt: skip
-    made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, gpus=()))
+    made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, names=("cpu.0",)))
     yield made
     made.close()
 
 
 def launch(launcher: Launcher, run: PlannedRun, stop: Stop | None = None):
-    return launcher.launch((run.run_id, canonical_json(run.config), run.label), stop or Stop(), lambda *_: None)
+    return launcher.launch(run.run_id, canonical_json(run.config), stop or Stop(), lambda *_: None)
 
 
 def planned(method: str, **changes) -> PlannedRun:
@@ -107,7 +107,7 @@ def test_a_stopped_run_writes_a_checkpoint_and_goes_on(folder, store, launcher):
     thread = threading.Thread(target=lambda: outcomes.append(launch(launcher, run, stop)))
     thread.start()
     until(lambda: store.checkpoint(run.run_id).exists(), 60)
-    stop.ask(signal.SIGTERM, 30.0)
+    stop.ask(signal.SIGTERM)
     thread.join()
     assert outcomes[0].state == "stopped" and store.failure(run.run_id) is None and store.checkpoint(run.run_id).exists()
     assert launch(launcher, run).state == "done"

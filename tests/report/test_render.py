@@ -6,6 +6,7 @@ from small_study import result, small, stored
 
 from core.report.render import render
 from core.runner.draw import ENDINGS
+from core.spec.errors import UserError
 from studies import find
 
 TABLE3, TABLE7 = find("table3"), find("table7")
@@ -73,7 +74,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
     old = page.read_bytes()
     full = lambda *_: (_ for _ in ()).throw(OSError(28, "disk full"))
     monkeypatch.setattr("core.store.files.os.replace", full)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(UserError, match="the disk is full"):
         draw([study], stored(study, a=[10.0, 11.0], b=[12.0, 13.0]), tmp_path)
     assert page.read_bytes() == old
     assert not [path for path in tmp_path.rglob(".*")]

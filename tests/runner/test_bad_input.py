@@ -54,7 +54,6 @@ def test_no_such_study_and_impossible_or_contradictory_settings(desk, capsys):
 
 OPTIONS = {
     "--seeds 0": "at least 1 and at most 1000",
-    "--time-limit 0": "no number of seconds above 0",
     "--checkpoint-minutes nan": "no number of at least 0",
     "--budget soon": "no time above 0 and of at most a year, such as 2h",
     "--device cuda": "No GPU is visible",

@@ -115,7 +115,7 @@ def test_a_lost_scheduler_costs_nothing_that_was_finished(desk, hall):
 def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
     tool = desk.folder / "bin" / "nvidia-smi"
     tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\necho '0, GPU-a, Disabled, 80000'\necho '1, GPU-b, Disabled, 80000'\n")
+    tool.write_text("#!/bin/sh\necho 'GPU-a, Disabled, 80000'\necho 'GPU-b, Disabled, 80000'\n")
     tool.chmod(0o755)
     hall.worker()  # without a GPU: a run that came here would fail
     hall.worker(gpus=1, PATH=f"{tool.parent}:{os.environ['PATH']}", CUDA_VISIBLE_DEVICES="1")
@@ -127,9 +127,9 @@ def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
 
 def test_a_worker_that_does_not_share_the_folder_trains_nothing(tmp_path):
     words = {"sign": str(tmp_path / "local" / ".locks" / "a.cluster"), "order": {}, "on": []}
-    run, state, _, failure = cluster.sent(str(ROOT))(["b", "{}", "c"], False, words)
+    run, state, _, failure, _ = cluster.sent(str(ROOT))("b", "{}", False, words)
     assert (run, state) == ("b", "failed")
-    assert "local is not there; give a --results-dir that all machines share." in failure["detail"]
+    assert "local is not there; give a --results-dir that all machines share." in failure["cause"]
     assert not (tmp_path / "local").exists()
 
 

@@ -34,7 +34,7 @@ RESULTS = {
     "a file": (lambda p: p.write_text("mine"), "results is no folder; give another"),
     "a file for runs": (
         lambda p: (p.mkdir(), (p / "runs").write_text("mine")),
-        "results/runs could not be written",
+        "results/runs/.* cannot be used .Not a directory",
     ),
 }
 

@@ -1,10 +1,6 @@
-"""Ctrl-C and SIGTERM: what running trainings are given, what is kept, and what a checkpoint left behind
-means."""
+"""Checkpoints: when they are written, and what becomes of one that was left behind."""
 
-import signal
-import time
-
-from desk import SIX, until
+from desk import SIX
 from fake_jobs import made_result
 
 from core.runner import cli
@@ -18,36 +14,11 @@ def command(*arguments: str) -> Training:
     return Command(cli.parse(["table3", *arguments]), [], shipped()).training
 
 
-def test_checkpoints_and_grace_by_scale_and_by_choice():
+def test_checkpoints_by_scale_and_by_choice():
     assert [command().checkpoint_minutes(scale) for scale in (DEMO, MINI, PAPER)] == [None, 10.0, 10.0]
-    assert [command().grace(scale) for scale in (DEMO, MINI, PAPER)] == [0.0, 60.0, 60.0]
-    chosen = command("--checkpoint-minutes", "0.5", "--grace", "7")
-    for scale in (DEMO, PAPER):
-        assert (chosen.checkpoint_minutes(scale), chosen.grace(scale)) == (0.5, 7.0)
+    chosen = command("--checkpoint-minutes", "0.5")
+    assert [chosen.checkpoint_minutes(scale) for scale in (DEMO, PAPER)] == [0.5, 0.5]
     assert command("--checkpoint-minutes", "0").checkpoint_minutes(PAPER) is None
-
-
-def test_within_the_grace_running_trainings_may_finish_and_none_is_started(desk):
-    gate = desk.folder / "gate"
-    desk.behave_all(f"hold {gate}")
-    driver = desk.start(*SIX, "--checkpoint-minutes", "0", "--grace", "30")
-    until(lambda: len(desk.started()) == 2)
-    driver.send_signal(signal.SIGINT)
-    time.sleep(1.0)
-    assert driver.poll() is None and all(desk.store.claimed(run) for run in desk.started())
-    gate.touch()
-    out, err = driver.communicate(timeout=20)
-    assert driver.returncode == 130 and "Trained 2 of 6 runs." in out, out + err
-    assert len(desk.started()) == 2 and set(desk.store.runs()) == set(desk.started())
-
-
-def test_what_does_not_end_within_the_grace_is_ended(desk):
-    desk.behave_all("sleep 60")
-    driver = desk.start(*SIX, "--checkpoint-minutes", "0", "--grace", "0.5")
-    until(lambda: len(desk.started()) == 2)
-    driver.send_signal(signal.SIGTERM)
-    out, err = driver.communicate(timeout=20)
-    assert driver.returncode == 143 and "6 runs are still to be trained" in out, out + err
 
 
 def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
@@ -59,7 +30,7 @@ def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
         desk.store.checkpoint(run.run_id).write_text("made up")
     assert "1 of those that are not running go on from a checkpoint" in desk.do(*SIX, "--status").stdout
     done = desk.do(*SIX)
-    assert "To train just those again, 1 of them from a checkpoint" in done.stdout
+    assert "1 run is still to be trained, 1 of them from a checkpoint. Go on with:" in done.stdout
     assert desk.store.checkpoint(first.run_id).exists()
     assert not desk.store.checkpoint(second.run_id).exists()  # swept: the run is stored
     assert desk.do(*SIX, "--force").returncode == 1

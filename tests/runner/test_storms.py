@@ -73,6 +73,6 @@ def test_a_file_size_limit_is_a_failure_of_each_run_and_nothing_is_torn(desk):
     limit = (resource.RLIMIT_FSIZE, (4096, 4096))
     limited = desk.start(*TABLE, preexec_fn=lambda: resource.setrlimit(*limit), **JOB)
     out, err = limited.communicate(timeout=60)
-    assert limited.returncode == 1 and out.count(": not stored") == 6, out + err
-    assert "could not be written (File too large)" in out
+    assert limited.returncode == 1 and out.count("FAILED, ") == 6, out + err
+    assert "cannot be used (File too large)" in out
     assert not list((desk.results / "runs").iterdir()) and not list((desk.results / "pairs").iterdir())

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 from desk import Desk
 
-from core.runner.compare import Difference, apart, difference
+from core.runner.compare import difference
 from core.spec.result import Row
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
@@ -63,6 +63,7 @@ def test_differences_by_hand():
         ("curve", "dev", "spearman_all", 50, 40.25), ("curve", "dev", "spearman_all", 150, 90.0),
         ("curve", "train", "loss", 50, 9.0), ("selected", "avg_transfer", "accuracy_test", 150, 69.0),
     )  # fmt: skip
-    assert difference(one, other) == Difference(largest=1.0, scores=4, alone=2)
-    assert difference(one, frame(("curve", "train", "loss", 50, 1.0))).scores == 0
-    assert apart(nan, nan) == 0.0 and apart(nan, 1.0) == apart(1.0, nan) == float("inf")
+    assert difference(one, other) == (1.0, 4)
+    assert difference(one, frame(("curve", "train", "loss", 50, 1.0))) == (0.0, 0)
+    broken = frame(("selected", "avg", "spearman_all", 100, nan))
+    assert difference(one, broken) == difference(broken, one) == (float("inf"), 1)

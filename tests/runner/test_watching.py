@@ -15,8 +15,9 @@ from places import ROOT
 from small_runs import run
 from small_runs import small as small_run
 
+from core.runner.launch import Ending
 from core.runner.plan import PlannedRun
-from core.runner.progress import Display, Outcome, spoken
+from core.runner.progress import Display, spoken
 from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.run import Execution
@@ -56,20 +57,19 @@ def test_lines_tell_count_score_and_time_left():
     shown = Display([first, second, third], lambda config: 40.0, 1, out, heartbeat=0.05)
     assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's
     shown.hear(first.run_id, {"started": True})
-    assert shown.left() == 3 * 40.0
     shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": 4.0, "dev": 61.0})
-    assert shown.left() == pytest.approx(30.0 + 2 * 40.0)  # the others take what this one comes to
+    assert shown.left() == pytest.approx(30.0 + 2 * 40.0)
     time.sleep(0.1)
     shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": None, "dev": None})
-    shown.ended(Outcome(first, "done", 50.0, score="61.20"))
-    assert shown.left() == pytest.approx(100.0)
+    shown.ended(Ending(first.run_id, "done", 50.0, score="61.20"))
+    assert shown.left() == pytest.approx(100.0)  # the others take longer, too
     shown.hear(second.run_id, {"started": True})
     shown.hear(second.run_id, {"phase": "train", "step": 80, "total": 160, "rate": 2.0})
-    assert shown.left() == pytest.approx(40.0 + (50.0 + 80.0) / 2)
-    shown.ended(Outcome(second, "failed", failure=Failure(cause="exception", detail="ValueError: x")))
-    shown.ended(Outcome(third, "elsewhere"))
+    assert shown.left() == pytest.approx(75.0)
+    shown.ended(Ending(second.run_id, "failed", failure=Failure(cause="exception", detail="ValueError: x")))
+    shown.ended(Ending(third.run_id, "elsewhere"))
     assert shown.left() == 0.0  # another command trains it
-    shown.ended(Outcome(third, "found"))
+    shown.ended(Ending(third.run_id, "found"))
     beat, done, failed, found = out.getvalue().splitlines()
     assert (
         beat == f"0 of 3 runs, about 2 min left; running: {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
@@ -83,14 +83,14 @@ def test_lines_tell_count_score_and_time_left():
 def test_a_terminal_shows_every_running_run():
     """With a real terminal, as `script` makes one."""
     code = (
-        "import time; from core.runner.progress import Outcome, display\n"
+        "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
         "from core.runner.plan import PlannedRun\n"
         "from core.spec.methods import base\n"
         "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), seed=0)\n"
-        "with display([run], lambda config: 40.0, 1) as shown:\n"
+        "with Display([run], lambda config: 40.0, 1) as shown:\n"
         "    shown.hear(run.run_id, {'started': True})\n"
         "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0})\n"
-        "    time.sleep(0.5); shown.ended(Outcome(run, 'done', 1.0, score='60.00'))\n"
+        "    time.sleep(0.5); shown.ended(Ending(run.run_id, 'done', 1.0, score='60.00'))\n"
     )
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150", "PYTHONPATH": str(ROOT)}

@@ -22,7 +22,7 @@ from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.vary import vary
-from core.store import files, locks, records
+from core.store import files, locks
 from core.store.records import CorruptRun, Failure
 from core.store.store import Store
 
@@ -55,7 +55,7 @@ def test_what_is_saved_is_what_is_loaded(store):
 
 
 def test_success_forgets_the_failure(store):
-    failure = Failure(cause="exception", detail="ValueError: x", log_tail=("a", "b"), log="x.log", exit_status=1)
+    failure = Failure(cause="exception", detail="ValueError: x", log_tail=("a", "b"), log="x.log")
     store.record_failure(RUN, failure)
     assert store.failure(RUN) == failure
     store.save(CONFIG, made_result(CONFIG))
@@ -68,20 +68,11 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
     store.save(CONFIG, made_result(CONFIG))
     wrong = "0" * 16
     os.rename(path(store), path(store).with_stem(wrong))
-    with pytest.raises(CorruptRun, match=f"{wrong}.parquet holds run {RUN}"):
+    with pytest.raises(CorruptRun, match=f"{wrong}.parquet is damaged .it holds run {RUN}"):
         store.load(wrong)
     assert not store.verified(wrong) and not store.has(wrong)
     assert [p.name for p in (store.root / "damaged").iterdir()] == [f"runs-{wrong}.0.parquet"]
     assert "set aside" in capsys.readouterr().out
-
-
-def test_a_tampered_number_or_configuration_is_refused(store):
-    store.save(CONFIG, made_result(CONFIG))
-    table, footer = records.from_bytes(path(store).read_bytes(), records.RUN_SCHEMA)
-    other = vary(CONFIG, {"train.steps": 6})
-    path(store).write_bytes(records.to_bytes(table, {**footer, "config": footer["config"].replace('"steps":5', '"steps":6')}))
-    with pytest.raises(CorruptRun, match=run_id(other)):
-        store.load(RUN)
 
 
 def test_no_damage_is_ever_read_as_a_number(store):
@@ -170,7 +161,7 @@ def test_a_full_disk_leaves_nothing_torn(store):
     done = subprocess.run(
         [sys.executable, "-c", code, store.root, Path(__file__).parent, SUPPORT, ROOT], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 7 and "could not be written" in done.stdout, done.stderr
+    assert done.returncode == 7 and "cannot be used (File too large)" in done.stdout, done.stderr
     assert path(store).read_bytes() == before
     assert [p.name for p in (store.root / "runs").iterdir()] == [f"{RUN}.parquet"]
     assert "disk is full" in files.trouble(path(store), OSError(28, "No space left on device"))
@@ -189,25 +180,8 @@ def test_one_holds_and_the_others_do_not(tmp_path):
     locks.release(other)
 
 
-def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
-    """As a cleaner of temporary files does: else two would hold one slot."""
-    path, real = tmp_path / "a.lock", locks._opened
-
-    def removed(path):
-        descriptor = real(path)
-        monkeypatch.setattr(locks, "_opened", real)
-        path.unlink()
-        return descriptor
-
-    monkeypatch.setattr(locks, "_opened", removed)
-    first = locks.hold(path)
-    assert locks.held(path) and locks.hold(path) is None
-    locks.release(first)
-
-
 def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, capsys):
-    """A command that was suspended holds what it holds, and whoever waits for it should know."""
-    for patience, said in ((30.0, ""), (0.1, "Waiting for another command to end with the files of x; if it was suspended, ")):
+    for patience, said in ((30.0, ""), (0.1, "Waiting for another command to end with the files of x.")):
         monkeypatch.setattr(locks, "PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
         threading.Timer(0.4, locks.release, [held]).start()

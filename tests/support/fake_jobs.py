@@ -17,6 +17,10 @@ from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import SCALES
 
 
+class OutOfMemoryError(RuntimeError):
+    """As torch's is called, which takes seconds to import."""
+
+
 def run(config, execution, progress) -> Result:
     """Do what the test asked for, then leave numbers that follow from the configuration alone."""
     folder, identity = Path(execution.cache_dir), run_id(config)
@@ -40,8 +44,8 @@ def asked_of(folder: Path, identity: str) -> str:
 
 
 def behave(asked: str) -> None:
-    """sleep S, hold FILE (until it is there), raise, refuse, memory, cuda (short of its memory), exit N, kill N (a signal to
-    itself), flood (a long log), or nothing."""
+    """sleep S, hold FILE (until it is there), deaf (to SIGTERM), raise, refuse, memory, cuda (short of its memory), exit N,
+    kill N (a signal to itself), flood (a long log), or nothing."""
     word, _, argument = asked.partition(" ")
     match word:
         case "sleep":
@@ -49,6 +53,9 @@ def behave(asked: str) -> None:
         case "hold":
             while not os.path.exists(argument):
                 time.sleep(0.02)
+        case "deaf":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(60)
         case "raise":
             raise ValueError("the job broke on purpose")
         case "refuse":
@@ -56,9 +63,7 @@ def behave(asked: str) -> None:
         case "memory":
             raise MemoryError("made up")
         case "cuda":
-            import torch
-
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. " + "GPU 0 has a total capacity. " * 20)
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. " + "GPU 0 has a total capacity. " * 20)
         case "exit":
             os._exit(int(argument))
         case "kill":
