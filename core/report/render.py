@@ -6,19 +6,16 @@ import functools
 import multiprocessing
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from core.report import frames
-from core.report.curves import scatters
 from core.report.drawing import drawing, image
-from core.report.figures import figures
+from core.report.figures import figures, scatters
 from core.report.page import page_files
-from core.report.results import RunResult
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, not_begun, reasons, study_result, why_unmarked
 from core.spec.errors import counted
@@ -54,60 +51,52 @@ def render(
 
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is left out.
     """
-    folders = [Path(folder) / setup.scale.name / setup.profile for folder in (results_dir, figures_dir)]
-    lines, drawn = [], list[tuple[Judged, Callable[[], dict[str, bytes]]]]()
-    runs: dict[str, RunResult] = {}
-    for result in gathered(studies, setup, store, everything=True):
-        runs |= {run.run_id: run for run in result.runs}
-        head = (
-            f"{result.study.name}: {len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}"
-        )
-        head += f", {result.missing} missing" if result.missing else ""
-        if all(run.rows is None for run in result.runs):
-            why = "".join(f"; {why}" for why in reasons(result))
-            lines.append(f"{head}; nothing to draw yet{why}")
-            continue
-        lines.append(f"{head}; {folders[0] / result.study.name}.md")
-        drawn.append((result, _drawn(result, small, len(studies) >= WORTH_PROCESSES)))
-        write_tables(result, folders[0], small)
-    try:
-        for result, pictures in drawn:
-            made = pictures()
-            _write_all(folders[1], made)
-            for name in {f"{result.study.name}{ending}" for ending in ENDINGS} - made.keys():
-                (folders[1] / name).unlink(missing_ok=True)  # of runs that were moved since
-    except BaseException:
-        _processes().shutdown(cancel_futures=True)
-        _processes.cache_clear()
-        raise
-    missing = sum(run.status in ("missing", "incomplete") for run in runs.values())
-    published = sum(run.source == "published" for run in runs.values())
-    return RenderSummary(
-        lines=lines, missing=missing, published=published, results=[result for result, _ in drawn]
-    )
+    tables, pictures = (Path(root) / setup.scale.name / setup.profile for root in (results_dir, figures_dir))
+    results = gathered(studies, setup, store, everything=True)
+    lines = []
+    for result in results:
+        done = f"{len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}"
+        head = f"{result.study.name}: {done}{f', {result.missing} missing' if result.missing else ''}"
+        waits = "; ".join(["nothing to draw yet", *reasons(result)])
+        lines.append(f"{head}; {tables / result.study.name}.md" if result.begun else f"{head}; {waits}")
+    drawn = [result for result in results if result.begun]
+    for result in drawn:
+        write_tables(result, tables, small)
+    jobs = [
+        (result.study, frames.cell_frame(result), frames.curve_frame(result), *_heading(result), small)
+        for result in drawn
+    ]
+    made = (_processes().map if len(studies) >= WORTH_PROCESSES else map)(_pictures, jobs)
+    for result, files in zip(drawn, made, strict=True):
+        _write_all(pictures, files)
+        for name in {f"{result.study.name}{ending}" for ending in ENDINGS} - files.keys():
+            (pictures / name).unlink(missing_ok=True)  # of runs that were moved since
+    runs = {run.run_id: run for result in results for run in result.runs}.values()
+    missing = sum(run.status in ("missing", "incomplete") for run in runs)
+    published = sum(run.source == "published" for run in runs)
+    return RenderSummary(lines=lines, missing=missing, published=published, results=drawn)
 
 
 def gathered(studies: Sequence[Study], setup: Setup, store, everything: bool = False) -> list[Judged]:
     """Studies with a run (or `everything`) as they stand in the store; nothing is written."""
     loaded: dict = {}
-    found = [study_result(study, setup, store, loaded) for study in studies]
-    return [result for result in found if everything or any(run.rows is not None for run in result.runs)]
+    results = [study_result(study, setup, store, loaded) for study in studies]
+    return [result for result in results if everything or result.begun]
 
 
-def _drawn(result: Judged, small: bool, elsewhere: bool) -> Callable[[], dict[str, bytes]]:
-    """A function that returns a study's figures by file name; another process begins if `elsewhere`."""
-    given = (result.study, frames.cell_frame(result), frames.curve_frame(result))
-    job = functools.partial(pictures, *given, why_unmarked(result).partition(": ")[2], small)
-    future: Future | None = _processes().submit(job) if elsewhere else None
-    return job if future is None else future.result
+def _heading(result: Judged) -> tuple[str, bool]:
+    """The title of figures that state no finding, and whether they may state one."""
+    study, counts = result.study, Counter(verdict.outcome for verdict in result.verdicts)
+    verdicts = ", ".join(f"{n} {outcome}" for outcome, n in counts.items())
+    unmarked = why_unmarked(result)
+    return unmarked or f"{study.paper_name} {study.title}: {verdicts or study.caption}", not unmarked
 
 
-def pictures(
-    study: Study, cells: pd.DataFrame, curves: pd.DataFrame, no_verdict: str, small: bool
-) -> dict[str, bytes]:
+def _pictures(job: tuple) -> dict[str, bytes]:
     """A study's figures by file name, drawn from its CSV files."""
+    *given, small = job
     with drawing():
-        made = figures(study, cells, curves, no_verdict)
+        made = figures(*given)
         kinds = ("png",) if small else ("png", "pdf")
         return {f"{name}.{kind}": image(figure, kind) for name, figure in made.items() for kind in kinds}
 
@@ -138,28 +127,24 @@ def render_index(
     `drawn` are the results that were drawn just now, `stored` all others with a run. `seconds` is what a run
     at the papers' scale takes.
     """
-    results_dir, figures_dir = Path(results_dir), Path(figures_dir)
-    known = {key: list(found) for key, found in {**stored, **drawn}.items() if found}
+    known = {key: results for key, results in {**stored, **drawn}.items() if results}
     if not known:
         return []
-    for (scale, profile), found in known.items():
-        folder = Path(scale) / profile
-        for result in found if (scale, profile) not in drawn else ():
-            write_tables(result, results_dir / folder, small)  # the page links to them
-        runs = frames.summary_frame(found)
-        _write_all(results_dir / folder, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
+    for (scale, profile), results in known.items():
+        for result in results if (scale, profile) not in drawn else ():
+            write_tables(result, results_dir / scale / profile, small)  # the page links to them
+        runs = frames.summary_frame(results)
+        _write_all(results_dir / scale / profile, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
         with drawing():
-            made = {f"{name}.png": image(figure, "png") for name, figure in scatters(runs).items()}
-        _write_all(figures_dir / folder, made)
-    results: dict[tuple[str, str], list[Judged]] = {}
+            pictures = {f"{name}.png": image(figure, "png") for name, figure in scatters(runs).items()}
+        _write_all(figures_dir / scale / profile, pictures)
+    every: dict[tuple[str, str], list[Judged]] = {}
     for setup in setups:
         key = setup.scale.name, setup.profile
         by_name = {result.study.name: result for result in known.get(key, ())}
         if by_name or setup.profile == setups[0].profile:
-            waiting = [study for study in studies if study.name not in by_name]
-            by_name |= {study.name: not_begun(study, setup) for study in waiting}
-            results[key] = [by_name[study.name] for study in studies]
-    texts = page_files(studies, results, results_dir, figures_dir, seconds)
+            every[key] = [by_name.get(study.name) or not_begun(study, setup) for study in studies]
+    texts = page_files(studies, every, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]
 

@@ -72,9 +72,9 @@ class FigureSpec(Typed):
     """How the study is drawn; axes are named by Axis.name.
 
     cells: absolute values along `x` (or the only other axis) where its labels are numbers, a line for each of
-    `series`, and paired differences by row, a panel for each of `series`. An axis that is neither is
-    averaged, seed by seed. curve: the development score along training, a line for each of `series`;
-    spectrum: singular values by index, likewise. `base` are the labels of the cell that the others are
+    `series`, and paired differences by row, a panel for each of `series`. curve: the
+    development score along training, a line for each of `series`; spectrum: singular values by index,
+    likewise. `base` are the labels of the cell that the others are
     compared with, None standing for a cell's own label; without it, that is the study's reference. `curves`
     are the paper's own by label of the series: points of the share of the run (or of the width).
     """

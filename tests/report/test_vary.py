@@ -79,8 +79,8 @@ def test_the_figure_has_a_panel_for_each_value(found):
     found, _ = found
     with drawing():
         (figure,) = figures(found.study, cell_frame(found), curve_frame(found)).values()
-    axes = figure.subfigs[0].axes
-    titles = [panel.get_title(loc="left") for panel in axes]
+    axes = figure.axes
+    titles = [panel.get_title("left") for panel in axes]
     assert titles == [f"train.learning_rate {rate}" for rate in RATES[:2]]  # no run at 6e-5
     lines = [line for panel in axes for line in panel.get_lines() if line.get_marker() == "D"]
     (slow,), (own,) = (line.get_xdata() for line in lines)
