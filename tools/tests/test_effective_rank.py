@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tools.effective_rank import MEASURES, correlations, rank_me, table
+from tools.effective_rank import NUMBERS, correlations, rank_me, table
 
 
 def test_rank_me_is_the_exponential_of_the_entropy_of_singular_values():
@@ -28,19 +28,12 @@ def test_correlations_over_cells_within_tables_and_within_cells():
 
 
 def test_a_table_of_runs_has_a_line_a_measure_with_intervals_around_it():
-    generator = np.random.default_rng(1)
-    level = np.repeat(np.arange(8.0), 3)
-    runs = pd.DataFrame(
-        {
-            "cell": [f"c{n:.0f}" for n in level],
-            "tables": [("t",)] * 24,
-            "score": level + generator.normal(0, 0.1, 24),
-        }
-    )
-    for measure in MEASURES:
-        runs[measure] = generator.normal(size=24)
-    runs["effective rank"] = level + generator.normal(0, 0.1, 24)
+    generator, level = np.random.default_rng(1), np.repeat(np.arange(8.0), 3)
+    runs = pd.DataFrame({name: generator.normal(size=24) for name in NUMBERS})
+    runs["score"], runs["effective rank"] = (level + generator.normal(0, 0.1, 24) for _ in range(2))
+    runs = runs.assign(run=range(24), cell=level, table="t")
     lines = table(runs, resamples=50).set_index("measure")
-    assert list(lines.index) == list(MEASURES) and (lines["cells"] == 8).all() and (lines["runs"] == 24).all()
-    assert lines.loc["effective rank", "over cells"] == pytest.approx(1.0) and lines.loc["effective rank", "over cells, low"] > 0.7
+    assert list(lines.index) == list(NUMBERS[1:]) and (lines["cells"] == 8).all() and (lines["runs"] == 24).all()
+    rank = lines.loc["effective rank"]
+    assert rank["over cells"] == pytest.approx(1.0) and rank["over cells, low"] > 0.7
     assert (lines["over cells, low"] <= lines["over cells"] + 1e-9).all()
