@@ -106,9 +106,7 @@ def judged_at(studies: Sequence[Study], setup: Setup) -> list[str]:
         for key, why in comparability(by_configuration(study, setup)).no_verdict.items():
             reasons.setdefault(why, []).append(key)
         number, none = len(study.claims), sum(map(len, reasons.values()))
-        lines.append(
-            f"{study.name}: scale {setup.scale.name} can judge {number - none} of {number} claims."
-        )
+        lines.append(f"{study.name}: scale {setup.scale.name} can judge {number - none} of {number} claims.")
         lines += [f"  No verdict on {', '.join(keys)}: {why}." for why, keys in reasons.items()]
     return lines
 

@@ -60,7 +60,12 @@ def legend(figure: Figure, axes: Iterable[Axes], setting: str) -> None:
     handles = {label: handle for handle, label in pairs}
     columns = max(1, min(5, 105 // (8 + max(map(len, handles), default=1))))
     figure.legend(
-        list(handles.values()), list(handles), loc="outside lower left", ncols=columns, title=setting, alignment="left"
+        list(handles.values()),
+        list(handles),
+        loc="outside lower left",
+        ncols=columns,
+        title=setting,
+        alignment="left",
     )
 
 

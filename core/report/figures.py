@@ -159,7 +159,9 @@ def _peak(axis: Axis, line: pd.DataFrame) -> str:
     highest = [line.loc[line[name].idxmax()] for name in ("mean", "printed") if line[name].notna().any()]
     labels = [_titled(axis, highest[0][axis.name]), *(row[axis.name] for row in highest[1:])]
     values = [row[name] for row, name in zip(highest, ("mean", "printed"), strict=False)]
-    places = [f"{label} ({_amount(value, highest[0]['unit'])})" for label, value in zip(labels, values, strict=True)]
+    places = [
+        f"{label} ({_amount(value, highest[0]['unit'])})" for label, value in zip(labels, values, strict=True)
+    ]
     return f"Highest at {'; as printed at '.join(places)}"
 
 
@@ -185,12 +187,16 @@ def _levels(
     figure, axes = sheet(finding or heading, len(panels), 2.7)
     for panel, (unit, mine) in zip(axes, panels, strict=True):
         shift = _shift(mine)
-        for (name, line), colour, marker in zip(mine.groupby("line", sort=False), cycle(COLOURS), cycle(MARKERS)):
+        for (name, line), colour, marker in zip(
+            mine.groupby("line", sort=False), cycle(COLOURS), cycle(MARKERS)
+        ):
             _line(panel, line, axis, str(name), {"color": colour, "marker": marker}, shift)
         number_axis(panel, axis.labels, axis.title)
         panel.set_ylabel(unit)
         if shift:
-            theirs = panel.secondary_yaxis("right", functions=(partial(np.add, shift), partial(np.add, -shift)))
+            theirs = panel.secondary_yaxis(
+                "right", functions=(partial(np.add, shift), partial(np.add, -shift))
+            )
             theirs.set_ylabel("the paper's, same spacing", color=GREY, size=7)
     legend(figure, axes, _setting(study, rows))
     return figure
@@ -203,10 +209,15 @@ def _shift(rows: pd.DataFrame) -> float:
     return gap if len(both) and abs(gap) > max(1.0, *np.ptp(both, axis=0)) else 0.0
 
 
-def _line(panel: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[str, Any], shift: float) -> None:
+def _line(
+    panel: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[str, Any], shift: float
+) -> None:
     """Our line with its band and every seed, and the paper's points; a cell off the axis is a level line."""
     for row in line[line["x"].isna()].to_dict("records"):
-        for column, whose, colour, less in (("mean", "ours", style["color"], 0), ("printed", "paper", GREY, shift)):
+        for column, whose, colour, less in (
+            ("mean", "ours", style["color"], 0),
+            ("printed", "paper", GREY, shift),
+        ):
             if np.isfinite(row[column]):
                 panel.axhline(row[column] - less, color=colour, ls=":", label=f"{row[axis.name]}, {whose}")
     line = line[line["x"].notna()].sort_values("x")
@@ -218,7 +229,9 @@ def _line(panel: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[st
         theirs = as_numbers(str(runs).split()) - shift
         panel.plot([x] * len(theirs), theirs, lw=0, mfc="none", ms=2.5, alpha=0.7, **style)
     if line["printed"].notna().any():
-        panel.plot(line["x"], line["printed"] - shift, "--", mfc="white", lw=0.9, label=f"{name}paper", **style)
+        panel.plot(
+            line["x"], line["printed"] - shift, "--", mfc="white", lw=0.9, label=f"{name}paper", **style
+        )
 
 
 # Paired differences, or levels, by row
@@ -256,7 +269,9 @@ def _by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
             colour, marker, label = STYLES[different]
             errors = group[[low, high]].sub(group[middle], axis=0).abs().clip(upper=WIDEST).T
             label += ", tested interval" if paired else ", 95 % interval"
-            panel.errorbar(group[middle], group["y"] - 0.12, xerr=errors, fmt=marker, color=colour, label=label)
+            panel.errorbar(
+                group[middle], group["y"] - 0.12, xerr=errors, fmt=marker, color=colour, label=label
+            )
         theirs = mine[mine[printed].notna()]
         if len(theirs):
             panel.plot(theirs[printed], theirs["y"] + 0.22, "o", color=GREY, mfc="white", ms=4, label="paper")
@@ -289,7 +304,9 @@ def _curves(
         where = f"At index {MOST_INDEX}" if spectrum else "At the end"
         heading = f"{where}, highest: {said[-1]}; lowest: {said[0]}"
     figure, (panel,) = sheet(heading, 1, 3.0)
-    for (name, mine), colour, marker in zip(curves.groupby("line", sort=False), cycle(COLOURS), cycle(MARKERS)):
+    for (name, mine), colour, marker in zip(
+        curves.groupby("line", sort=False), cycle(COLOURS), cycle(MARKERS)
+    ):
         for _, run in mine.groupby("run_id"):
             panel.plot(run["x"], run["value"], color=colour, lw=0.4, alpha=0.4)
         mean, style = means[name], dict[str, Any](color=colour, marker=marker)

@@ -78,9 +78,15 @@ def page_files(
     for study in studies:
         mine = [result for key in order for result in results[key] if result.study.name == study.name]
         cards = _cards(study, shown[shown["study"] == study.name])
-        section = {"study": study, "cards": cards, "tables": [_table(one, *places) for one in mine if one.begun]}
+        section = {
+            "study": study,
+            "cards": cards,
+            "tables": [_table(one, *places) for one in mine if one.begun],
+        }
         of_paper = {one.scale.name: one for one in mine if one.profile == DEFAULT}
-        cost = _cost(of_paper[PAPER.name], costs[study.name, DEFAULT], seconds) if PAPER.name in of_paper else ""
+        cost = (
+            _cost(of_paper[PAPER.name], costs[study.name, DEFAULT], seconds) if PAPER.name in of_paper else ""
+        )
         section["summary"] = _summary(cards, of_paper, cost)
         axes = [text for axis in study.axes for text in (axis.name, axis.title)]
         section["words"] = " ".join((study.paper_name, study.title, study.name, study.caption, *axes))

@@ -38,7 +38,8 @@ STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/
 
 
 class Grid(NamedTuple):
-    """Headers, rows of texts, and how many columns lead with labels. A group begins where these are filled."""
+    """Headers, rows of texts, and how many columns lead with labels; a group begins where the first is
+    filled."""
 
     headers: list[str]
     rows: list[list[str]]

@@ -79,7 +79,9 @@ def test_a_study_without_a_verdict_marks_no_row_and_its_title_says_why():
     frame = cell_frame(one)
     frame["different"] = frame["different"].replace("yes", "no verdict")
     with drawing():
-        (figure,) = figures(one.study, frame, curve_frame(one), "No verdict: MoCoSE does not learn", False).values()
+        (figure,) = figures(
+            one.study, frame, curve_frame(one), "No verdict: MoCoSE does not learn", False
+        ).values()
     assert title_of(figure) == "No verdict: MoCoSE does not learn" and not points(figure.axes[0], "D")
 
 
