@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from core.report.comparability import against_bar
-from core.report.looks import LOOKS, alpha_at, claim_p, on_values, scatter_by_seed, settled
+from core.report.looks import LOOKS, alpha_at, claim_p, scatter_by_seed, settled
 from core.report.statistics import over_seeds
 from core.spec.claim import (
     ROUNDING,
@@ -167,7 +167,7 @@ def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.nd
     that is not there is NaN."""
     contrasts, found, by_look = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int), []
     for look, n in enumerate(LOOKS):
-        p = claim_p(claim, on_values({contrast: values_of(contrast, runs, n) for contrast in contrasts}))
+        p = claim_p(claim, {contrast: values_of(contrast, runs, n) for contrast in contrasts})
         found = np.where(found == 0, settled(p, alpha_at(look, claims)), found)
         by_look.append(found)
     return np.stack(by_look)
@@ -217,9 +217,7 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             for look in set(reached.tolist()):
                 mine = (reached == look) & (found[place] == 0) & (look < len(LOOKS) - 1)
                 contrasts = set(claim.predicate.contrasts())
-                p = claim_p(
-                    claim, on_values({one: values_of(one, runs[mine], LOOKS[look]) for one in contrasts})
-                )
+                p = claim_p(claim, {one: values_of(one, runs[mine], LOOKS[look]) for one in contrasts})
                 promise[place, mine] = np.minimum(p.sup, p.con)
         chosen = promise.argmin(0)
         for place in range(len(CLAIMS)):

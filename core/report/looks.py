@@ -16,11 +16,11 @@ ten one of eighty.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr
+from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit
 
 from core.spec.claim import HALF, ROUNDING, Claim, Contrast, Predicate
 
@@ -35,28 +35,21 @@ GRID = np.linspace(-9.0, 9.0, 3601)
 Settled = Literal["undecided", "supported", "contradicted", "equivalent"]
 # a contrast's values under seeds 0 … n-1; None: one is missing
 Samples = Callable[[Contrast, int], np.ndarray | None]
-
-
-class Tail(NamedTuple):
-    """One-sided p of a contrast: `up` against "not above zero", `down` against "not below zero". 1: no
-    test."""
-
-    up: np.ndarray | float
-    down: np.ndarray | float
+# one-sided p of a contrast: against "not above zero", and against "not below zero"; 1: no test
+Tails = tuple[np.ndarray, np.ndarray]
 
 
 class PValues(NamedTuple):
     """p of a claim: of its support, its contradiction, and its equivalence (1 for a claim with a margin of
     its own)."""
 
-    sup: np.ndarray | float
-    con: np.ndarray | float
-    eq: np.ndarray | float
+    sup: np.ndarray
+    con: np.ndarray
+    eq: np.ndarray
 
 
 class Decision(NamedTuple):
-    """What the checks say of a claim: at check `look` (from 0; -1: none is complete) with n seeds, and the p
-    there.
+    """What the checks say of a claim: at check `look` (from 0; -1: none is complete) with n seeds.
 
     An undecided claim has the latest check that all its cells have reached.
     """
@@ -64,19 +57,20 @@ class Decision(NamedTuple):
     outcome: Settled
     look: int
     n: int
-    p: PValues
 
 
-class Moments(NamedTuple):
-    """Mean of a contrast's values and the error of that mean, over n seeds; NaN if a seed is missing."""
+class Interval(NamedTuple):
+    """The mean of a contrast over n seeds with its tested bounds; NaN where it is not tested."""
 
-    mean: np.ndarray | float
-    error: np.ndarray | float
+    effect: float
+    low: float
+    high: float
     n: int
 
-
-NO_TAIL = Tail(1.0, 1.0)
-NO_P = PValues(1.0, 1.0, 1.0)
+    @property
+    def distinguishable(self) -> bool:
+        """Whether the bounds leave zero out."""
+        return self.low > 0 or self.high < 0
 
 
 def alpha_at(look: int, claims: int) -> float:
@@ -84,35 +78,41 @@ def alpha_at(look: int, claims: int) -> float:
     return ALPHA * SHARES[look] / claims
 
 
-def moments(values: np.ndarray) -> Moments:
-    """Mean and standard error over the last axis, sd / sqrt(n); errors below rounding are none. One value:
-    NaN."""
-    values = np.asarray(values, dtype=float)  # (..., seeds)
-    n = values.shape[-1]
-    error = values.std(-1, ddof=1) / np.sqrt(n) if n > 1 else np.full(values.shape[:-1], np.nan)
-    return Moments(values.mean(-1), np.where(error <= ROUNDING, 0.0, error), n)
+def tails(contrast: Contrast, values: np.ndarray) -> Callable[[float], Tails]:
+    """The tails of values plus a shift, over the last axis: Student's t with n - 1 degrees of freedom, or of
+    a share of runs the binomial distribution.
 
-
-def tails(values: np.ndarray, shift: float = 0.0) -> Tail:
-    """Student's t of mean(values + shift) over the last axis, n - 1 degrees of freedom: up = P(T >= t), down
-    = P(T <= t).
-
-    1 and 1 with a NaN among the values, with fewer than two, or if all are zero. The sign alone decides on
-    values that do not scatter: 0 and 1.
+    1 and 1 with a NaN among the values, or if all are zero. The sign alone decides on values that do not
+    scatter: 0 and 1.
     """
-    return _tail(moments(values), shift)
+    if contrast.of == "share":
+        return lambda shift: share_tails(values + shift)
+    n, mean = values.shape[-1], values.mean(-1)
+    error = values.std(-1, ddof=1) / np.sqrt(n)
+    error = np.where(error <= ROUNDING, 0.0, error)
+
+    def of(shift: float) -> Tails:
+        shifted = np.where(np.abs(mean + shift) <= ROUNDING, 0.0, mean + shift)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = shifted / error  # ± inf without scatter, NaN for 0 / 0
+        up, down = (np.where(np.isnan(t), 1.0, stdtr(n - 1, side)) for side in (-t, t))
+        return up, down
+
+    return of
 
 
-def _tail(of: Moments, shift: float) -> Tail:
-    mean = np.asarray(of.mean) + shift  # (...)
-    mean = np.where(np.abs(mean) <= ROUNDING, 0.0, mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = mean / of.error  # ± inf without scatter, NaN for 0 / 0
-    unknown = np.isnan(t)
-    return Tail(np.where(unknown, 1.0, stdtr(of.n - 1, -t)), np.where(unknown, 1.0, stdtr(of.n - 1, t)))
+def tested(values: np.ndarray, low: float, high: float, share: bool = False) -> Interval:
+    """The mean of values (n,) with the bounds that its two one-sided tests exclude beyond, each at its own
+    level: t.isf(level, n - 1) * sd / sqrt(n) to each side, of a share of runs Clopper and Pearson's."""
+    n, mean = len(values), float(values.mean())
+    if share:
+        return Interval(mean, *share_bounds(values, low, high), n)
+    error = float(values.std(ddof=1)) / np.sqrt(n)
+    below, above = (-float(stdtrit(n - 1, level)) * error for level in (low, high))
+    return Interval(mean, mean - below, mean + above, n)
 
 
-def p_values(predicate: Predicate, of: Callable[[Contrast], Tail]) -> tuple[np.ndarray, np.ndarray]:
+def p_values(predicate: Predicate, of: Callable[[Contrast], Tails]) -> Tails:
     """(p_sup, p_con) of a predicate, given the tails of its contrasts; where u of m parts are needed,
     recursively
 
@@ -124,72 +124,64 @@ def p_values(predicate: Predicate, of: Callable[[Contrast], Tail]) -> tuple[np.n
     image.
     """
     if isinstance(predicate, Contrast):
-        tail = of(predicate)
-        return np.asarray(tail.up, dtype=float), np.asarray(tail.down, dtype=float)
-    parts = [p_values(part, of) for part in predicate.parts]
-    sides = zip(*parts, strict=True)
+        return of(predicate)
+    sides = zip(*(p_values(part, of) for part in predicate.parts), strict=True)
     # (parts, ...)
     support, contradiction = (np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in sides)
-    m, u = len(parts), predicate.needed
+    m, u = len(predicate.parts), predicate.needed
     return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
 
 
-def claim_p(claim: Claim, tail: Callable[[Contrast, float], Tail]) -> PValues:
-    """p of a claim, given the tails of its contrasts with so much added to their values.
+def leaves(
+    predicate: Predicate, support: int = 1, contradiction: int = 1
+) -> Iterator[tuple[Contrast, int, int]]:
+    """Every contrast of a predicate with what its level is divided by there, as in
+    `p_values`."""
+    if isinstance(predicate, Contrast):
+        yield predicate, support, contradiction
+        return
+    m, u = len(predicate.parts), predicate.needed
+    for part in predicate.parts:
+        yield from leaves(part, support * (m - u + 1), contradiction * u)
+
+
+def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> PValues:
+    """p of a claim, given the values of its contrasts; None stands for missing seeds.
 
     p_eq = max(p_sup with every threshold lowered by the margin, p_con with every threshold raised by it):
     that the claim misses its threshold by no more than the margin is shown from both sides.
     """
-    sup, con = p_values(claim.predicate, lambda contrast: tail(contrast, 0.0))
-    margin = claim.margin
-    if margin is None:
+    one = np.ones(())
+    of = {each: None if given is None else tails(each, given) for each, given in values.items()}
+
+    def shifted(by: float) -> Tails:
+        return p_values(claim.predicate, lambda each: (one, one) if (t := of[each]) is None else t(by))
+
+    sup, con = shifted(0.0)
+    if claim.margin is None:
         return PValues(sup, con, np.ones_like(sup))
-    low, _ = p_values(claim.predicate, lambda contrast: tail(contrast, margin))
-    _, high = p_values(claim.predicate, lambda contrast: tail(contrast, -margin))
-    return PValues(sup, con, np.maximum(low, high))
-
-
-def on_values(values: Mapping[Contrast, np.ndarray | None]) -> Callable[[Contrast, float], Tail]:
-    """The tails of contrasts with these values; None stands for missing seeds."""
-    tails_of = {contrast: None if one is None else tested(contrast, one) for contrast, one in values.items()}
-
-    def tail(contrast: Contrast, shift: float) -> Tail:
-        of = tails_of[contrast]
-        return NO_TAIL if of is None else of(shift)
-
-    return tail
-
-
-def tested(contrast: Contrast, values: np.ndarray) -> Callable[[float], Tail]:
-    """The tails of a contrast's values plus a shift: Student's t, or of a share of runs the binomial
-    distribution."""
-    if contrast.of == "share":
-        return lambda shift: share_tail(values + shift)
-    of = moments(values)
-    return lambda shift: _tail(of, shift)
+    return PValues(sup, con, np.maximum(shifted(claim.margin)[0], shifted(-claim.margin)[1]))
 
 
 def settled(p: PValues, level: float) -> np.ndarray:
     """The outcome at a level, as an index into SETTLED: supported, else contradicted, else equivalent, else
     undecided."""
-    return np.select([np.asarray(side) <= level for side in p], [1, 2, 3], 0)
+    return np.select([side <= level for side in p], [1, 2, 3], 0)
 
 
 def decide(claim: Claim, samples: Samples, claims: int) -> Decision:
     """The first verdict on the way through the checks, up to the last that any of the claim's cells has
     reached."""
-    contrasts = tuple(dict.fromkeys(claim.predicate.contrasts()))
-    latest = Decision("undecided", -1, 0, NO_P)
+    latest = Decision("undecided", -1, 0)
     for look, n in enumerate(LOOKS):
-        values = {contrast: samples(contrast, n) for contrast in contrasts}
-        if all(one is None for one in values.values()):
+        values = {contrast: samples(contrast, n) for contrast in claim.predicate.contrasts()}
+        missing = [one is None for one in values.values()]
+        if all(missing):
             break
-        p = PValues(*(float(one) for one in claim_p(claim, on_values(values))))
-        outcome = SETTLED[int(settled(p, alpha_at(look, claims)))]
+        outcome = SETTLED[int(settled(claim_p(claim, values), alpha_at(look, claims)))]
         if outcome != "undecided":
-            return Decision(outcome, look, n, p)
-        if not any(one is None for one in values.values()):
-            latest = Decision("undecided", look, n, p)
+            return Decision(outcome, look, n)
+        latest = latest if any(missing) else Decision("undecided", look, n)
     return latest
 
 
@@ -199,11 +191,11 @@ def decide(claim: Claim, samples: Samples, claims: int) -> Decision:
 # counts against both sides.
 
 
-def share_tail(values: np.ndarray) -> Tail:
+def share_tails(values: np.ndarray) -> Tails:
     """One-sided p over the last axis that not more than half of the values lie above zero, and not fewer than
     half: P(B >= those above) and P(B <= those not below), B binomial of n and a half."""
     n, more, less = values.shape[-1], (values > ROUNDING).sum(-1), (values < -ROUNDING).sum(-1)
-    return Tail(bdtrc(more - 1, n, HALF), bdtr(n - less, n, HALF))
+    return bdtrc(more - 1, n, HALF), bdtr(n - less, n, HALF)
 
 
 def share_bounds(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
@@ -232,9 +224,8 @@ def correction(n: int) -> float:
     if n < 2:
         return 1.0
     density = np.exp(-(GRID**2) / 2) / np.sqrt(2 * np.pi)
-    return float(
-        NORMAL_MEAN / (2 * np.trapezoid(GRID * density * bdtrc(-(-n // 2) - 1, n - 1, ndtr(GRID)), GRID))
-    )
+    below = bdtrc(-(-n // 2) - 1, n - 1, ndtr(GRID))
+    return float(NORMAL_MEAN / (2 * np.trapezoid(GRID * density * below, GRID)))
 
 
 def scatter_by_seed(values: np.ndarray, weights: np.ndarray, above: float) -> np.ndarray:
@@ -248,12 +239,11 @@ def scatter_by_seed(values: np.ndarray, weights: np.ndarray, above: float) -> np
     deviations = correction(values.shape[-1]) * np.abs(values - np.median(values, axis=-1, keepdims=True))
     sums = np.einsum("c,...cn->...n", weights, deviations) - above  # (..., seeds)
     mean = sums.mean(-1, keepdims=True)  # (..., 1)
-    more, less = (max(float(np.abs(weights[side]).sum()), ROUNDING) for side in (weights > 0, weights < 0))
-    # (..., cells)
-    lacking = np.where(weights > 0, np.maximum(0.0, -mean) / more, np.maximum(0.0, mean) / less)
-    limit = deviations.mean(-1) + lacking
-    # each (..., 1)
-    sides = ((weights * limit * side).sum(-1, keepdims=True) for side in (weights > 0, weights < 0))
-    least = NORMAL_SD / NORMAL_MEAN * np.sqrt(sum(side**2 for side in sides))
+    least = np.zeros_like(mean)  # the smallest variance
+    for sign in (1, -1):
+        side = np.maximum(sign * weights, 0.0)  # (cells,)
+        lacking = np.maximum(0.0, -sign * mean) / max(float(side.sum()), ROUNDING)
+        least += (side * (deviations.mean(-1) + lacking)).sum(-1, keepdims=True) ** 2
     sd = sums.std(-1, ddof=1, keepdims=True) if values.shape[-1] > 1 else np.zeros_like(mean)
+    least = NORMAL_SD / NORMAL_MEAN * np.sqrt(least)
     return mean + (sums - mean) * np.maximum(1.0, least / np.where(sd > ROUNDING, sd, np.inf))

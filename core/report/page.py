@@ -32,7 +32,7 @@ DEFAULT = "paper"  # the profile of the table of claims
 TOO_WIDE = 30.0  # points: a wider interval says that there are too few seeds
 FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
 CSV_FILES = (
-    "claims.csv", "seeds.csv", "overview.csv", "comparability.csv", "not_tested.csv", "environment.csv",
+    "claims.csv", "overview.csv", "comparability.csv", "not_tested.csv", "environment.csv",
 )  # fmt: skip
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {"CSV": ".csv", "runs": "_runs.csv", "curves": "_curves.csv", "Markdown": ".md", "LaTeX": ".tex"}
@@ -65,7 +65,6 @@ def page_files(
     made = {"claims.csv": claims} | {
         name: pd.concat(map(frame, found), ignore_index=True)
         for name, frame, found in (
-            ("seeds.csv", frames.seed_frame, begun),
             ("overview.csv", frames.overview_frame, results.values()),
             ("comparability.csv", frames.check_frame, results.values()),
             ("not_tested.csv", frames.untested_frame, begun),

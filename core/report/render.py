@@ -17,7 +17,7 @@ from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
 from core.report.page import page_files
 from core.report.tables import latex, markdown
-from core.report.verdicts import Judged, not_begun, reasons, study_result, why_unmarked
+from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.spec.errors import counted
 from core.spec.run import RunConfig
 from core.spec.setup import Setup
@@ -143,7 +143,7 @@ def render_index(
         key = setup.scale.name, setup.profile
         by_name = {result.study.name: result for result in known.get(key, ())}
         if by_name or setup.profile == setups[0].profile:
-            every[key] = [by_name.get(study.name) or not_begun(study, setup) for study in studies]
+            every[key] = [by_name.get(study.name) or study_result(study, setup) for study in studies]
     texts = page_files(studies, every, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-import pandas as pd
-
 from core.report.quantities import Rows, counted, value
-from core.report.statistics import Estimate, Subset, bootstrap_over_pairs, clear_best, over_seeds
+from core.report.statistics import Estimate, clear_best, over_seeds
 from core.spec.baseline import SIMCSE
 from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
 from core.spec.result import unit
-from core.spec.run import RunConfig
 from core.spec.scale import Scale, Sources
 from core.spec.setup import Setup, parts
 from core.spec.study import Study
 from core.spec.table import Cell, Metric
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
-IntervalOver = Literal["seeds", "pairs", "none"]
-MOST_SEEDS = 1000  # of a cell
-PAIRS_AGREE = 0.02  # points: pairs that do not give the recorded score again are another checkpoint's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +41,33 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """One entry of a table over its seeds. `interval` names what the estimate's interval is over.
-
-    `unavailable` says why the scale cannot run it; it has no runs then.
-    """
+    """One entry of a table over its seeds. `unavailable` says why the scale cannot run it; it has no runs
+    then. `is_best`: highest, and distinguishable from every other cell."""
 
     cell: Cell
     metric: Metric
     runs: tuple[RunResult, ...]
-    estimate: Estimate
-    interval: IntervalOver
-    is_best: bool  # highest, and distinguishable from every other cell
-    unavailable: str = ""
+    is_best: bool
+    unavailable: str
 
-    def count(self, status: str) -> int:
-        """How many of the runs have this status."""
-        return sum(run.status == status for run in self.runs)
+    @property
+    def name(self) -> str:
+        """The cell's labels in one word."""
+        return "/".join(self.cell.labels)
+
+    @property
+    def by_seed(self) -> dict[int, float]:
+        """What its runs count for."""
+        return {run.seed: run.value for run in self.runs if run.value is not None}
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean over its seeds."""
+        return over_seeds(list(self.by_seed.values()))
+
+    def count(self, *statuses: RunStatus) -> int:
+        """How many of the runs have one of these statuses."""
+        return sum(run.status in statuses for run in self.runs)
 
     @property
     def status(self) -> str:
@@ -71,10 +75,9 @@ class CellResult:
         ok."""
         if self.unavailable:
             return "copied" if self.cell.copied else "unavailable"
-        absent = self.count("missing") + self.count("incomplete")
-        if absent:
+        if absent := self.count("missing", "incomplete"):
             return "missing" if absent == len(self.runs) else "partial"
-        return next((status for status in ("diverged", "collapsed") if self.count(status)), "ok")
+        return "diverged" if self.count("diverged") else "collapsed" if self.count("collapsed") else "ok"
 
     @property
     def begun(self) -> bool:
@@ -94,7 +97,7 @@ class StudyResult:
     setup: Setup
     aggregate: str
     cells: tuple[CellResult, ...]
-    simcse: tuple[RunResult, ...] = ()
+    simcse: tuple[RunResult, ...]
     by_value: tuple[StudyResult, ...] = ()
 
     @property
@@ -120,8 +123,16 @@ class StudyResult:
     @property
     def runs(self) -> tuple[RunResult, ...]:
         """Every distinct run, in table order; cells that read different numbers from one run share it."""
-        runs = {run.run_id: run for cell in reversed(self.cells) for run in reversed(cell.runs)}
-        return tuple(runs.values())[::-1]
+        runs: dict[str, RunResult] = {}
+        for cell in self.cells:
+            for run in cell.runs:
+                runs.setdefault(run.run_id, run)
+        return tuple(runs.values())
+
+    @property
+    def begun(self) -> bool:
+        """Whether any of its runs is stored."""
+        return any(cell.begun for cell in self.cells)
 
     @property
     def missing(self) -> int:
@@ -133,27 +144,16 @@ class StudyResult:
         """Runs that come from the project's published results, not from this machine."""
         return sum(run.source == "published" for run in self.runs)
 
-    @property
-    def begun(self) -> bool:
-        """Whether any of its runs is stored."""
-        return any(cell.begun for cell in self.cells)
-
-
-class NoRuns:
-    """A store without a run."""
-
-    def has(self, run: str, use_published: bool = False) -> bool:
-        """Never."""
-        return False
-
 
 def gather(
-    study: Study, setup: Setup, store, *, loaded: dict[str, RunResult] | None = None
+    study: Study, setup: Setup, store=None, *, loaded: dict[str, RunResult] | None = None
 ) -> StudyResult:
-    """A study with every run that the store holds under the setup's seeds, the user's own runs first.
+    """A study with every run that the store holds under the setup's seeds, the user's own runs first; without
+    a store its configurations alone.
 
-    A cell also has the stored seeds beyond these, without a gap: runs go where they decide a claim. `loaded`
-    keeps what was read, by run id, for studies that share runs.
+    If all seeds of a cell are stored, the cell also has the stored seeds beyond, up to the first that is not
+    stored: runs go where they decide a claim. `loaded` keeps what was read, by run id, for studies that share
+    runs.
     """
     loaded = {} if loaded is None else loaded
     study, setup = study.at(setup.scale), replace(setup, sources=_printable_names(setup.sources))
@@ -165,30 +165,6 @@ def gather(
     return replace(results[0], study=study, cells=cells, by_value=results)
 
 
-def _gather(
-    study: Study, setup: Setup, store, loaded: dict[str, RunResult], simcse: tuple[RunResult, ...]
-) -> StudyResult:
-    unavailable = {cell.labels: setup.unavailable(study, cell) or "" for cell in study.cells}
-    available = [cell for cell in study.cells if not unavailable[cell.labels]]
-    aggregate = setup.config(study, available[0], 0).sts.aggregate if available else "all"
-    runs = {cell.labels: _runs(study, cell, setup, store, loaded) for cell in available}
-    like = [cell.labels for cell in available if unit(study.metric_of(cell)) == unit(study.metric)]
-    values = {
-        labels: {run.seed: run.value for run in runs[labels] if run.value is not None} for labels in like
-    }
-    missing = any(run.status in ("missing", "incomplete") for of_cell in runs.values() for run in of_cell)
-    best = None if missing else clear_best(values)  # a cell still to come may be better
-    cells = []
-    for cell in study.cells:
-        metric, of_cell = study.metric_of(cell), runs.get(cell.labels, ())
-        estimate, interval = _estimate(of_cell, metric, aggregate, setup.scale, store)
-        cells.append(CellResult(
-            cell=cell, metric=metric, runs=of_cell, estimate=estimate, interval=interval,
-            is_best=cell.labels == best, unavailable=unavailable[cell.labels],
-        ))  # fmt: skip
-    return StudyResult(study=study, setup=setup, aggregate=aggregate, cells=tuple(cells), simcse=simcse)
-
-
 def _printable_names(sources: Sources) -> Sources:
     """The same sources with names that are safe to print; names are labels and nothing else."""
     return replace(
@@ -196,34 +172,47 @@ def _printable_names(sources: Sources) -> Sources:
         corpus_name=shown(sources.corpus_name),
         evaluation_name=shown(sources.evaluation_name),
         encoder_name=shown(sources.encoder_name),
-        others=tuple(replace(one, name=shown(one.name)) for one in sources.others),
+        others=tuple(replace(encoder, name=shown(encoder.name)) for encoder in sources.others),
     )
 
 
-def read_runs(study: Study, cell: Cell, setup: Setup, store) -> list[tuple[str, RunConfig]]:
-    """The runs of a cell that are read, with their ids: those of the setup's seeds. If all of these are
-    stored, the seeds beyond follow, up to the first that is not stored."""
-    runs = [(run_id(config), config) for config in setup.configs(study, cell, setup.seeds_of(study))]
-    if not all(store.has(identity, use_published=True) for identity, _ in runs):
-        return runs
-    while len(runs) < MOST_SEEDS:
-        config = setup.config(study, cell, len(runs))
-        identity = run_id(config)
-        if not store.has(identity, use_published=True):
-            break
-        runs.append((identity, config))
-    return runs
+def _gather(
+    study: Study, setup: Setup, store, loaded: dict[str, RunResult], simcse: tuple[RunResult, ...]
+) -> StudyResult:
+    cells, aggregate = [], ""
+    for cell in study.cells:
+        unavailable = setup.unavailable(study, cell) or ""
+        runs = () if unavailable else _runs(study, cell, setup, store, loaded)
+        if not unavailable and not aggregate:
+            aggregate = setup.config(study, cell, 0).sts.aggregate
+        metric = study.metric_of(cell)
+        cells.append(CellResult(cell=cell, metric=metric, runs=runs, is_best=False, unavailable=unavailable))
+    whole = not any(cell.count("missing", "incomplete") for cell in cells)  # a cell to come may be better
+    like = [cell for cell in cells if unit(cell.metric) == unit(study.metric)]
+    best = clear_best({cell.name: cell.by_seed for cell in like}) if whole else None
+    return StudyResult(
+        study=study,
+        setup=setup,
+        aggregate=aggregate or "all",
+        cells=tuple(replace(cell, is_best=cell.name == best) for cell in cells),
+        simcse=simcse,
+    )
 
 
 def _runs(
     study: Study, cell: Cell, setup: Setup, store, loaded: dict[str, RunResult]
 ) -> tuple[RunResult, ...]:
-    """A cell's runs as the cell reads them."""
-    runs, metric = [], study.metric_of(cell)
-    for seed, (identity, config) in enumerate(read_runs(study, cell, setup, store)):
+    """A cell's runs as the cell reads them: those of the setup's seeds, and stored seeds beyond."""
+    runs, metric, seeds = list[RunResult](), study.metric_of(cell), setup.seeds_of(study)
+    while len(runs) < seeds or all(run.status != "missing" for run in runs):
+        seed = len(runs)
+        config = setup.config(study, cell, seed)
+        identity = run_id(config)
         if identity not in loaded:
             loaded[identity] = _load(store, identity, seed)
         run = loaded[identity]
+        if run.status == "missing" and seed >= seeds:
+            break
         if run.rows is not None:
             read = value(run.rows, metric, config.sts.aggregate, setup.scale)
             number = counted(run.status, read, metric)
@@ -235,7 +224,7 @@ def _runs(
 
 def _load(store, identity: str, seed: int) -> RunResult:
     missing = RunResult(seed=seed, run_id=identity, status="missing", provenance={})
-    if not store.has(identity, use_published=True):
+    if store is None or not store.has(identity, use_published=True):
         return missing
     try:
         run = store.load(identity)
@@ -243,43 +232,3 @@ def _load(store, identity: str, seed: int) -> RunResult:
         return replace(missing, trouble=str(error))
     rows = Rows(run.table, run.provenance)
     return replace(missing, status=run.status, source=run.source, provenance=run.provenance, rows=rows)
-
-
-def _estimate(
-    runs: Sequence[RunResult], metric: Metric, aggregate: str, scale: Scale, store
-) -> tuple[Estimate, IntervalOver]:
-    valued = [run for run in runs if run.value is not None]
-    estimate = over_seeds([run.value for run in valued if run.value is not None])
-    if estimate.n > 1:
-        return estimate, "seeds"
-    if estimate.n == 1 and metric.quantity == "spearman" and metric.checkpoint == "selected":
-        over_pairs = _over_pairs(_pairs(store, valued[0].run_id), valued[0], metric.task, aggregate, scale)
-        if over_pairs is not None:
-            return estimate._replace(low=over_pairs.low, high=over_pairs.high), "pairs"
-    return estimate, "none"
-
-
-def _pairs(store, identity: str) -> pd.DataFrame | None:
-    try:
-        return store.load_pairs(identity)
-    except UserError:  # without its pairs a run still has its score
-        return None
-
-
-def _over_pairs(
-    pairs: pd.DataFrame | None, run: RunResult, task: str, aggregate: str, scale: Scale
-) -> Estimate | None:
-    """The bootstrap interval of a single run; None if its pairs are missing, or another checkpoint's."""
-    if pairs is None:
-        return None
-    stored = set(pairs["task"])
-    names = scale.tests if task == "avg" else (task if task in stored else scale.dev,)
-    if not set(names) <= stored:
-        return None
-    tasks = []
-    for name in names:
-        subsets = pairs[pairs["task"] == name].groupby("subset", sort=True)
-        tasks.append([Subset(one["gold"].to_numpy(), one["cosine"].to_numpy()) for _, one in subsets])
-    estimate = bootstrap_over_pairs(tasks, aggregate, np.random.default_rng(int(run.run_id, 16)))
-    agrees = run.value is not None and abs(estimate.mean - run.value) <= PAIRS_AGREE
-    return estimate if agrees else None

@@ -29,7 +29,7 @@ MARKS = {
     "★": "significantly better than every other cell",
     "†": "the reference",
     "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there is",
-    "§": "one run; an interval in brackets is a bootstrap over its test pairs",
+    "§": "one run",
     "(n=": "seeds, where a cell has more or fewer than most",
     "±": "half of the 95 % interval over seeds; paired: over the seeds that both cells have",
 }
@@ -125,11 +125,7 @@ def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
 def _ours(row: dict, places: int, usual: int) -> str:
     if not row["n"]:
         return STATUS.get(row["status"], "—")
-    text = number(row["mean"], places)
-    if row["ci95_over"] == "pairs":
-        text += f" [{number(row['ci95_low'], places)}, {number(row['ci95_high'], places)}]"
-    else:
-        text += _half(row["mean"], row["ci95_high"], places)
+    text = number(row["mean"], places) + _half(row["mean"], row["ci95_high"], places)
     marks = {"★": row["best"], "†": row["is_base"], "‡": row["failed_seeds"], "§": row["n"] == 1}
     return text + "".join(mark for mark, there in marks.items() if there) + _seeds(row["n"], usual)
 

@@ -192,8 +192,8 @@ class Command:
                 prospects = importlib.import_module("core.report.prospects")
                 say(*prospects.lines(studies, setup, h100_seconds, options.gpus or 1))
             elif not options.all:
-                comparing = importlib.import_module("core.report.comparability")
-                say(*comparing.judged_at([study.at(setup.scale) for study in studies], setup))
+                verdicts = importlib.import_module("core.report.verdicts")
+                say(*verdicts.judged_at([study.at(setup.scale) for study in studies], setup))
             return status
         if options.mode == "status":
             return tell_status(plan, self.store)

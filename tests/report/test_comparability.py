@@ -11,7 +11,7 @@ from scipy import stats
 from core.report.comparability import against_bar, initial_share, lag, length, turnover
 from core.report.frames import claim_frame
 from core.report.statistics import over_seeds
-from core.report.verdicts import not_begun, reasons, study_result, why_unmarked
+from core.report.verdicts import reasons, study_result, why_unmarked
 from core.report.words import of_runs
 from core.spec.check import check_study
 from core.spec.claim import Claim, collapsed, greater
@@ -52,7 +52,7 @@ def study(**fields):
     return dataclasses.replace(made, **fields)
 
 
-def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), selected=300, **scores):
+def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), **scores):
     """A study's result: an untrained encoder scores 50, SimCSE 60, and cells these numbers by seed."""
     store, at = FakeStore(), made_setup(3, scale=scale)
     add_simcse(store, at, *simcse, untrained=50.0)
@@ -60,7 +60,6 @@ def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), selected=300, **scores):
         for seed, score in enumerate(scores.get(cell.labels[0], ())):
             score, status = score if isinstance(score, tuple) else (score, "ok")
             run = store.add(at.config(one, cell, seed), score, scale=scale, status=status, untrained=50.0)
-            run.rows.loc[run.rows["checkpoint"] == "selected", "step"] = selected
             check = pd.DataFrame([("last", "dev", "mean_cosine", 300, 0.3)], columns=run.rows.columns)
             run.rows = pd.concat([run.rows, check], ignore_index=True)
     return study_result(one, at, store)
@@ -95,12 +94,12 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     rows = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
     for one in STUDIES:
         for scale, sources in ((MINI, SOURCES), (PAPER, rows)):
-            barred = not_begun(one, made_setup(1, scale=scale, sources=sources)).checks.no_verdict
+            barred = study_result(one, made_setup(1, scale=scale, sources=sources)).checks.no_verdict
             assert not barred, (one.name, scale.name, barred)
-    barred = not_begun(find("mocose-table7"), made_setup(1)).checks.no_verdict
+    barred = study_result(find("mocose-table7"), made_setup(1)).checks.no_verdict
     assert set(barred) == {one.key for one in find("mocose-table7").claims}
     assert all(why.startswith("too short to judge") for why in barred.values())
-    assert "F2.3" not in not_begun(find("mocose-figure2"), made_setup(1)).checks.no_verdict  # SimCSE alone
+    assert "F2.3" not in study_result(find("mocose-figure2"), made_setup(1)).checks.no_verdict  # SimCSE alone
 
 
 @pytest.mark.parametrize(
@@ -113,7 +112,7 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
 )
 def test_a_setting_that_breaks_a_check_says_which_claims_it_cannot_judge(setting, words):
     at, one = made_setup(3, scale=MINI), study()
-    barred = not_begun(at.varied(one, (setting,)), at).checks.no_verdict
+    barred = study_result(at.varied(one, (setting,)), at).checks.no_verdict
     assert {"AB", "AS", "C"} == set(barred) and words in barred["AB"], barred
 
 
@@ -181,14 +180,9 @@ def test_a_failed_reference_counts_as_a_score_of_0(status):
 def test_what_must_learn_stands_for_a_study_without_a_reference_and_its_best_row_does_not():
     """Or a claim that the best row collapses could be contradicted, and never hold."""
     one = study(reference=None, must_learn=(("b",),))
-    assert next(iter(filled(one, **FAR).checks.checks[-2:])).value == pytest.approx(2.0)  # b's gain
+    assert filled(one, **FAR).checks.checks[-1].value == pytest.approx(2.0)  # b's gain
     assert set(filled(one, **FAR).checks.no_verdict | filled(one, **FAR).checks.provisional) == {"AB", "AS"}
     best = filled(study(reference=None), **{**FAR, "b": around(59.0)})
     assert next(check for check in best.checks.checks if check.kind == "gain").value == pytest.approx(9.0)
     with pytest.raises(UserError, match="must_learn speaks of d, which is no cell"):
         check_study(study(must_learn=(("d",),)))
-
-
-def test_a_method_that_is_best_at_its_first_check_has_no_verdict():
-    early = filled(study(), selected=100, **FAR)
-    assert "a is best at its first check in 100 % of its seeds" in early.checks.no_verdict["AB"]

@@ -11,7 +11,7 @@ from pages import TABLE, Reader, page
 from places import ROOT
 
 from core.report.page import CSV_FILES
-from core.report.verdicts import not_begun
+from core.report.verdicts import study_result
 
 HERE = "results beside a#b?c"
 
@@ -74,7 +74,7 @@ def test_numbers_on_the_page_are_those_of_the_csv_files(folder, seen):
 
 
 def test_what_a_scale_cannot_judge_says_why_before_it_has_a_run(folder):
-    reasons = not_begun(TABLE, made_setup()).checks.no_verdict
+    reasons = study_result(TABLE, made_setup()).checks.no_verdict
     rows = csv.DictReader((folder / "claims.csv").open())
     claims = {row["claim"]: row for row in rows if (row["scale"], row["profile"]) == ("demo", "paper")}
     found = {key: claims[key]["reason"] for key in claims if claims[key]["verdict"] == "no verdict"}

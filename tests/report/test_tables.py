@@ -4,8 +4,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from claim_study import around
 from fake_store import add_simcse, filled, made_setup
@@ -14,7 +12,6 @@ from small_study import printed, result, small, stored
 from core.report.frames import cell_frame, csv_text
 from core.report.quantities import Rows
 from core.report.quantities import value as value_of
-from core.report.statistics import spearman
 from core.report.tables import grid, latex, markdown, terminal
 from core.report.words import of_runs
 from core.spec.claim import Claim, greater
@@ -48,23 +45,6 @@ def test_an_average_with_a_test_set_missing_is_no_average():
     average = Metric(task="avg", title="")
     values = [value_of(Rows(run.table, {}), average, aggregate, DEMO) for aggregate in ("mean", "all")]
     assert values == [pytest.approx(50.0), None]  # the other aggregate is whole
-
-
-def test_one_run_carries_the_interval_over_its_pairs():
-    rng, frames = np.random.default_rng(0), []
-    for task in DEMO.tests:
-        gold = rng.uniform(0, 5, 120)
-        cosine = gold / 5 + rng.normal(0, 0.5, 120)
-        frames.append(pd.DataFrame({"task": task, "subset": "all", "gold": gold, "cosine": cosine}))
-    score = np.mean([spearman(frame["gold"].to_numpy(), frame["cosine"].to_numpy()) for frame in frames])
-    for value, interval in ((score + 0.5, "none"), (score, "pairs")):  # pairs of another score say nothing
-        store = stored(small(), a=[float(value)])
-        pairs = pd.concat(frames, ignore_index=True).assign(words_a=5, words_b=5)
-        store.pairs = dict.fromkeys(store.runs, pairs)
-        cell, again = (result(small(), store, seeds=1).cells[0] for _ in range(2))
-        assert (cell.interval, cell.estimate.n) == (interval, 1)
-    assert cell.estimate.low < cell.estimate.mean < cell.estimate.high
-    assert again.estimate[:4] == cell.estimate[:4]  # its generator follows from the run
 
 
 def laid_out(one):

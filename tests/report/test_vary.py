@@ -46,7 +46,7 @@ def test_each_value_is_judged_like_a_study_of_its_own(found):
     assert by_value(found) == ["K1: contradicted at 2e-5; supported at 3e-5; not run at 6e-5."]
     (alone,) = single.verdicts
     same = found.verdicts[1]
-    assert (same.outcome, same.tested, same.p) == (alone.outcome, alone.tested, alone.p)
+    assert (same.outcome, same.tested) == (alone.outcome, alone.tested)
     assert by_value(single) == []
     assert list(claim_frame([found])["claim"]) == ["K1 (2e-5)", "K1 (3e-5)", "K1 (6e-5)"]
 

@@ -52,9 +52,7 @@ def outcomes(*claims, margin=1.0, **values):
 def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
     a, b = [50.0, 52.0, 51.0, 53.5, 52.2], [48.0, 51.5, 50.2, 51.0, 51.9]
     verdict = verdicts(greater(A, B), greater(B, A), a=a, b=b)[0]
-    assert (verdict.tested.n, verdict.look, verdict.level) == (5, 1, pytest.approx(alpha_at(1, 2)))
-    assert verdict.p.sup == pytest.approx(stats.ttest_rel(a, b, alternative="greater").pvalue)
-    assert verdict.p.con == pytest.approx(stats.ttest_rel(a, b, alternative="less").pvalue)
+    assert verdict.tested.n == 5
     test = stats.ttest_rel(a, b)
     assert verdict.tested[1:3] == pytest.approx(tuple(test.confidence_interval(1 - 2 * alpha_at(1, 2))))
     assert verdict.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
@@ -105,7 +103,7 @@ def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
     assert (verdict.outcome, verdict.tested.n, verdict.tested.effect) == ("undecided", 3, pytest.approx(0.5))
     assert (verdict.estimate.n, verdict.estimate.mean) == (4, pytest.approx(1.625))
     (first,) = verdicts(greater(A, B), a=a[:2], b=b[:2])
-    assert (first.look, first.tested.n, first.outcome) == (-1, 2, "undecided")
+    assert (first.tested.n, first.estimate.n, first.outcome) == (0, 2, "undecided")
     assert math.isnan(first.tested.low)
 
 
@@ -137,7 +135,7 @@ def test_another_metric_is_read_of_the_same_runs():
     one = result(study(above(A, 40.0, LAST), below(A, 40.0, COSINE)), a=CLEAR["a"])
     last, cosine = one.verdicts
     assert last.tested.effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
-    assert cosine.outcome == "not run" and last.printed is None and last.printed_effect is None
+    assert cosine.outcome == "not run" and last.printed_effect is None
     for run in one.cells[0].runs:
         with_row(run, "selected", "dev", "cosine_mean", 300, 0.5 + 0.01 * run.seed)
     assert judge(one).verdicts[1].tested.effect == pytest.approx(40 - 0.51)  # settled at three seeds
@@ -149,9 +147,7 @@ def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
         with_row(run, "selected", "dev", "cosine_mean", 300, 0.5)
     readings = Readings(one)
     assert readings.values(COSINE)[A] == {0: 0.5, 2: 0.5} and readings.seeds(below(A, 0.9, COSINE)) == 1
-    (verdict,) = judge(one).verdicts
-    assert verdict.outcome == "no verdict"
-    assert verdict.reason.startswith("seed 1 of a diverged, and cosine has no worst")
+    assert judge(one).verdicts[0].outcome == "undecided"
 
 
 def test_seconds_of_two_devices_are_never_compared():
@@ -168,20 +164,10 @@ def test_seconds_of_two_devices_are_never_compared():
         assert readings.values(None)[B].keys() == {0, 1, 2}  # scores are compared all the same
 
 
-def test_the_papers_numbers_are_judged_by_sign_and_compared_with_our_interval():
-    cells = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
-
-    def against(a, b, predicate=greater(A, B)):  # noqa: B008
-        return verdicts(predicate, published={"a": a, "b": b}, **cells)[0]
-
-    smaller, larger, other = "smaller than printed", "larger than printed", "of the other sign than printed"
-    printed = [against(a, 50.0).against_printed for a in (52.0, 55.0, 50.5, 40.0)]  # ours is 2
-    assert printed == ["", smaller, larger, other]
-    assert against(55.0, 50.0).printed and not against(49.0, 50.0).printed
-    assert against(55.0, 50.0).printed_effect == 5.0 and against(None, 50.0).printed_effect is None
-    printed = [against(a, 50.0, greater(B, A, -9.0)).against_printed for a in (55.0, 50.5)]  # ours is -2
-    assert printed == [smaller, larger]
-    assert against(30.0, 50.0, above(A, 40.0)).against_printed == ""  # of a level more is no larger effect
+def test_the_printed_effect_is_the_same_contrast_on_the_papers_numbers():
+    printed = {"a": 55.0, "b": 50.0}
+    (verdict,) = verdicts(greater(A, B, 1.0), published=printed, a=around(52, 8), b=around(50, 8))
+    assert verdict.printed_effect == 4.0
 
 
 def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_its_own_side():
@@ -190,6 +176,6 @@ def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_it
     lead_c = np.array([2.0, 8.0, -3.0, 6.0, 4.0])
     (verdict,) = verdicts(best(A, (B, C)), a=[60.0] * 5, b=list(60.0 - lead_b), c=list(60.0 - lead_c))
     error, level = lead_c.std(ddof=1) / np.sqrt(5), alpha_at(1, 1)
-    assert (verdict.contrast, verdict.tested.n, verdict.look) == (greater(A, C), 5, 1)
+    assert (verdict.contrast, verdict.tested.n) == (greater(A, C), 5)
     assert verdict.tested.low == pytest.approx(lead_c.mean() - stats.t.isf(level, 4) * error)
     assert verdict.tested.high == pytest.approx(lead_c.mean() + stats.t.isf(level / 2, 4) * error)

@@ -8,7 +8,7 @@ from made_scales import cell_run
 import run_study
 import studies
 from core.data.sources import demo_sources
-from core.report.quantities import CURVE, DERIVED
+from core.report.quantities import CURVE, SUMS
 from core.spec.catalogue import catalogue
 from core.spec.check import SETS
 from core.spec.errors import UserError
@@ -114,7 +114,7 @@ def test_what_a_study_may_name_is_what_runs_leave_and_the_report_derives():
     left = {(row["checkpoint"], row["task"], row["metric"]) for run in rows for row in run}
     assert {checkpoint for checkpoint, _, _ in left} < set(CHECKPOINTS)
     assert {task.removesuffix(" train").removesuffix(" dev") for _, task, _ in left} - SETS <= set(TASKS) | {"DEV"}
-    assert all(known_quantity(name) for name in (*(metric for _, _, metric in left), *DERIVED, *CURVE, "spectrum_50", "singular_9"))
+    assert all(known_quantity(name) for name in (*(metric for _, _, metric in left), *SUMS, *CURVE, "spectrum_50", "singular_9"))
     assert not any(known_quantity(name) for name in ("", "pearson", "spearman_", "singular_value_", "curve_first"))
 
 
