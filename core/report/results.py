@@ -65,7 +65,7 @@ class CellResult:
         """The mean over its seeds."""
         return over_seeds(list(self.by_seed.values()))
 
-    def count(self, *statuses: RunStatus) -> int:
+    def count(self, *statuses: str) -> int:
         """How many of the runs have one of these statuses."""
         return sum(run.status in statuses for run in self.runs)
 
