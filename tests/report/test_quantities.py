@@ -93,7 +93,7 @@ def test_averages_need_every_part():
 @pytest.mark.parametrize(
     "quantity, worst",
     [("spearman_all", 0.0), ("accuracy_test", 0.0), ("mean_cosine", 1.0), ("effective_rank", 1.0),
-     ("curve_late_range", None), ("cosine_mean", None)],
+     ("curve_late_range", None), ("cosine_itself", None)],
 )  # fmt: skip
 def test_a_failed_run_counts_as_the_worst_value(quantity, worst):
     of = Metric(task="dev", title="", quantity=quantity)

@@ -31,7 +31,7 @@ from core.spec.claim import (
 from core.spec.table import Metric
 
 LAST = Metric(task="avg", title="Last", checkpoint="last")
-COSINE = Metric(task="dev", title="Mean cosine", quantity="cosine_mean")
+COSINE = Metric(task="dev", title="Mean cosine", quantity="cosine_itself")
 STEP = Metric(task="train", title="A step", quantity="step_seconds", checkpoint="time")
 CLEAR = {
     "a": around(51, 5),
@@ -137,14 +137,14 @@ def test_another_metric_is_read_of_the_same_runs():
     assert last.tested.effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
     assert cosine.outcome == "not run" and last.printed_effect is None
     for run in one.cells[0].runs:
-        with_row(run, "selected", "dev", "cosine_mean", 300, 0.5 + 0.01 * run.seed)
+        with_row(run, "selected", "dev", "cosine_itself", 300, 0.5 + 0.01 * run.seed)
     assert judge(one).verdicts[1].tested.effect == pytest.approx(40 - 0.51)  # settled at three seeds
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
     one = result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1])
     for run in one.cells[0].runs:
-        with_row(run, "selected", "dev", "cosine_mean", 300, 0.5)
+        with_row(run, "selected", "dev", "cosine_itself", 300, 0.5)
     readings = Readings(one)
     assert readings.values(COSINE)[A] == {0: 0.5, 2: 0.5} and readings.seeds(below(A, 0.9, COSINE)) == 1
     assert judge(one).verdicts[0].outcome == "undecided"
