@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from core.data.sources import recorded_sources
-from core.report.quantities import spectrum, value
+from core.report.quantities import value
 from core.report.render import gathered
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
@@ -78,7 +78,7 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
                     if run.run_id not in numbers:
                         of = result.aggregate, result.scale
                         numbers[run.run_id] = {name: value(run.rows, READ[name], *of) for name in READ}
-                        numbers[run.run_id]["RankMe"] = rank_me(spectrum(run.rows))
+                        numbers[run.run_id]["RankMe"] = rank_me(run.rows.spectrum())
                     rows.append({"run": run.run_id} | place | numbers[run.run_id])
     frame = pd.DataFrame(rows).drop_duplicates(["run", "cell", "table"]).dropna(subset=["score"])
     return frame.astype(dict.fromkeys(NUMBERS, float))
