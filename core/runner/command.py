@@ -125,9 +125,7 @@ class Command:
         self.store = Store(self.results, self.published)
         figures = (options.results_dir or surroundings.home) / "figures"
         self.drawing = Drawing(options, self.store, self.results, figures)
-        self.training = Training(
-            options, argv, self.store, self.results, self.published, surroundings.job, surroundings.warm
-        )
+        self.training = Training(options, argv, self.store, surroundings.job, surroundings.warm)
 
     def do(self) -> int:
         """Do it; the exit status."""

@@ -115,7 +115,7 @@ def plan(
 
 def _note_other_code(runs: Sequence[PlannedRun], store: Store) -> None:
     """Print how many of these stored runs were made by other code of their method than is there now."""
-    codes = [(run.config.method, store.method_code(run.run_id)) for run in runs]
+    codes = [(run.config.method, store.codes.get(run.run_id)) for run in runs]
     for method in dict.fromkeys(method for method, code in codes if code is not None):
         number = sum(
             other == method and code not in (None, methods.code_digest(method)) for other, code in codes

@@ -4,8 +4,6 @@ else."""
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +19,7 @@ WEEKS = 14 * 24 * 3600.0  # from here on a time is given in weeks
 
 
 class Display:
-    """One line for each run that ends; on a terminal a bar for each running run, elsewhere a heartbeat while
+    """One line for each run that ends; on a terminal live lines for running runs, elsewhere a heartbeat while
     long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and `note` are called from several
     threads."""
 
@@ -30,7 +28,7 @@ class Display:
         out: TextIO | None = None, heartbeat: float = HEARTBEAT,
     ):  # fmt: skip
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.live import Live
 
         self._runs = {run.run_id: run for run in runs}
         self._estimates = {run.run_id: seconds(run.config) for run in runs}
@@ -40,14 +38,8 @@ class Display:
         self._trained = [0.0, 0.0]  # estimated and real seconds of finished runs
         self._heartbeat, self._spoke = heartbeat, time.monotonic()
         self._lock = threading.RLock()
-        words = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[where]"))
-        dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
-        self._live = Progress(
-            next(words), BarColumn(20), next(words), TimeElapsedColumn(), transient=True,
-            console=Console(file=out), disable=dumb or not (out or sys.stdout).isatty(),
-        )  # fmt: skip
-        self._table = self._live.add_task("All runs", total=len(runs), where="")
-        self._bars: dict[str, Any] = {}
+        self._console = Console(file=out)
+        self._live = Live(get_renderable=self._lines, console=self._console, transient=True)
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -57,7 +49,8 @@ class Display:
         self._live.stop()
 
     def hear(self, run: str, message: dict) -> None:
-        """Take in what a run's child reports, or a note of no run."""
+        """Take in what a run's child reports, or a note of no run. Without a live display say which runs are
+        going, if nothing was said for a while."""
         with self._lock:
             if "started" in message:
                 self._open.add(run)
@@ -69,7 +62,9 @@ class Display:
             if "waiting" in message and not self._waited:
                 self._waited = True
                 self.note("All slots of this machine are taken by other commands; waiting for one.")
-            self.show()
+            live = self._console.is_terminal and not self._console.is_dumb_terminal
+            if self._going and not live and time.monotonic() - self._spoke > self._heartbeat:
+                self.note("; ".join(str(self._lines()).split("\n")))
 
     def ended(self, ending: Ending) -> None:
         """Count a run as ended, and say how."""
@@ -90,51 +85,35 @@ class Display:
                 line = f"{ending.score}, {ending.seconds:.1f} s{left}"
             count = f"[{self._ended:{len(str(len(self._runs)))}}/{len(self._runs)}]"
             self.note(f"{count} {run} {self._runs[run].label}: {line}")
-            self.show()
 
     def note(self, line: str) -> None:
         """Print a line of any kind. An output that takes none stops no training."""
         with self._lock, contextlib.suppress(OSError):
             self._spoke = time.monotonic()
-            self._live.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+            self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
-    def show(self) -> None:
-        """Bring the bars to where the runs are. Without bars say which runs are going, if nothing was said
-        for a while."""
-        count = f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"
-        if self._live.disable:
-            if self._going and time.monotonic() - self._spoke > self._heartbeat:
-                parts = (f"{self._runs[run].label}: {where(report)}" for run, report in self._going.items())
-                self.note(f"{count}; running: {'; '.join(parts)}")
-            return
-        for run in self._bars.keys() - self._going.keys():
-            self._live.remove_task(self._bars.pop(run))
-        for run, report in self._going.items():
-            if run not in self._bars:
-                self._bars[run] = self._live.add_task(printable(self._runs[run].label), where="")
-            self._live.update(
-                self._bars[run], total=report["total"], completed=report["step"], where=where(report)
-            )
-        self._live.update(self._table, completed=self._ended, where=count)
+    def _lines(self) -> Any:
+        """How many runs have ended, and a line for each running run. Takes no lock: rich's thread holds its
+        own, and another thread may hold ours and print."""
+        from rich.text import Text
+
+        lines = [f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"]
+        for run, report in list(self._going.items()):
+            what = f"train {report['step']}/{report['total']}"
+            parts = [what if report["phase"] == "train" else report["phase"]]
+            parts += [f"{report['rate']:.1f} steps/s"] if "rate" in report else []
+            parts += [f"dev {report['dev']:.2f}"] if "dev" in report else []
+            lines.append(printable(f"{self._runs[run].label}: {', '.join(parts)}"))
+        return Text("\n".join(lines))
 
     def left(self) -> float:
         """Seconds that the open runs still need, by their estimates, corrected by what finished runs took."""
         speed = self._trained[1] / self._trained[0] if self._trained[0] else 1.0
         parts = []
-        for run in self._open:
+        for run in list(self._open):
             report = self._going.get(run, {"step": 0, "total": 1})
             parts.append(self._estimates[run] * speed * (1 - report["step"] / max(1, report["total"])))
         return max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
-
-
-def where(report: dict[str, Any]) -> str:
-    """What a running run is at: phase, step, rate and last development score."""
-    parts = [report["phase"]]
-    if report["phase"] == "train":
-        parts = [f"train {report['step']}/{report['total']}"]
-    parts += [f"{report['rate']:.1f} steps/s"] if report.get("rate") else []
-    parts += [f"dev {report['dev']:.2f}"] if "dev" in report else []
-    return ", ".join(parts)
 
 
 def spoken(seconds: float) -> str:

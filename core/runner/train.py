@@ -37,11 +37,9 @@ class Training:
     to type again."""
 
     def __init__(
-        self, options: Options, argv: Sequence[str], store: Store, results: Path, published: Path, job: str,
-        warm: Sequence[str],
-    ):  # fmt: skip
-        self.options, self.argv = options, list(argv)
-        self.store, self.results, self.published = store, results, published
+        self, options: Options, argv: Sequence[str], store: Store, job: str, warm: Sequence[str]
+    ):
+        self.options, self.argv, self.store = options, list(argv), store
         self.job, self.warm = job, tuple(warm)
         self._scheduler: Any = None  # a Launcher, or a Cluster
 
@@ -162,7 +160,7 @@ class Training:
         fills in device and threads."""
         places, sources = found.places, found.sources
         return Execution(
-            results_dir=str(self.results), cache_dir=str(cache_folder()),
+            results_dir=str(self.store.root), cache_dir=str(cache_folder()),
             corpus_path=_text(places.corpus), corpus_name=sources.corpus_name,
             evaluation_path=_text(places.evaluation), evaluation_name=sources.evaluation_name,
             encoder_path=_text(places.encoder), encoder_name=sources.encoder_name,

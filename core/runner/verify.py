@@ -33,7 +33,7 @@ def verify(
     made = [run for run in runs if packs.has(run.run_id, use_published=True)]
     wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]  # ids are hashes: a fair sample
     store = Store(scratch, None)
-    training = Training(options, argv, store, scratch, published, around.job, around.warm)
+    training = Training(options, argv, store, around.job, around.warm)
     try:
         print(f"{are(len(wanted), 'published run')} trained anew in {scratch}, which goes if none fails.")
         status, worst = training.train(batch(wanted), setup.scale, found), 0.0

@@ -93,11 +93,6 @@ class Failure:
         return ": ".join(filter(None, (self.cause, self.detail)))
 
 
-def run_table(rows: tuple[Row, ...]) -> pa.Table:
-    """The long table of a run's numbers."""
-    return _table(rows, RUN_SCHEMA)
-
-
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     """Every test pair of a run. Raises ValueError if a block's columns differ in length."""
     rows: list[tuple] = []
@@ -106,10 +101,11 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
         numbers = [[float(x) for x in side] for side in (block.gold, block.cosine)]
         names = ([name] * len(block.gold) for name in (block.task, block.subset))
         rows += zip(*names, *numbers, *words, strict=True)
-    return _table(rows, PAIR_SCHEMA)
+    return table(rows, PAIR_SCHEMA)
 
 
-def _table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
+def table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
+    """The long table of these rows."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.table(arrays, schema=schema)

@@ -8,7 +8,7 @@ laid out.
 <root>/checkpoints/<id>.pt    a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
 <root>/models/<id>/           the run's model, with --keep-models
-<root>/first_runs.json        by scale, the run whose encoder and data the plain names of tables stand for
+<root>/first/<scale>          id of the run whose encoder and data the plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
 <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
@@ -55,7 +55,7 @@ class Store:
     def __init__(self, root: Path, published: Path | None):
         self.root = Path(root)
         self.published = Path(published) if published is not None else None
-        self._codes: dict[str, str] = {}
+        self.codes: dict[str, object] = {}  # digests of the methods' code that made own runs, once read
 
     @functools.cached_property
     def _packs(self) -> dict[str, Pack]:
@@ -88,30 +88,20 @@ class Store:
             "provenance": json.dumps(result.provenance, sort_keys=True),
             "pairs": hashlib.sha256(pairs).hexdigest(),
         }
-        numbers = records.to_bytes(records.run_table(result.rows), footer)
+        numbers = records.to_bytes(records.table(result.rows, records.RUN_SCHEMA), footer)
         files.write_whole(self._pairs(run), pairs)
         self._failure(run).unlink(missing_ok=True)  # before the run, so that no run that is there has failed
         files.write_whole(self._own(run), numbers)
         self.checkpoint(run).unlink(missing_ok=True)
         if not result.provenance.get("own_data") and self.first(config.scale) is None:
-            self._note_first(config.scale, run)
+            # Written down, since times of files change when a folder is copied.
+            files.write_whole(self.root / "first" / config.scale, run.encode())
 
     def first(self, scale: str) -> str | None:
         """The user's first run of a scale, whose encoder and data have plain names in tables; or None."""
-        run = self._first_runs().get(scale)
-        return run if run is not None and self._own(run).exists() else None
-
-    def _first_runs(self) -> dict[str, str]:
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            return dict(json.loads((self.root / "first_runs.json").read_bytes()))
-        return {}
-
-    def _note_first(self, scale: str, run: str) -> None:
-        """Write down which run of a scale came first: times of files change when a folder is copied."""
-        with locks.waiting(self.root / ".locks" / "first.lock", "the list of first runs"):
-            if self.first(scale) is None:
-                text = json.dumps({**self._first_runs(), scale: run}, sort_keys=True)
-                files.write_whole(self.root / "first_runs.json", text.encode())
+        path = self.root / "first" / scale
+        run = path.read_text() if path.is_file() else ""
+        return run if run and self._own(run).exists() else None
 
     def load(self, run: str) -> StoredRun:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
@@ -266,13 +256,8 @@ class Store:
         path = self._own(run)
         table, footer, _ = records.read(path, records.RUN_SCHEMA)
         stored = records.stored_run(table, footer, "own", path)
-        if (code := stored.provenance.get("method_code")) is not None:
-            self._codes[run] = str(code)
+        self.codes[run] = stored.provenance.get("method_code")
         return stored, footer
-
-    def method_code(self, run: str) -> str | None:
-        """The digest of the method's code that made the user's own run, once it was read; else None."""
-        return self._codes.get(run)
 
     def _own(self, run: str) -> Path:
         return self.root / "runs" / f"{run}.parquet"

@@ -72,7 +72,7 @@ def test_lines_tell_count_score_and_time_left():
     shown.ended(Ending(third.run_id, "found"))
     beat, done, failed, found = out.getvalue().splitlines()
     assert (
-        beat == f"0 of 3 runs, about 2 min left; running: {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
+        beat == f"0 of 3 runs, about 2 min left; {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
     )
     assert done == f"[1/3] {first.run_id} {first.label}: 61.20, 50.0 s, about 2 min left"
     assert failed == f"[2/3] {second.run_id} {second.label}: FAILED, exception: ValueError: x"

@@ -100,7 +100,7 @@ def test_ten_steps_have_the_losses_of_the_formula_and_are_stored(added, monkeypa
     store.prepare()
     store.save(config, result)
     assert store.load(run_id(config)).config == config == from_canonical_json(canonical_json(config))[0]
-    assert store.verified(run_id(config)) and store.method_code(run_id(config)) == methods.code_digest(source.name)
+    assert store.verified(run_id(config)) and store.codes[run_id(config)] == methods.code_digest(source.name)
 
 
 def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(added):
