@@ -24,7 +24,7 @@ def main(asked: dict) -> float:
     cache, kept = Path(asked.pop("cache")), {}
     key = json.dumps({**asked, "processor": processor(), "torch": metadata.version("torch")})
     with contextlib.suppress(OSError, ValueError):
-        kept = dict(json.loads(files.content(cache, 1 << 20)))
+        kept = dict(json.loads(cache.read_bytes()))
     if key not in kept:
         kept[key] = seconds(**asked)
         with contextlib.suppress(UserError):  # the next command times again

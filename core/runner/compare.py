@@ -56,10 +56,7 @@ def repeats(store: Store, own: Mapping[str, tuple[Mapping[str, object], DataFram
         return ""
     worst = max(gaps, key=gaps.__getitem__)
     differ = sum(gap > SAME for gap in gaps.values())
-    sentence = (
+    return (
         f"Of {len(gaps)} runs of yours that are published, too, {differ} differ by more than {SAME} points; "
         f"the largest difference is {gaps[worst]:.4f} ({worst})."
     )
-    if not differ:
-        return sentence
-    return f"{sentence} Another library, processor or number of threads may be why; see --verify-published."

@@ -71,17 +71,9 @@ def memory() -> int:
 
 
 def cache_folder() -> Path:
-    """The folder for downloads and other files that can be made again. Raises UserError if the user has no
-    home folder."""
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(named):  # a relative one is to be ignored, says the specification of these folders
-        return Path(named) / "run_study"
-    try:
-        return Path.home() / ".cache" / "run_study"
-    except RuntimeError as error:
-        raise UserError(
-            "There is no home folder to keep downloads in; set HOME, or XDG_CACHE_HOME to an absolute folder."
-        ) from error
+    """The folder for downloads and other files that can be made again."""
+    named = os.environ.get("XDG_CACHE_HOME", "")  # a relative one is to be ignored, says its specification
+    return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "run_study"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

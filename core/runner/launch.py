@@ -122,14 +122,14 @@ class Launcher:
             return Ending(run, "stopped")
         if self.store.claimed(run):
             return Ending(run, "elsewhere")
-        before, log = self.store.stamp(run), str(self.store.log(run))
+        log = str(self.store.log(run))
         own = {"run_id": run, "config": config, "force": force, "log": log, "slots": self.slots}
         try:
             told, seconds = self._follow({**asdict(self.order), **own}, stop, hear)
-            if told.get("state") in ("elsewhere", "found"):
-                return Ending(run, told["state"])
-            if self.store.stamp(run) not in (None, before):  # storing is a child's last act: the run is done
-                return Ending(run, "done", seconds, score=told["score"])
+            if not force and self.store.has(run):
+                told.setdefault("state", "done")  # whatever killed the child in its last moment
+            if "state" in told:
+                return Ending(run, told["state"], seconds, score=told.get("score", ""))
             if told["ended"] == -signal.SIGTERM and not stop.asked:
                 time.sleep(POLL)  # a scheduler warns all processes at once; our own handler may be late
             if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
@@ -179,7 +179,7 @@ class Worker:
                 )  # fmt: skip
         except OSError as error:
             raise UserError(files.trouble(log, error)) from error
-        self.log, self._broken = log, ""
+        self.log, self._broken = log, "it was killed"
         self._requests: Any = self.process.stdin
         self._lines: Any = self.process.stdout
         self._ready = threading.Event()
@@ -194,12 +194,11 @@ class Worker:
     def wait_ready(self, stop: Stop) -> None:
         """Wait until everything is imported, or somebody asks to stop. Raises UserError if the import
         failed."""
-        while not self._ready.wait(0.1) and self.alive and not stop.asked:
+        while not (self._ready.wait(0.1) or stop.asked):
             pass
-        if self._broken or not (self.alive or stop.asked):
-            cause, cure = self._broken or "it was killed", "free memory if it ran short"
-            cure = "pip install -r requirements.txt" if self._broken else cure
-            raise UserError(f"The training code could not be started ({cause}); {cure}, and see {self.log}.")
+        if self._ready.is_set() and self._broken:
+            hint = f"pip install -r requirements.txt may mend that; see {self.log}"
+            raise UserError(f"The training code could not be started ({self._broken}); {hint}.")
 
     def ask(self, request: dict) -> queue.SimpleQueue:
         """Have a child forked for this request. Returns the queue of its reports."""
@@ -223,8 +222,9 @@ class Worker:
             if run := message.pop("run"):
                 self._reports[run].put(message)
             else:
-                self._broken = message.get("broken", "")
+                self._broken = message["broken"]
                 self._ready.set()
+        self._ready.set()
 
 
 def diagnosis(told: dict) -> Failure:

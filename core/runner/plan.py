@@ -147,7 +147,7 @@ def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
 def sound(store: Store, identity: str, use_published: bool) -> bool:
     """Whether the store has a run whose file can be believed. A damaged file of the user's is set aside, with
     a printed sentence."""
-    return store.verified(identity) or (use_published and store.verified_published(identity))
+    return store.verified(identity) or (use_published and store.has(identity, use_published=True))
 
 
 def without_runs(studies: Sequence[Study], setup: Setup) -> list[str]:

@@ -61,7 +61,7 @@ def main(job_name: str, *warm: str) -> None:
         raise
     gc.collect()
     gc.freeze()  # keeps a child's collections from copying what it shares with the others
-    write(out, {"ready": True})
+    write(out, {"broken": ""})
     serve(out, job)
 
 
@@ -131,6 +131,7 @@ def train(request: dict, report: Report, job: Job) -> None:
     result = job(config, execution, report)
     report({"phase": "save", "step": config.train.steps, "score": score(config, result)})
     store.save(config, replace(result, provenance={**request["provenance"], **result.provenance}))
+    report({"state": "done"})
 
 
 def score(config: RunConfig, result: Result) -> str:

@@ -70,15 +70,6 @@ def whole_folder(folder: Path) -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def content(path: Path, most: int) -> bytes:
-    """The bytes of a user's file. Raises OSError for a folder, a pipe, and more than `most` bytes."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(errno.EINVAL, "it is not a file", str(path))
-    if (size := os.path.getsize(path)) > most:
-        raise OSError(errno.EFBIG, f"it has {size} bytes, where {most} are the most", str(path))
-    return Path(path).read_bytes()
-
-
 def _beside(path: Path) -> Path:
     """A hidden name beside `path` that nobody else is using, which begins with what it is for."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")

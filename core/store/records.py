@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, from_canonical_json, run_id
-from core.spec.result import PairBlock, Row, Status
+from core.spec.result import PairBlock, Status
 from core.spec.run import RunConfig
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it

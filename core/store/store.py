@@ -15,7 +15,6 @@ laid out.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import functools
 import hashlib
@@ -64,14 +63,6 @@ class Store:
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
         return self._own(run).exists() or (use_published and self.scale_of_pack(run) is not None)
-
-    def stamp(self, run: str) -> tuple[int, int] | None:
-        """A value that changes whenever the user's own run is written; None if the run does not exist."""
-        try:
-            status = os.stat(self._own(run))
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole
@@ -147,14 +138,6 @@ class Store:
             return self._sound(run, path, load, True)
         finally:
             locks.release(claim)
-
-    def verified_published(self, run: str) -> bool:
-        """Whether the project's published run is there and can be believed; a damaged one is named."""
-        try:
-            return self.load_published(run) is not None
-        except CorruptRun as error:
-            say(str(error))
-            return False
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names do not count."""
