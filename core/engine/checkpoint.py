@@ -10,6 +10,7 @@ run equals an undisturbed run bit for bit.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import time
@@ -50,17 +51,10 @@ class TrainingState(NamedTuple):
     score: float | None = None
 
 
-class Damaged(Exception):
-    """A checkpoint file is damaged or belongs to another run; the text says in a few words why."""
-
-
 def write(path: Path, content: dict) -> None:
     """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is full or
     read-only; the old file stays then."""
-    with (
-        whole(path) as temporary,
-        open(temporary, "wb") as file,
-    ):  # to a path, torch hides the system's errors
+    with whole(path) as temporary, open(temporary, "wb") as file:  # to a path, torch hides the system's errors
         try:
             torch.save(tree_map_only(Tensor, lambda tensor: tensor.detach().cpu(), content), file)
         except RuntimeError as error:  # torch's writer fails once more while it closes
@@ -68,76 +62,75 @@ def write(path: Path, content: dict) -> None:
 
 
 def read(path: Path) -> dict:
-    """The content of the file, tensors on the CPU as views of the file. Raises Damaged, and
-    FileNotFoundError."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            name = archive.testzip()  # torch itself checks no checksum
-        content = dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
-        raise Damaged(f"it cannot be read ({_short(error)})") from error
-    if name is not None:
-        raise Damaged(f"the checksum of {name} is wrong")
-    return content
+    """The content of the file, tensors on the CPU as views of the file. A damaged file raises an error of
+    some kind."""
+    with zipfile.ZipFile(path) as archive:
+        if (name := archive.testzip()) is not None:  # torch itself checks no checksum
+            raise ValueError(f"the checksum of {name} is wrong")
+    return dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
 
 
 class CheckpointFile:
     """The checkpoint file of one run, read and written by the process that trains it.
 
-    `found` is the content that an earlier attempt left, or None. A file that is damaged or belongs to another
-    run or kind of device is set aside, and `note` gets a sentence. Without `checkpoint_minutes` an earlier
-    attempt's file is used, and none is written.
+    A file that is damaged, or belongs to another run, model or kind of device, is set aside, and `note` gets
+    a sentence. Without `checkpoint_minutes` an earlier attempt's file is used, and none is written.
     """
 
-    def __init__(self, config: RunConfig, execution: Execution, note: Callable[[str], None]):
-        self.device = torch.device(execution.device)
-        self.rows: list[Row] = []  # of the run so far; the job's own list, growing
-        self.step = 0  # of the content that was found
-        self.earlier_seconds = 0.0  # of training in earlier attempts
+    def __init__(
+        self, config: RunConfig, execution: Execution, model: nn.Module, note: Callable[[str], None]
+    ):
+        self.device, self._note = torch.device(execution.device), note
+        self.rows: list[Row] = []  # of the run so far; the job adds to them
+        self.step, self.earlier_seconds = 0, 0.0  # of earlier attempts
         self.resumed_at: list[int] = []
-        self.asked = False
-        self._note, self._steps = note, config.train.steps
+        self.asked = False  # whether the process was asked to end
         self._owner = {"run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type}
         minutes = execution.checkpoint_minutes
-        self._every = None if minutes is None else minutes * 60  # seconds
+        self._every = math.inf if minutes is None else minutes * 60  # seconds
         self._began = self._wrote = time.monotonic()
-        self._store = Store(Path(execution.results_dir), None)
-        self._path = self._store.checkpoint(run_id(config))
-        self.found: dict | None = None
-        try:
-            self._accept(read(self._path))
-        except FileNotFoundError:
-            pass
-        except Damaged as error:
-            note(f"starts from nothing, since the checkpoint {self._set_aside()} is of no use: {error}")
+        store = Store(Path(execution.results_dir), None)
+        self._path, self._left = store.checkpoint(run_id(config)), None
+        if self._path.exists():
+            try:
+                self._left = self._accepted(read(self._path), model)
+            except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
+                aside = f"{self._path} (now {store.set_aside(self._path)})"
+                reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+                note(f"starts from nothing, since the checkpoint {aside} is of no use: {reason}")
 
-    def saved_rows(self) -> list[Row] | None:
-        """The rows of the run up to its checkpoint, or None without a checkpoint."""
-        return list(self.rows) if self.found is not None else None
+    def _accepted(self, content: dict, model: nn.Module) -> dict:
+        """The content of this run's checkpoint for this model. Raises an error of some kind."""
+        kept, wanted = content | _shapes(content["model"]), self._owner | _shapes(model.state_dict())
+        if differing := [name for name, value in wanted.items() if kept.get(name) != value]:
+            raise ValueError(f"{differing[0]} is {kept.get(differing[0])}, not {wanted[differing[0]]}")
+        rows, step = [Row(*row) for row in content["rows"]], content["step"]
+        resumed_at = [*content["resumed_at"], step]
+        self.rows, self.step, self.earlier_seconds, self.resumed_at = rows, step, content["seconds"], resumed_at
+        return content
 
     def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
-        """Restore model and optimiser. Returns the state of the loop. Raises UserError if the content does
-        not fit the model, whose weights mean nothing then."""
+        """Restore model and optimiser. Returns the state of the loop."""
         self._began = self._wrote = time.monotonic()
-        if self.found is None:
+        if self._left is None:
             return TrainingState()
-        try:
-            state = self._restore(self.found, model, optimiser)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            if any(word in str(error) for word in ("memory", "CUDA")):
-                raise  # a device in trouble says nothing about the file
-            raise UserError(
-                f"The checkpoint {self._set_aside()} does not fit this code ({_short(error)}); "
-                "give the same command again to start from nothing."
-            ) from error
-        self.found = None  # some gigabytes that nobody needs any more
-        return state
+        content, self._left = self._left, None  # some gigabytes that nobody needs any more
+
+        def copied(name: str, device: torch.device | str) -> Any:
+            """Tensors, however nested, copied from the file's memory to the device."""
+            return tree_map_only(Tensor, lambda tensor: tensor.to(device, copy=True), content[name])
+
+        model.load_state_dict(copied("model", self.device))
+        groups = optimiser.state_dict()["param_groups"]
+        optimiser.load_state_dict({"state": copied("optimiser", "cpu"), "param_groups": groups})
+        selected, pending = copied("selected", self.device), copied("pending", self.device)
+        return TrainingState(
+            self.step, selected and Checkpoint(*selected), content["losses"], pending, content["score"]
+        )
 
     def due(self) -> bool:
         """Whether a checkpoint is to be written after this step."""
-        return self.asked or self._every is not None and time.monotonic() - self._wrote >= self._every
+        return self.asked or time.monotonic() - self._wrote >= self._every
 
     def write(self, at: TrainingState, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
         """Write the state of the run. A full disk costs no more than the checkpoint, and `note` gets a
@@ -153,79 +146,32 @@ class CheckpointFile:
         except UserError as error:
             self._note(f"no checkpoint at step {at.step}: {error}")
         self._wrote = time.monotonic()
-        if self.asked:
-            self._end()
+        self._end_if_asked()
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
         """Within this context SIGTERM asks for a checkpoint before the process ends, if checkpoints are
         written."""
-        if self._every is None:
+        if self._every == math.inf:
             yield
             return
-
-        def ask(*_) -> None:
-            self.asked = True
-
-        before = signal.signal(signal.SIGTERM, ask)
+        before = signal.signal(signal.SIGTERM, self._ask)
         try:
             yield
         finally:
             signal.signal(signal.SIGTERM, before)
-        if self.asked:
-            self._end()
+        self._end_if_asked()
 
-    def _end(self) -> None:
+    def _ask(self, *_) -> None:
+        self.asked = True
+
+    def _end_if_asked(self) -> None:
         """End as the signal would have ended the process."""
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def _accept(self, content: dict) -> None:
-        """Accept the content if it belongs to this run, this code and this kind of device. Raises Damaged."""
-        for name, value in self._owner.items():
-            if content.get(name) != value:
-                raise Damaged(f"its {name} is {content.get(name)}, not {value}")
-        step = content.get("step")
-        if type(step) is not int or not 0 < step <= self._steps:
-            raise Damaged(f"its step is {step}, and the run has {self._steps}")
-        try:
-            rows, seconds = [Row(*row) for row in content["rows"]], float(content["seconds"])
-            self.resumed_at = [*content["resumed_at"], step]
-        except (KeyError, TypeError, ValueError) as error:
-            raise Damaged(f"it does not fit this code ({_short(error)})") from error
-        self.found, self.step, self.rows, self.earlier_seconds = content, step, rows, seconds
-
-    def _restore(self, content: dict, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
-        def copied(value: Any, device: torch.device) -> Any:
-            """Tensors, however nested, copied from the file's memory to the device."""
-            return tree_map_only(Tensor, lambda tensor: tensor.to(device, copy=True), value)
-
-        model.load_state_dict({
-            name: value if isinstance(value, Tensor) else copied(value, self.device)
-            for name, value in content["model"].items()
-        })  # fmt: skip
-        parameters = [p for group in optimiser.param_groups for p in group["params"]]
-        for place, moments in content["optimiser"].items():  # torch itself compares no shapes
-            shape = parameters[place].shape
-            if any(value.dim() and value.shape != shape for value in moments.values()):
-                raise ValueError(f"moments of another shape for parameter {place}")
-        groups = optimiser.state_dict()["param_groups"]
-        moments = copied(content["optimiser"], torch.device("cpu"))
-        optimiser.load_state_dict({"state": moments, "param_groups": groups})
-        selected = copied(content["selected"], self.device)
-        losses = [(step, loss) for step, loss in content["losses"]]
-        return TrainingState(
-            step=self.step,
-            selected=selected and Checkpoint(*selected),
-            losses=losses,
-            pending=copied(list(content["pending"]), self.device),
-            score=content["score"],
-        )
-
-    def _set_aside(self) -> str:
-        """Move the file out of the way; its old and new place."""
-        return f"{self._path} (now {self._store.set_aside(self._path)})"
+        if self.asked:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+def _shapes(state: dict) -> dict[str, list[int]]:
+    """The shape of each weight."""
+    return {name: [*value.shape] for name, value in state.items() if isinstance(value, Tensor)}

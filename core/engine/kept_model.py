@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import re
 import shutil
 from pathlib import Path
 
@@ -15,10 +12,10 @@ from core.data.encoders import ENCODER_FILES
 from core.engine.encoder.bert import from_pretrained
 from core.engine.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
-from core.spec.errors import printable
+from core.spec.errors import UserError, printable
 from core.spec.identity import canonical_json, run_id
 from core.spec.run import RunConfig
-from core.store.files import whole_folder
+from core.store.files import AGAIN, whole_folder
 from core.store.store import model_folder
 
 CARD = """# Run {run}
@@ -38,38 +35,36 @@ WARNING = (
 
 def keep_model(
     config: RunConfig, model: Contrastive, source: Path, results: Path, step: int, encoder_name: str
-) -> Path | None:
-    """Write the model's encoder with the weights of the selected checkpoint. Returns the folder, or None if
-    the run scores more than [CLS].
+) -> None:
+    """Write the model's encoder with the weights of the selected checkpoint, unless the run scores more than
+    [CLS].
 
     `source` is the folder of the encoder that the run started from. Raises UserError if it cannot be written.
     """
     if not config.keepable:
-        return None
-    checkpoint = load_checkpoint(source, pooling="cls")
-    encoder = from_pretrained(checkpoint.model, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")
-    encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of checkpoint.model
-    run = run_id(config)
+        return
+    kept, run = load_checkpoint(source, pooling="cls"), run_id(config)
+    encoder = from_pretrained(kept.model, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")
+    encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
+    modules = {"": "Transformer", "1_Pooling": "Pooling"}
     pooling = {"word_embedding_dimension": encoder.hidden, "pooling_mode_cls_token": True}
     layout = {
         "modules.json": [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (path, kind) in enumerate((("", "Transformer"), ("1_Pooling", "Pooling")))
+            for i, (path, kind) in enumerate(modules.items())
         ],
         "1_Pooling/config.json": pooling | {"pooling_mode_mean_tokens": False},
         "sentence_bert_config.json": {"max_seq_length": encoder.max_positions, "do_lower_case": False},
     }
     card = CARD.format(
         run=run, method=config.method, scale=config.scale, step=step, steps=config.train.steps,
-        encoder=_plain(encoder_name) or "its encoder", warning=WARNING if config.disturbed else "",
+        encoder=printable(encoder_name) or "its encoder", warning=WARNING if config.disturbed else "",
     )  # fmt: skip
     with whole_folder(model_folder(results, run)) as folder:
         try:
-            checkpoint.model.save_pretrained(folder)
+            kept.model.save_pretrained(folder)
         except SafetensorError as error:  # it wraps the system's errors
-            number = re.search(r"os error (\d+)|code: (\d+)", str(error))
-            code = int(number[1] or number[2]) if number else errno.EIO
-            raise OSError(code, os.strerror(code)) from error
+            raise UserError(f"{folder} could not be written ({error}); make space and {AGAIN}.") from error
         for name in ENCODER_FILES:
             if name not in ("config.json", "model.safetensors") and (source / name).is_file():
                 shutil.copyfile(source / name, folder / name)
@@ -77,10 +72,4 @@ def keep_model(
         (folder / "README.md").write_text(card)
         (folder / "1_Pooling").mkdir()
         for name, content in layout.items():
-            (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return model_folder(results, run)
-
-
-def _plain(name: str) -> str:
-    """A name in Markdown, whose letters are no markup."""
-    return "".join(c if c.isalnum() or c in " .-/" else f"&#{ord(c)};" for c in printable(name))
+            (folder / name).write_text(json.dumps(content, indent=2) + "\n")

@@ -10,14 +10,14 @@ import numpy as np
 from core.data.sts import load_sick
 from core.engine.checkpoint import Checkpoint
 from core.engine.evaluation.metrics import (
+    array,
     direction_rows,
     mean_cosine_rows,
-    mean_of_7,
     mean_of_8_rounded,
     spectrum_rows,
     spread,
 )
-from core.engine.evaluation.scoring import Evaluation, Scorer, array
+from core.engine.evaluation.scoring import Scorer
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.result import PairBlock, Row, Status
@@ -31,30 +31,29 @@ def count_rows(scorer: Scorer, evaluation_path: str | None) -> list[Row]:
 
     A SICK-R split that is not there, or is not as published, has no row: runs do not read it otherwise.
     """
-    sets = {name: scorer.sets[name] for name in scorer.names} | {
-        pairs.name: pairs for pairs in scorer.geometry_of
-    }
+    sets = scorer.sets | {pairs.name: pairs for pairs in scorer.geometry_of}
     for split in ("train", "dev") if evaluation_path is not None else ():
         with contextlib.suppress(UserError):
             sets[f"SICK-R {split}"] = load_sick(Path(str(evaluation_path)), split)
-    counts = {"dev" if name == scorer.dev else name: float(len(pairs)) for name, pairs in sets.items()}
-    return [Row("data", task, "pairs", 0, count) for task, count in counts.items()]
+    return [Row("data", scorer.task(name), "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
 
 
 def check(scorer: Scorer, model: Contrastive, config: RunConfig, rows: list[Row], step: int) -> float:
     """One check during training. Adds its rows and returns the score that selects the checkpoint (D40,
     D41)."""
-    metric = f"spearman_{config.sts.aggregate}"
+    aggregate = config.sts.aggregate
     development = scorer.score(model, scorer.dev)
-    score = getattr(development.scores[scorer.dev], config.sts.aggregate)
-    rows.append(Row("curve", "dev", metric, step, score))
-    rows += mean_cosine_rows(scorer.development_vectors(development), "curve", step)
+    score = development.scores[scorer.dev][aggregate]
+    rows.append(Row("curve", "dev", f"spearman_{aggregate}", step, score))
+    rows += mean_cosine_rows(development.of(scorer.dev_sentences), "curve", step)
     if config.select.metric != "sts_test_avg" or not step:
         return score
     tests = scorer.score(model, *scorer.tests)
-    scores = [getattr(tests.scores[name], config.sts.aggregate) for name in scorer.tests]
-    rows.append(Row("curve", "avg", metric, step, mean_of_7(scores)))
-    return mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
+    average = tests.average(scorer.tests, aggregate)
+    rows.append(Row("curve", "avg", f"spearman_{aggregate}", step, average))
+    if config.select.score == "mean_of_7":
+        return average
+    return mean_of_8_rounded([score[aggregate] for score in tests.scores.values()])
 
 
 def final_evaluation(
@@ -66,13 +65,13 @@ def final_evaluation(
     """
     steps, step = config.train.steps, chosen.step
     last = selected = scorer.score(model, *scorer.names, geometry=step == steps)
-    rows += _named_rows(last, scorer, "last", steps)
-    rows += direction_rows(array(scorer.development_vectors(last)), "last", steps)
+    rows += scorer.rows(last, "last", steps)
+    rows += direction_rows(array(last.of(scorer.dev_sentences)), "last", steps)
     if step != steps:
         model.scored_parts().load_state_dict(chosen.state)
         selected = scorer.score(model, *scorer.names, geometry=True)
-    rows += _named_rows(selected, scorer, "selected", step)
-    vectors = array(scorer.development_vectors(selected))  # (sentences, dim)
+    rows += scorer.rows(selected, "selected", step)
+    vectors = array(selected.of(scorer.dev_sentences))  # (sentences, dim)
     if not np.isfinite(vectors).all():
         return "diverged", ()
     rows += direction_rows(vectors, "selected", step)
@@ -80,9 +79,3 @@ def final_evaluation(
     rows += spectrum_rows(vectors, "selected", step)
     rows += model.method_rows(step)
     return ("collapsed" if spread(vectors) < COLLAPSED_SPREAD else "ok"), selected.pairs
-
-
-def _named_rows(evaluation: Evaluation, scorer: Scorer, checkpoint: str, step: int) -> list[Row]:
-    """An evaluation as rows, with the development set under the task `dev`."""
-    rows = evaluation.rows(scorer.tests, checkpoint, step, "STS-B" if len(scorer.geometry_of) > 1 else "dev")
-    return [row._replace(task="dev") if row.task == scorer.dev else row for row in rows]

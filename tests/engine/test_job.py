@@ -11,7 +11,8 @@ from core.data.sources import demo_sources
 from core.engine import measure, rewriting, trainer
 from core.engine.evaluation import transfer
 from core.engine.evaluation.edits import EDITS
-from core.engine.evaluation.scoring import Evaluation, SetScore
+from core.engine.evaluation.metrics import AGGREGATES
+from core.engine.evaluation.scoring import Evaluation
 from core.spec.errors import UserError
 from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO
@@ -132,43 +133,33 @@ def test_collapse_is_a_result(thin, monkeypatch):
     assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
 
 
-@pytest.mark.parametrize("changes, sentence", [
-    ({"encoder__digest": "0"}, "planned with"), ({"data__digest": "0"}, "planned with"), ({"eval__transfer": True}, "planned with"),
-    ({"train__precision": "tf32"}, "needs a GPU"), ({"train__precision": "fp16"}, "use --set train.precision=bf16"),
-    ({"data__max_length": 100_000}, "positions"),
-])  # fmt: skip
-def test_wrong_digests_and_impossible_precision_are_refused(changes, sentence, execution):
-    with pytest.raises(UserError, match=sentence):
+@pytest.mark.parametrize("changes", [{"encoder__digest": "0"}, {"data__digest": "0"}, {"eval__transfer": True}])
+def test_other_data_than_planned_is_refused(changes, execution):
+    with pytest.raises(UserError, match="planned with"):
         run(small(**changes), execution)
-
-
-FOUND = {"DEV": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}  # by set: all, mean, wmean
 
 
 class StubScorer:
     """Scores by name: (all, mean, wmean), whatever the model."""
 
-    dev, tests = "DEV", ("A", "B")
+    dev, tests, dev_sentences = "DEV", ("A", "B"), ["a", "b"]
 
     def score(self, model, *names):
-        return Evaluation({n: SetScore(n, 5, *FOUND[n], "ok") for n in names}, (), {}, np.eye(2), {"a": 0, "b": 1})
+        known = {"DEV": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
+        scores = {name: dict(zip(AGGREGATES, known[name], strict=True)) for name in names}
+        return Evaluation(scores, (), {}, np.eye(2), {"a": 0, "b": 1})
 
-    def development_vectors(self, found):
-        return found.vectors
+
+TESTS = {"select.metric": "sts_test_avg"}
 
 
-@pytest.mark.parametrize(
-    "changes,expected",
-    [
-        ({}, 10.0),
-        ({"sts.aggregate": "mean"}, 20.0),  # D80
-        ({"sts.aggregate": "wmean"}, 30.0),
-        ({"select.metric": "sts_test_avg", "select.score": "mean_of_7"}, 50.502),  # D40
-        ({"select.metric": "sts_test_avg", "select.score": "mean_of_7", "sts.aggregate": "wmean"}, 70.75),
-        ({"select.metric": "sts_test_avg", "select.score": "mean_of_8_rounded"}, (50.0 + 51.0 + 50.5) / 3),  # D41
-    ],
-)
+@pytest.mark.parametrize("changes, expected", [
+    ({}, 10.0), ({"sts.aggregate": "mean"}, 20.0), ({"sts.aggregate": "wmean"}, 30.0),  # D80
+    (TESTS | {"select.score": "mean_of_7"}, 50.502),  # D40
+    (TESTS | {"select.score": "mean_of_7", "sts.aggregate": "wmean"}, 70.75),
+    (TESTS | {"select.score": "mean_of_8_rounded"}, (50.0 + 51.0 + 50.5) / 3),  # D41
+])  # fmt: skip
 def test_what_selects_a_checkpoint(changes, expected):
-    found = []
-    assert measure.check(StubScorer(), None, vary(small(), changes), found, 7) == pytest.approx(expected, abs=1e-9)
-    assert found[0].step == 7 and found[0].task == "dev" and ("curve", "dev", "mean_cosine", 7, 0.0) in found
+    rows = []
+    assert measure.check(StubScorer(), None, vary(small(), changes), rows, 7) == pytest.approx(expected, abs=1e-9)
+    assert rows[0].step == 7 and rows[0].task == "dev" and ("curve", "dev", "mean_cosine", 7, 0.0) in rows

@@ -42,6 +42,10 @@ def place(tmp_path, monkeypatch):
     return Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache")), reads
 
 
+def table(config, execution, tokenizer, view):
+    return rewriting.rewritten_table(config, config.text, execution, tokenizer, view, CPU)
+
+
 def rows(table):
     return [table[i].tolist() for i in range(len(table))]
 
@@ -49,9 +53,9 @@ def rows(table):
 def test_a_text_is_rewritten_once_for_all_seeds(place, tokenizer):
     execution, reads = place
     config = small(kind="typos")
-    first = rewriting.rewritten_table(config, execution, tokenizer, "target", CPU)
+    first = table(config, execution, tokenizer, "target")
     other_seed = vary(config, {"seed.model": 3, "seed.data": 4})
-    assert rows(rewriting.rewritten_table(other_seed, execution, tokenizer, "target", CPU)) == rows(first) and len(reads) == 1
+    assert rows(table(other_seed, execution, tokenizer, "target")) == rows(first) and len(reads) == 1
     wanted = tokenise(tokenizer, misspelt(TEXTS, 0.3, rewriting.stream_seed(0, "text view typos target")), 12)
     assert rows(first) == rows(wanted)
 
@@ -64,16 +68,17 @@ def test_each_field_makes_another_table(place, tokenizer):
         small(kind="contextual_insert", **model), small(kind="contextual_substitute", **model),
         small(kind="contextual_substitute", rate=0.9, **model), vary(small(kind="typos"), {"data.max_length": 6}),
     ]  # fmt: skip
-    found = [rows(rewriting.rewritten_table(config, execution, tokenizer, view, CPU)) for config in cases for view in ("target", "online")]
+    found = [rows(table(config, execution, tokenizer, view)) for config in cases for view in ("target", "online")]
     assert len(reads) == len(found) and len({json.dumps(table) for table in found}) == len(found)
 
 
 def test_word_pieces_are_joined_with_their_marks(tokenizer):  # D26
     texts = ["The xylophonist slept.", "a b c d e f g h i j k l m n o p"]
-    joined = rewriting.source_texts(small(kind="typos", detokenize="wordpiece_join"), texts, tokenizer)
+    pieces, plain = (small(kind="typos", detokenize=how) for how in ("wordpiece_join", "original_text"))
+    joined = rewriting.source_texts(pieces, pieces.text, texts, tokenizer)
     assert joined == [" ".join(tokenizer.tokenize(texts[0])[:10]), "a b c d e f g h i j"]
     assert "##" in joined[0] and tokenizer.tokenize("##s") == ["[UNK]", "[UNK]", "s"]
-    assert rewriting.source_texts(small(kind="typos"), texts, tokenizer) is texts
+    assert rewriting.source_texts(plain, plain.text, texts, tokenizer) is texts
 
 
 def test_the_target_branch_alone_reads_the_rewritten_text():

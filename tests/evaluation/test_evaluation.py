@@ -1,4 +1,4 @@
-"""One evaluation: sentences encoded once, scores from the cosines that are kept, failures flagged and never zero; length bias."""
+"""One evaluation: sentences encoded once, scores from the cosines that are kept, NaN and never zero without one; length bias."""
 
 import math
 
@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
 from core.engine.evaluation import metrics
-from core.engine.evaluation.length_bias import EXCESS, by_set, length_rows, like_length_excess
+from core.engine.evaluation.length_bias import EXCESS, GAP, length_rows, like_length_excess
 from core.engine.evaluation.scoring import evaluate
 from core.spec.result import PairBlock
 
@@ -50,46 +50,34 @@ def test_every_distinct_sentence_is_encoded_once(sets):
     assert len(asked) == 1 and len(asked[0]) == len(wanted) and set(asked[0]) == wanted
 
 
-def test_scores_come_from_the_kept_cosines(sets):
-    encode, _ = encoder()
-    found = evaluate(sets, encode)
-    blocks = [block for block in found.pairs if block.task == "A"]
-    assert [block.subset for block in blocks] == ["p", "q"] and [len(block.cosine) for block in blocks] == [600, 90]
-    cosine = np.concatenate([block.cosine for block in blocks])
-    gold = np.concatenate([block.gold for block in blocks])
-    assert cosine.dtype == np.float32
-    assert found.scores["A"].all == pytest.approx(100 * spearmanr(cosine, gold).statistic)
-    assert found.scores["A"].status == "ok" and found.scores["A"].pairs == 690
-    assert list(blocks[0].words_a) == [2] * 600
-    assert found.average(("A", "B")) == pytest.approx((found.scores["A"].all + found.scores["B"].all) / 2)
-    assert math.isnan(found.average(("A", "B", "C")))  # a partial average is none
-    assert not [row for row in found.rows(("A", "B", "C"), "last", 3) if row.task == "avg"]
-    x, y = encode(list(sets["A"].a)), encode(list(sets["A"].b))
-    assert cosine.tolist() == metrics.cosines(x, y).tolist()
-
-
-def test_geometry_is_that_of_the_joined_pairs(sets):
+def test_scores_and_geometry_come_from_the_kept_vectors(sets):
     encode, _ = encoder()
     first, second = sets.values()
-    found = evaluate({"A": first}, encode, [first, second]).geometry
+    found = evaluate(sets, encode, [first, second])
+    blocks = [block for block in found.pairs if block.task == "A"]
+    assert [block.subset for block in blocks] == ["p", "q"] and [len(block.cosine) for block in blocks] == [600, 90]
+    cosine, gold = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("cosine", "gold"))
+    assert cosine.dtype == np.float32 and list(blocks[0].words_a) == [2] * 600
+    assert found.scores["A"]["all"] == pytest.approx(100 * spearmanr(cosine, gold).statistic)
+    assert found.average(("A", "B")) == pytest.approx((found.scores["A"]["all"] + found.scores["B"]["all"]) / 2)
+    assert cosine.tolist() == metrics.cosines(encode(list(first.a)), encode(list(first.b))).tolist()
     a, b = first.a + second.a, first.b + second.b
-    x, y, gold = encode(a), encode(b), np.concatenate([first.gold, second.gold])
-    for mode in ("global", "batched64"):
-        assert found[f"alignment_{mode}"] == pytest.approx(metrics.alignment(x, y, gold, mode, "gold>4"))
-        assert found[f"alignment_all_{mode}"] == metrics.alignment(x, y, gold, mode, "all")
-    assert found["uniformity_batched64"] == metrics.uniformity(x, "batched64")
-    assert found["uniformity_global"] == metrics.uniformity(encode(list(dict.fromkeys(a + b))), "global")
+    x, y, near = encode(a), encode(b), np.concatenate([first.gold, second.gold]) > 4  # exactly 4 is not positive
+    for mode in metrics.MODES:
+        assert found.geometry[f"alignment_{mode}"] == pytest.approx(metrics.alignment(x[near], y[near], mode))
+        assert found.geometry[f"alignment_all_{mode}"] == metrics.alignment(x, y, mode)
+    assert found.geometry["uniformity_batched64"] == metrics.uniformity(x, "batched64")
+    assert found.geometry["uniformity_global"] == metrics.uniformity(encode(list(dict.fromkeys(a + b))), "global")
 
 
-def test_a_broken_embedding_is_flagged_and_never_zero(sets):
+def test_a_broken_embedding_gives_nan_and_never_zero(sets):
     encode, _ = encoder(broken={sets["B"].a[0]})
     sets["C"] = StsSet("C", ("C",) * 3, ("u", "v", "w"), ("x", "y", "z"), np.array([1.0, 2.0, 4.0]))
     found = evaluate(sets, encode)
-    assert found.scores["B"].status == "non_finite" and math.isnan(found.scores["B"].all)
-    assert found.scores["C"].status == "ok" and math.isfinite(found.scores["C"].all)
+    assert math.isnan(found.scores["B"]["all"]) and math.isfinite(found.scores["C"]["all"])
     assert math.isnan(found.average(("B", "C")))
     collapsed = evaluate(sets, lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
-    assert {score.status for score in collapsed.scores.values()} == {"constant"} and math.isnan(collapsed.scores["A"].all)
+    assert all(math.isnan(value) for score in collapsed.scores.values() for value in score.values())
     block = next(block for block in found.pairs if block.task == "B")
     assert np.isnan(block.cosine).any() and not (np.asarray(block.cosine) == 0).any()
 
@@ -102,7 +90,7 @@ def gapped(task, subset, count, gaps):
 
 def test_each_group_s_spearman_is_that_of_a_plain_loop():
     blocks = [gapped("A", "p", 60, [0, 3, 4, 9]), gapped("B", "B", 41, [4, 3]), gapped("A", "q", 35, [-3, -4, 1])]
-    rows = length_rows(blocks, "B", 7)
+    rows = length_rows(blocks, "selected", "B", 7)
     assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [
         ("selected", task, metric, 7) for task in ("A", "dev") for metric in ("spearman_gap_le3", "spearman_gap_gt3", EXCESS)
     ]
@@ -117,27 +105,24 @@ def test_each_group_s_spearman_is_that_of_a_plain_loop():
         assert 10 <= len(gold) and row.value == pytest.approx(100 * spearmanr(cosine, gold).statistic)
 
 
-def pairs_of(gold, cosine, gaps):
-    ((_, found),) = by_set([PairBlock("A", "A", np.array(gold), np.array(cosine), [20] * len(gaps), (20 + np.array(gaps)).tolist())])
-    return found
-
-
 def test_the_excess_is_what_is_left_once_the_gold_score_is_taken_out_of_both():
     """The coefficient by its second formulation (Frisch and Waugh): the residual of the cosine on that of the group."""
-    (_, found), (_, other) = by_set([gapped("A", "p", 60, [0, 3, 4, 9]), gapped("A", "q", 35, [-3, -4, 1]), gapped("B", "B", 50, [5, 2])])
-    for pairs in (found, other):
-        cosine, like = (y - np.polyval(np.polyfit(pairs.gold, y, 1), pairs.gold) for y in (pairs.cosine, pairs.like.astype(float)))
-        assert like_length_excess(pairs) == pytest.approx(cosine @ like / (like @ like) / pairs.cosine.std())
+    for block in (gapped("A", "p", 60, [0, 3, 4, 9]), gapped("B", "B", 50, [5, 2])):
+        like = np.abs(np.subtract(block.words_a, block.words_b)) <= GAP
+        cosine, by = (y - np.polyval(np.polyfit(block.gold, y, 1), block.gold) for y in (block.cosine, like.astype(float)))
+        assert like_length_excess(block.gold, block.cosine, like) == pytest.approx(cosine @ by / (by @ by) / block.cosine.std())
 
 
 def test_there_is_no_number_without_both_groups_and_something_to_compare():
     gold, cosine, gaps = np.arange(20) / 4, draw.normal(size=20), np.array([0, 9] * 10)
     few_like, few_others, not_finite = gaps.copy(), gaps.copy(), cosine.copy()
     few_like[0], few_others[1], not_finite[3] = 9, 0, np.nan
-    assert np.isfinite(like_length_excess(pairs_of(gold, cosine, gaps)))
-    for others in [(gold, cosine, few_like), (gold, cosine, few_others), (np.full(20, 2.0), cosine, gaps),
-                   (gold, np.full(20, 0.3), gaps), (gold, not_finite, gaps)]:  # fmt: skip
-        assert np.isnan(like_length_excess(pairs_of(*others)))
-    for count, constant, rows in [(9, False, 0), (10, False, 1), (10, True, 0)]:
-        block = PairBlock("A", "A", list(range(count)), [0.5] * count if constant else list(range(count)), [3] * count, [3] * count)
-        assert len(length_rows([block], "D", 1)) == rows
+
+    def metrics_of(gold, cosine, gaps):
+        block = PairBlock("A", "A", gold, cosine, [20] * len(gaps), (20 + np.array(gaps)).tolist())
+        return [row.metric.rpartition("_")[2] for row in length_rows([block], "selected", "D", 1)]
+
+    assert metrics_of(gold, cosine, gaps) == ["le3", "gt3", "excess"]
+    assert metrics_of(gold, cosine, few_like) == ["gt3"] and metrics_of(gold, cosine, few_others) == ["le3"]
+    assert metrics_of(np.full(20, 2.0), cosine, gaps) == metrics_of(gold, np.full(20, 0.3), gaps) == []
+    assert "excess" not in metrics_of(gold, not_finite, gaps)

@@ -66,11 +66,11 @@ def test_a_folder_s_own_pooling_and_length_are_used(tmp_path, evaluated, monkeyp
 
 
 @pytest.mark.parametrize("name, content, sentence", [
-    ("modules.json", listed("Transformer", "Pooling", "Dense"), r"states the module Dense, .* \[evaluate\]"),
-    ("modules.json", listed("Transformer"), r"states the pooling none, .* \[evaluate\]"),
-    ("modules.json", [], "states no encoder in the folder itself"), ("modules.json", "{", "cannot be read"),
+    ("modules.json", listed("Transformer", "Pooling", "Dense"), r"states the modules Transformer, Pooling, Dense, .* \[evaluate\]"),
+    ("modules.json", listed("Transformer"), r"states the modules Transformer, .* \[evaluate\]"),
+    ("modules.json", [], "lists no Transformer; copy it there again"), ("modules.json", "{", "lists no Transformer"),
     ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "states the pooling pooling_mode_max_tokens"),
-    ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, "states the pooling cls and mean"),
+    ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, r"states the pooling \['cls', 'mean'\]"),
     ("1_Pooling/config.json", 3, "cannot be read"), ("sentence_bert_config.json", {"do_lower_case": True}, "states do_lower_case"),
     ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "states a default prompt"),
 ])  # fmt: skip

@@ -7,39 +7,31 @@ import contextlib
 import json
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from core.data.sts import StsSet
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
-from core.engine.evaluation.length_bias import EXCESS, by_set, like_length_excess, splits
-from core.engine.evaluation.metrics import direction_rows, mean_of_7, spectrum_rows
-from core.engine.evaluation.scoring import Encode, Evaluation, Scorer, array, distinct_sentences, evaluate
+from core.engine.evaluation.length_bias import EXCESS, length_rows
+from core.engine.evaluation.metrics import array, direction_rows, mean_of_7, spectrum_rows
+from core.engine.evaluation.scoring import Encode, Evaluation, Scorer, distinct_sentences, evaluate
+from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.result import Row
 from core.spec.run import RunConfig
 from core.store.files import write_whole
 
-NAMES = (
-    "untrained",
-    "bag_of_words",
-    "untrained_first_last",
-    "untrained_first_last_0",
-    "whitening",
-)  # as their rows
 VERSION = 4  # of what is kept on disk: raised when a row comes, goes or means something else
 WORD_VECTOR = 256  # numbers of a random word vector
-ROUNDING = (
-    1e-6  # of the vectors' length: a direction with a smaller standard deviation is rounding of float32
-)
+ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller deviation is rounding of float32
 
 
-class Untrained(nn.Module):
+class Untrained(Contrastive):
     """The pretrained encoder as it is: last-layer [CLS], whatever the method scores after training."""
 
     def __init__(self, encoder: Encoder):
@@ -125,85 +117,53 @@ def whitened_score(pairs: StsSet, encode: Encode) -> float:
     dimensions.
     """
     fitted_on = encode([*pairs.a, *pairs.b])
-    return (
-        evaluate({pairs.name: pairs}, lambda texts: whitened(encode(texts), fitted_on)).scores[pairs.name].all
-    )
+    found = evaluate({pairs.name: pairs}, lambda texts: whitened(encode(texts), fitted_on))
+    return found.scores[pairs.name]["all"]
 
 
-def baseline_rows(scorer: Scorer, encoder: Encoder, kept: Path) -> list[Row]:
-    """Rows of the baselines, at step 0. The file `kept` keeps them for every run of this encoder on this
-    data.
+def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
+    """Rows of the baselines, at step 0.
 
     By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own [CLS] also
     how much higher pairs of like length are rated (ESimCSE, Section 1; no row where a set cannot say), how
     the development sentences' vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
     """
-    tasks = {name: "dev" if name == scorer.dev else name for name in scorer.names}
-    split = [name for name in scorer.names if splits(scorer.sets[name])]
-    metrics = ["mean_cosine", "effective_rank", *(f"singular_value_{i}" for i in range(encoder.hidden))]
-    wanted = [(name, task, "spearman_all") for name in NAMES for task in (*tasks.values(), "avg")]
-    wanted += [("untrained", tasks[name], EXCESS) for name in split]
-    wanted += [("untrained", "dev", metric) for metric in metrics]
+    sentences = distinct_sentences(list(scorer.sets.values()))
+    index = {text: place for place, text in enumerate(sentences)}
+    averages = np.split(array(scorer.vectors(FirstLast(encoder), sentences)), 2, axis=1)  # (n, hidden) each
+    first, first_0 = (lambda texts, of=of: of[[index[text] for text in texts]] for of in averages)
+    untrained = scorer.score(Untrained(encoder), *scorer.names)
+    scores = {
+        "untrained": _all(untrained),
+        "bag_of_words": _all(evaluate(scorer.sets, bag_of_words)),
+        "untrained_first_last": _all(evaluate(scorer.sets, first)),
+        "untrained_first_last_0": _all(evaluate(scorer.sets, first_0)),
+        "whitening": {name: whitened_score(pairs, first) for name, pairs in scorer.sets.items()},
+    }
+    rows = []
+    for name, values in scores.items():
+        values = {scorer.task(task): value for task, value in values.items()}
+        values["avg"] = mean_of_7([values[task] for task in scorer.tests])
+        rows += [Row(name, task, "spearman_all", 0, value) for task, value in values.items()]
+    lengths = length_rows(untrained.pairs, "untrained", scorer.dev, 0)
+    rows += [row for row in lengths if row.metric == EXCESS]
+    vectors = array(untrained.of(scorer.dev_sentences))
+    directions = direction_rows(vectors, "untrained", 0)
+    return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
 
-    def make() -> list[Row]:
-        untrained = scorer.score(Untrained(encoder), *scorer.names)
-        rows = []
-        for name, scores in _scores(scorer, encoder, untrained).items():
-            rows += [Row(name, tasks[task], "spearman_all", 0, value) for task, value in scores.items()]
-            rows.append(
-                Row(name, "avg", "spearman_all", 0, mean_of_7([scores[task] for task in scorer.tests]))
-            )
-        excess = {name: like_length_excess(pairs) for name, pairs in by_set(untrained.pairs)}
-        rows += [Row("untrained", tasks[name], EXCESS, 0, excess[scorer.sets[name].name]) for name in split]
-        vectors = array(scorer.development_vectors(untrained))
-        directions = direction_rows(vectors, "untrained", 0)
-        return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
 
-    return kept_rows(kept, wanted, make)
+def _all(found: Evaluation) -> dict[str, float]:
+    return {name: score["all"] for name, score in found.scores.items()}
 
 
-def kept_path(config: RunConfig, cache_dir: Path, what: str) -> Path:
-    """The file that keeps rows of this encoder, untrained, on this evaluation data."""
+def kept_rows(config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]]) -> list[Row]:
+    """The rows that `make` gives for this encoder, untrained, on this evaluation data. The cache keeps them
+    for all its runs; a file that cannot be read is made again."""
     name = f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}-{what}-{VERSION}.json"
-    return Path(cache_dir) / "baselines" / name
-
-
-def kept_rows(path: Path, wanted: Sequence[tuple[str, str, str]], make: Callable[[], list[Row]]) -> list[Row]:
-    """The rows in a file, or those of `make`, which are then kept there. A file that cannot be read, or has
-    other rows than `wanted` (checkpoint, task, metric), in that order, is made again."""
+    path = cache_dir / "baselines" / name
     with contextlib.suppress(OSError, ValueError, TypeError):
-        rows = [Row(*row) for row in json.loads(path.read_bytes())]
-        if [row[:3] for row in rows] == list(wanted) and all(type(row.value) is float for row in rows):
-            return rows
+        return [Row(*row) for row in json.loads(path.read_bytes())]
     rows = make()
     with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
         write_whole(path, json.dumps(rows, indent=0).encode())
     return rows
-
-
-def _scores(scorer: Scorer, encoder: Encoder, untrained: Evaluation) -> dict[str, dict[str, float]]:
-    """Spearman x 100 by baseline and set."""
-    sets = {name: scorer.sets[name] for name in scorer.names}
-    sentences = distinct_sentences(list(sets.values()))
-    index = {text: place for place, text in enumerate(sentences)}
-    averages = np.split(
-        array(scorer.vectors(FirstLast(encoder), sentences)), 2, axis=1
-    )  # (sentences, hidden) each
-
-    def spearman(evaluation: Evaluation) -> dict[str, float]:
-        return {name: score.all for name, score in evaluation.scores.items()}
-
-    return {
-        "untrained": spearman(untrained),
-        "bag_of_words": spearman(evaluate(sets, bag_of_words)),
-        "untrained_first_last": spearman(evaluate(sets, _among(averages[0], index))),
-        "untrained_first_last_0": spearman(evaluate(sets, _among(averages[1], index))),
-        "whitening": {
-            name: whitened_score(pairs, _among(averages[0], index)) for name, pairs in sets.items()
-        },
-    }
-
-
-def _among(vectors: np.ndarray, index: Mapping[str, int]) -> Encode:
-    """Looks up sentences among vectors (sentences, dim) that were computed before."""
-    return lambda texts: vectors[[index[text] for text in texts]]

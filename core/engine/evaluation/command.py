@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import math
 import os
 import sys
 import threading
@@ -30,10 +31,7 @@ GEOMETRY = (
     ("alignment, all pairs", ("alignment_all_global", "alignment_all_batched64")),
     ("uniformity", ("uniformity_global", "uniformity_batched64")),
 )
-NO_SCORE = {
-    "constant": "all cosines are equal: no rank correlation",
-    "non_finite": "some embedding is zero or not finite",
-}
+NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -73,10 +71,9 @@ def _run(options: argparse.Namespace) -> int:
     rows: list[tuple[str, str, float, int | str]] = []
     print(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     for name, score in evaluation.scores.items():
-        values = {aggregate: getattr(score, aggregate) for aggregate in AGGREGATES}
-        rows += [(name, f"spearman_{aggregate}", value, score.pairs) for aggregate, value in values.items()]
-        note = "" if score.status == "ok" else f"  {NO_SCORE[score.status]}"
-        print(f"{name:<10} {score.pairs:>6} {_numbers(values.values())}{note}")
+        count, note = len(sets[name]), NO_SCORE if math.isnan(score["all"]) else ""
+        rows += [(name, f"spearman_{aggregate}", value, count) for aggregate, value in score.items()]
+        print(f"{name:<10} {count:>6} {_numbers(score.values())}{note}")
     means = [evaluation.average(tests, aggregate) for aggregate in AGGREGATES]
     rows += [("avg", f"spearman_{a}", mean, "") for a, mean in zip(AGGREGATES, means, strict=True)]
     without = f", without {dev}" if dev else ""
@@ -141,8 +138,6 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, longest or checkpoint.max_length))
     _say_read(options.model, checkpoint.model, checkpoint.max_length)
     print(f"Pooling {pooling}, {why}.")
-    if checkpoint.unused:
-        print(f"Not used, since no part of the encoder: {', '.join(checkpoint.unused)[:200]}.")
     layer = 1 if options.first_layer is None else options.first_layer
 
     def encode(texts: Sequence[str]) -> Any:

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 
 from core.data.sts import StsSet
-from core.engine.evaluation.metrics import cosines
-from core.engine.evaluation.scoring import SentenceModel, array, table_vectors
+from core.engine.evaluation.metrics import array, cosines
+from core.engine.evaluation.scoring import table_vectors
 from core.engine.streams import python_stream
 from core.engine.tokens import TokenTable, tokenise
+from core.methods.contrastive import Contrastive
 from core.spec.result import Row
 
 SENTENCES = 100
@@ -77,7 +78,7 @@ def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
     return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
 
 
-def edit_rows(model: SentenceModel, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
+def edit_rows(model: Contrastive, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
     """Mean cosine between sentence and copy by kind of edit, task `edits`, metric `cosine_<edit>`; none
     without sentences.
 
@@ -88,7 +89,5 @@ def edit_rows(model: SentenceModel, copies: TokenTable, device: torch.device, st
     vectors = array(table_vectors(model, copies, np.arange(len(copies)), device))  # (6 n, dim)
     plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
     means = [float(cosines(plain, copy).mean(dtype=np.float64)) for copy in edited]
-    found = zip(EDITS, means, strict=True)
-    return [
-        Row("selected", "edits", f"cosine_{edit}", step, mean) for edit, mean in found if np.isfinite(mean)
-    ]
+    named = zip(EDITS, means, strict=True)
+    return [Row("selected", "edits", f"cosine_{e}", step, mean) for e, mean in named if np.isfinite(mean)]

@@ -15,38 +15,55 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import torch
 from scipy.stats import rankdata
+from torch import Tensor
 
 from core.data.sts import StsSet
 from core.spec.result import Row
 
 Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 Mode = Literal["global", "batched64"]
-Pairs = Literal["gold>4", "all"]
+MODES: tuple[Mode, ...] = ("global", "batched64")
+AGGREGATES = ("all", "mean", "wmean")
 NOTHING = float(np.finfo(np.float32).eps) ** 2  # a mean squared distance that is rounding of float32
 BATCH = 64  # of the released alignment and uniformity (D43)
 POSITIVE = 4.0  # a pair counts as positive above this gold score: SimCSE's convention
 _BLOCK = 2048
+_undefined = np.errstate(invalid="ignore", divide="ignore", over="ignore")  # what is not defined becomes NaN
 
 
-def on_a_gpu(x: Any) -> bool:
-    """Whether these vectors are a tensor, which is asked without loading torch."""
-    return hasattr(x, "is_cuda")
+def array(vectors: Vectors) -> np.ndarray:
+    """Vectors or numbers as an array on the CPU."""
+    return vectors.cpu().numpy() if isinstance(vectors, Tensor) else np.asarray(vectors)
 
 
+def _float64(x: Vectors) -> Vectors:
+    return x.double() if isinstance(x, Tensor) else np.asarray(x, dtype=np.float64)
+
+
+def _lengths(x: Vectors) -> Vectors:
+    """The rows' lengths, (n, 1)."""
+    return (x * x).sum(1, keepdims=True) ** 0.5
+
+
+@_undefined
+def unit(x: Vectors) -> Vectors:
+    """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not finite."""
+    x = _float64(x)
+    return x / _lengths(x)
+
+
+@_undefined
 def cosines(x: Vectors, y: Vectors) -> np.ndarray:
     """x_i . y_i / (|x_i| |y_i|), row by row, float32.
 
     x, y (n, dim) -> (n,). Computed in float64 and rounded once, so that equal rows give exactly 1. NaN where
     a row is zero or not finite.
     """
-    if on_a_gpu(x):
-        x, y = x.double(), y.double()
-        return ((x * y).sum(1) / (x.norm(dim=1) * y.norm(dim=1))).float().cpu().numpy()
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
-        return (np.einsum("nd,nd->n", x, y) / norms).astype(np.float32)
+    x, y = _float64(x), _float64(y)
+    product = (x * y).sum(1) if isinstance(x, Tensor) else np.einsum("nd,nd->n", x, y)
+    return array(product / (_lengths(x) * _lengths(y))[:, 0]).astype(np.float32)
 
 
 def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
@@ -54,10 +71,7 @@ def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
 
     cosine, gold (n,). NaN for fewer than two pairs, constant input or anything not finite.
     """
-    cosine, gold = np.asarray(cosine, dtype=np.float64), np.asarray(gold, dtype=np.float64)
-    if len(cosine) != len(gold):
-        raise ValueError(f"{len(cosine)} cosines for {len(gold)} gold scores")
-    if len(cosine) < 2 or not (np.isfinite(cosine).all() and np.isfinite(gold).all()):
+    if not (np.isfinite(cosine).all() and np.isfinite(gold).all()):
         return float("nan")
     a, b = rankdata(cosine), rankdata(gold)
     a, b = a - a.mean(), b - b.mean()
@@ -72,7 +86,6 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     their mean weighted by pairs. With one subset the three are equal. A subset without a Spearman makes mean
     and wmean NaN.
     """
-    cosine = np.asarray(cosine)
     labels = np.array(pairs.subset)
     parts = [labels == name for name in dict.fromkeys(pairs.subset)]
     values = [spearman(cosine[part], pairs.gold[part]) for part in parts]
@@ -83,23 +96,17 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     }
 
 
-def alignment(x: Vectors, y: Vectors, gold: np.ndarray, mode: Mode, pairs: Pairs) -> float:
+def alignment(x: Vectors, y: Vectors, mode: Mode) -> float:
     """Mean over pairs of |x_i - y_i|^2, vectors of length 1 (Wang and Isola 2020, alpha = 2); in [0, 4],
     lower is closer.
 
-    x, y (n, dim), scaled to length 1 here; gold (n,). `pairs` "gold>4" keeps the pairs with gold above 4,
-    "all" keeps all, dissimilar ones too (D43). `mode` "global" is one mean; "batched64" takes batches of 64
-    in order, drops the last one if it is not full, and averages the batches' means. NaN if no pair, or no
-    full batch, is left.
+    x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" takes batches of 64 in
+    order, drops the last one if it is not full, and averages the batches' means. NaN without a pair, or
+    without a full batch.
     """
-    if pairs not in ("gold>4", "all"):
-        raise ValueError(f"pairs is {pairs!r}")
-    kept = np.flatnonzero(np.asarray(gold) > POSITIVE) if pairs == "gold>4" else np.arange(len(x))
-    x, y = (part if on_a_gpu(part) else np.asarray(part) for part in (x, y))
-    distance = ((unit(x[kept]) - unit(y[kept])) ** 2).sum(axis=1)  # (kept,)
-    distance = distance.cpu().numpy() if on_a_gpu(distance) else distance
-    batches = _batches(distance, mode)
-    return float(np.mean([batch.mean() for batch in batches])) if batches else float("nan")
+    distance = array(((unit(x) - unit(y)) ** 2).sum(1))  # (n,)
+    means = [batch.mean() for batch in _batches(distance, mode)]
+    return float(np.mean(means)) if means else float("nan")
 
 
 def uniformity(x: Vectors, mode: Mode) -> float:
@@ -110,13 +117,13 @@ def uniformity(x: Vectors, mode: Mode) -> float:
     over all pairs; "batched64" (D43; meant for first sentences in file order) is the mean of the logs of
     batches of 64, the last one dropped if it is not full. NaN with fewer than two vectors, or no full batch.
     """
-    batches = [batch for batch in _batches(unit(x), mode) if len(batch) > 1]
-    return float(np.mean([_log_potential(batch) for batch in batches])) if batches else float("nan")
+    potentials = [_log_potential(batch) for batch in _batches(unit(x), mode) if len(batch) > 1]
+    return float(np.mean(potentials)) if potentials else float("nan")
 
 
 def mean_of_7(scores: Sequence[float]) -> float:
     """The plain mean of the test sets' scores, unrounded; NaN if one is (D41)."""
-    return float(np.mean(scores)) if len(scores) else float("nan")
+    return float(np.mean(scores))
 
 
 def mean_of_8_rounded(scores: Sequence[float]) -> float:
@@ -126,65 +133,39 @@ def mean_of_8_rounded(scores: Sequence[float]) -> float:
     With seven tests the value is a multiple of 0.00125 and differs from mean_of_7 by at most about 0.01. NaN
     if a score is.
     """
-    if not len(scores):
-        return float("nan")
     rounded = [float(f"{score:.2f}") for score in scores]  # as printed, then read back
     rounded.append(float(f"{sum(rounded) / len(rounded):.2f}"))
     return sum(rounded) / len(rounded)
 
 
-def unit(x: Vectors) -> Vectors:
-    """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not finite."""
-    if on_a_gpu(x):
-        x = x.double()
-        return x / x.norm(dim=1, keepdim=True)
-    x = np.asarray(x, dtype=np.float64)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        return x / np.linalg.norm(x, axis=1, keepdims=True)
-
-
 def _batches(values: Vectors, mode: Mode) -> list[Vectors]:
     if mode == "global":
         return [values] if len(values) else []
-    if mode != "batched64":
-        raise ValueError(f"mode is {mode!r}")
     return [values[start : start + BATCH] for start in range(0, len(values) - BATCH + 1, BATCH)]
 
 
 def _log_potential(x: Vectors) -> float:
     """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows, by blocks: |x_i - x_j|^2 = 2 - 2 x_i .
     x_j."""
+    # On a CPU products are in float32 (error about 1e-7), on a GPU in float64, since float32 may be TF32.
+    rows: Vectors = x if isinstance(x, Tensor) else x.astype(np.float32)
+    library: Any = torch if isinstance(x, Tensor) else np
     total, pairs = 0.0, len(x) * (len(x) - 1) / 2
-    if on_a_gpu(x):
-        for start in range(0, len(x), _BLOCK):  # float64: a product in float32 may be TF32
-            block = x[start : start + _BLOCK]
-            potential = (4.0 * (block @ x[start:].T) - 4.0).exp()  # (block, rest)
-            width = len(block)
-            total += float(potential[:, :width].triu(1).sum() + potential[:, width:].sum())
-        return float(np.log(total / pairs))
-    if not np.isfinite(x).all():
-        return float("nan")
-    # Products in float32 (error about 1e-7), sums in float64.
-    rows = x.astype(np.float32)
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
-        potential = np.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
-        width = len(block)
-        own = np.triu(potential[:, :width], k=1).sum(dtype=np.float64)
-        total += own + potential[:, width:].sum(dtype=np.float64)
+        potential = library.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
+        parts = library.triu(potential[:, : len(block)], 1), potential[:, len(block) :]
+        total += sum(float(part.sum(dtype=library.float64)) for part in parts)
     return float(np.log(total / pairs))
 
 
 def mean_cosine(vectors: Vectors) -> float:
     """Mean cosine over the pairs of different rows, in [-1 / (n - 1), 1]; 1 when all have one direction.
-    vectors (n, dim).
+    vectors (n, dim), at least two.
 
-    (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself. NaN for
-    fewer than two rows.
+    (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself.
     """
     n = len(vectors)
-    if n < 2:
-        return float("nan")
     total = unit(vectors).sum(0)  # (dim,)
     return float((total @ total - n) / (n * (n - 1)))
 
@@ -197,7 +178,7 @@ def spread(vectors: np.ndarray) -> float:
 
 
 def effective_rank(vectors: np.ndarray) -> float:
-    """In how many directions the unit vectors differ, from 1 to dim. vectors (n, dim).
+    """In how many directions the unit vectors differ, from 1 to dim. vectors (n, dim), each with a direction.
 
     exp of the Shannon entropy of p_i = s_i^2 / sum of s^2, with s the singular values of the centred vectors
     of length 1. Roy and Vetterli (2007) take s_i / sum of s; squared, p are shares of variance. 1 if nothing
@@ -205,8 +186,6 @@ def effective_rank(vectors: np.ndarray) -> float:
     beside the mean cosine.
     """
     units = unit(vectors)
-    if not np.isfinite(units).all():
-        return float("nan")
     centred = units - units.mean(0)
     variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)  # (dim,), squared singular values
     if variances.sum() <= NOTHING * len(units):

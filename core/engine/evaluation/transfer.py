@@ -28,31 +28,28 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from core.data.transfer import Part, TransferTask
 from core.engine.encoder.bert import Encoder
-from core.engine.evaluation.baselines import FirstLast, LastMean, Untrained, kept_rows
-from core.engine.evaluation.scoring import SentenceModel, array, table_vectors
-from core.engine.tokens import TokenTable
+from core.engine.evaluation.baselines import FirstLast, LastMean, Untrained
+from core.engine.evaluation.metrics import array
+from core.engine.evaluation.scoring import Scorer
+from core.methods.contrastive import Contrastive
 from core.spec.result import Row
 
 FOLDS = 10
 FOLD_SEED = 1111  # SentEval's
 WIDE = tuple(2.0**t for t in range(-2, 4))  # C where SentEval cross-validates or has a development part
 HIGH = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
-TOLERANCE = (
-    1e-5  # of the gradient; with scikit-learn's 1e-4 a warm start can pass for the solution without a step
-)
+# Of the gradient; with scikit-learn's 1e-4 a warm start can pass for the solution without a step.
+TOLERANCE = 1e-5
 MANY_TOLERANCE = 1e-8  # of the gradient with more than two classes, whose steps are cheap
-METRICS = ("accuracy_test", "accuracy_dev")
 
 
 class Accuracy(NamedTuple):
@@ -63,46 +60,26 @@ class Accuracy(NamedTuple):
     test: float
 
 
-class Transfer:
-    """The transfer tasks of one run. `table` has the token ids of `sentences(tasks)`."""
-
-    def __init__(self, tasks: Sequence[TransferTask], table: TokenTable, device: torch.device):
-        self.tasks, self.table, self.device = tasks, table, device
-
-    def rows(self, model: SentenceModel, checkpoint: str, step: int, part: slice = slice(None)) -> list[Row]:
-        """`accuracy_test` and `accuracy_dev` of each task and of `avg_transfer`, from this part of the
-        vectors."""
-        vectors = array(table_vectors(model, self.table, np.arange(len(self.table)), self.device))
-        accuracies = transfer_accuracies(self.tasks, lambda texts: vectors[:, part])
-        return [
-            Row(checkpoint, name, metric, step, value)
-            for name, accuracy in accuracies.items()
-            for metric, value in zip(METRICS, (accuracy.test, accuracy.dev), strict=True)
-        ]
-
-    def untrained_rows(self, encoder: Encoder, kept: Path) -> list[Row]:
-        """The same at step 0 for the encoder's own [CLS], its first-last average (first transformer layer,
-        D77) and its last layer's mean. They take as long as two finished runs' rows, so the file `kept` keeps
-        them."""
-        first = slice(encoder.hidden)  # of the two averages side by side
-        models = {
-            "untrained": (Untrained(encoder), slice(None)),
-            "untrained_first_last": (FirstLast(encoder), first),
-            "untrained_last": (LastMean(encoder), slice(None)),
-        }
-        names = [*(task.name for task in self.tasks), "avg_transfer"]
-        wanted = [(checkpoint, name, metric) for checkpoint in models for name in names for metric in METRICS]
-
-        def make() -> list[Row]:
-            rows = (self.rows(model, name, 0, part) for name, (model, part) in models.items())
-            return [row for part in rows for row in part]
-
-        return kept_rows(kept, wanted, make)
+def rows(
+    scorer: Scorer, model: Contrastive, checkpoint: str, step: int, part: slice = slice(None)
+) -> list[Row]:
+    """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`, from this part of the
+    model's vectors."""
+    accuracies = transfer_accuracies(scorer.tasks, lambda texts: array(scorer.vectors(model, texts))[:, part])
+    return [
+        Row(checkpoint, name, f"accuracy_{which}", step, getattr(accuracy, which))
+        for name, accuracy in accuracies.items()
+        for which in ("test", "dev")
+    ]
 
 
-def sentences(tasks: Sequence[TransferTask]) -> list[str]:
-    """The distinct sentences of all tasks."""
-    return list(dict.fromkeys(text for task in tasks for text in task.sentences()))
+def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
+    """The same at step 0 for the encoder's own [CLS], its first-last average (first transformer layer, D77)
+    and its last layer's mean."""
+    first = slice(encoder.hidden)  # of the two averages side by side
+    found = rows(scorer, Untrained(encoder), "untrained", 0)
+    found += rows(scorer, FirstLast(encoder), "untrained_first_last", 0, first)
+    return found + rows(scorer, LastMean(encoder), "untrained_last", 0)
 
 
 def transfer_accuracies(
@@ -113,12 +90,12 @@ def transfer_accuracies(
     `encode` is called once with the distinct sentences of all tasks and returns (sentences, dim). Vectors
     that are not finite give NaN.
     """
-    texts = sentences(tasks)
+    texts = list(dict.fromkeys(text for task in tasks for text in task.sentences()))
     vectors = np.asarray(encode(texts), dtype=np.float64)  # (sentences, dim)
     index = {text: place for place, text in enumerate(texts)}
     accuracies = {task.name: _accuracy(task, vectors, index) for task in tasks}
-    columns = zip(*accuracies.values(), strict=True)
-    return accuracies | {"avg_transfer": Accuracy(*(float(np.mean(column)) for column in columns))}
+    dev, test = (float(np.mean(column)) for column in zip(*accuracies.values(), strict=True))
+    return accuracies | {"avg_transfer": Accuracy(dev, test)}
 
 
 def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarray:
@@ -131,25 +108,20 @@ def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarr
 
 
 def _accuracy(task: TransferTask, vectors: np.ndarray, index: dict[str, int]) -> Accuracy:
-    def examples(part: Part) -> tuple[np.ndarray, np.ndarray]:
-        return features(part, vectors, index), np.array(part.labels)
-
-    train = examples(task.train)
-    dev, test = (None if part is None else examples(part) for part in (task.dev, task.test))
-    if not all(np.isfinite(part[0]).all() for part in (train, dev, test) if part is not None):
+    parts = [part for part in (task.train, task.dev, task.test) if part is not None]
+    examples = [(features(part, vectors, index), np.array(part.labels)) for part in parts]
+    if not all(np.isfinite(x).all() for x, _ in examples):
         return Accuracy(float("nan"), float("nan"))
-    if test is None:
-        return cross_validated(*train)
-    return developed_on_folds(*train, *test) if dev is None else developed_on_part(*train, *dev, *test)
+    fits: list[Callable] = [cross_validated, developed_on_folds, developed_on_part]  # by the parts that it has
+    return fits[len(parts) - 1](*(part for example in examples for part in example))
 
 
 def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
     """Ten folds, each tested once by a model of the other nine, C chosen on those nine in turn. x (n,
     features), y (n,)."""
     folds = [test for _, test in _folds(x, y)]
-    held_out = np.zeros(
-        (FOLDS, FOLDS, len(WIDE))
-    )  # [i, j]: accuracy on fold j of models without folds i and j
+    # [i, j]: accuracy on fold j of models without folds i and j
+    held_out = np.zeros((FOLDS, FOLDS, len(WIDE)))
     for i, j in combinations(range(FOLDS), 2):
         kept = np.concatenate([folds[k] for k in range(FOLDS) if k not in (i, j)])
         for place, model in enumerate(path(x[kept], y[kept], WIDE)):
@@ -183,31 +155,22 @@ def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
 def path(x: np.ndarray, y: np.ndarray, grid: Sequence[float]) -> Iterator[LogisticRegression]:
     """Yield the logistic regression fitted for each C of an ascending grid; each is the same object, so use
     it at once."""
-    model = _regression(y, warm_start=True)
+    settings = {"solver": "newton-cholesky", "tol": TOLERANCE}
+    if len(np.unique(y)) > 2:
+        settings = {"solver": "newton-cg", "tol": MANY_TOLERANCE, "max_iter": 1000}
+    model = LogisticRegression(warm_start=True, **settings)
     for c in grid:
         model.C = c
-        yield _fitted(model, x, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            # where no double is nearer to the solution
+            warnings.filterwarnings("ignore", "Rounding errors|The line search|Line Search failed")
+            model.fit(x, y)
+        yield model
 
 
 def _fit(x: np.ndarray, y: np.ndarray, c: float) -> LogisticRegression:
-    return _fitted(_regression(y, C=c), x, y)
-
-
-def _regression(y: np.ndarray, **settings) -> LogisticRegression:
-    """The unfitted model for these labels, of two classes or of more."""
-    if len(np.unique(y)) > 2:
-        return LogisticRegression(solver="newton-cg", tol=MANY_TOLERANCE, max_iter=1000, **settings)
-    return LogisticRegression(solver="newton-cholesky", tol=TOLERANCE, **settings)
-
-
-def _fitted(model: LogisticRegression, x: np.ndarray, y: np.ndarray) -> LogisticRegression:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        where = (
-            "Rounding errors|The line search|Line Search failed"  # where no double is nearer to the solution
-        )
-        warnings.filterwarnings("ignore", where)
-        return model.fit(x, y)
+    return next(path(x, y, (c,)))
 
 
 def _folds(x: np.ndarray, y: np.ndarray):
