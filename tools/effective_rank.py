@@ -74,7 +74,9 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
             for cell in (cell for cell in result.cells if cell.runs):
                 config = replace(setup.config(result.study, cell.cell, 0), seed=Seed())
                 place = {"cell": run_id(config), "table": f"{result.study.name} · {profile}"}
-                for run in (run for run in cell.runs if run.rows is not None and run.status != "diverged"):
+                for run in cell.runs:
+                    if run.rows is None or run.status == "diverged":
+                        continue
                     if run.run_id not in numbers:
                         of = result.aggregate, result.scale
                         numbers[run.run_id] = {name: value(run.rows, READ[name], *of) for name in READ}
