@@ -10,12 +10,11 @@ import dataclasses
 import functools
 import hashlib
 import json
-import typing
 
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, field_types, public_name
+from core.spec.section import Section, alternatives, field_types, public_name, public_names
 
 # Every run says null for those of these sections that its method has not: ids were first made so, and live
 # on.
@@ -58,26 +57,32 @@ def to_plain(value):
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a run configuration")
 
 
-def from_plain(plain: dict) -> RunConfig:
-    """The configuration that `to_plain` wrote. Raises UserError for unknown or missing parts."""
-    if plain.get("kind") != _kind(RunConfig) and "method" not in plain:
-        raise UserError("This document does not hold a run configuration.")
-    run = _section_from(plain, methods.method(str(plain.get("method"))).run)
-    if not isinstance(run, RunConfig):
-        raise UserError("This document does not hold a run configuration.")
-    return run
-
-
 def from_canonical_json(text: str) -> tuple[RunConfig, int]:
-    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one."""
+    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one.
+
+    The caller compares the id of what is read: a document with other fields than this version's has another.
+    """
     try:
         document = json.loads(text)
-        run, numerics = from_plain(document["run"]), document["numerics"]
-        if type(numerics) is not int:
-            raise ValueError(f"numerics is {numerics!r}")
-        return run, numerics
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        plain = document["run"]
+        return _from_plain(plain, methods.method(plain["method"]).run), document["numerics"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, UserError) as error:
         raise UserError(f"The stored run configuration cannot be read ({error}).") from error
+
+
+def _from_plain(value, expected):
+    """What `to_plain` wrote of a value of this annotation. Fields that are left out are neutral."""
+    if isinstance(value, list):
+        return tuple(tuple(item) if isinstance(item, list) else item for item in value)
+    classes = [each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section)]
+    if not isinstance(value, dict) or not classes:
+        return value
+    fields = dataclasses.fields(classes[0])
+    arguments = {field.name: field.metadata["neutral"] for field in fields if "neutral" in field.metadata}
+    for name, field in public_names(classes[0]).items():
+        if name in value:
+            arguments[field] = _from_plain(value[name], field_types(classes[0])[field])
+    return classes[0](**arguments)
 
 
 def _tag(section: type) -> str:
@@ -87,42 +92,3 @@ def _tag(section: type) -> str:
 def _kind(section: type[Section]) -> str:
     """What stands for a class in the canonical form: its name; one for the runs of every method."""
     return "RunConfig" if issubclass(section, RunConfig) else section.__name__
-
-
-def _section_from(plain: dict, expected) -> Section:
-    """The section that a document holds, of one of the classes that its place expects."""
-    classes = [
-        option
-        for option in alternatives(expected)
-        if isinstance(option, type) and issubclass(option, Section)
-    ]
-    cls = next((option for option in classes if plain.get(_tag(option)) == _kind(option)), None)
-    if cls is None:
-        raise UserError(f"Unknown kind {plain.get('section', plain.get('kind'))!r} in a run configuration.")
-    hints = field_types(cls)
-    names = {public_name(field.name): field for field in dataclasses.fields(cls)}
-    lacking = {name for name in NAMED_BY_ALL if issubclass(cls, RunConfig) and plain.get(name, "") is None}
-    unknown = set(plain) - set(names) - lacking - {_tag(cls)}
-    if unknown:
-        raise UserError(f"Unknown field {min(unknown)!r} in section {cls.label()} of a run configuration.")
-    arguments = {}
-    for name, field in names.items():
-        if name in plain:
-            arguments[field.name] = _value_from(plain[name], hints[field.name])
-        elif "neutral" in field.metadata:
-            arguments[field.name] = field.metadata["neutral"]
-        else:
-            raise UserError(f"Field {cls.label()}.{name} is missing from a run configuration.")
-    return cls(**arguments)
-
-
-def _value_from(value, expected):
-    if isinstance(value, dict):
-        return _section_from(value, expected)
-    if isinstance(value, list):
-        for option in alternatives(expected):
-            if typing.get_origin(option) is tuple:
-                inner = typing.get_args(option)[0]
-                return tuple(_value_from(item, inner) for item in value)
-        return tuple(value)
-    return value
