@@ -31,7 +31,7 @@ from core.spec.claim import (
     differ,
     gains,
     greater,
-    scatters_more,
+    mean_scatters_more,
     sound,
     truth,
     within,
@@ -50,7 +50,7 @@ CLAIMS = tuple(
         ("differ", differ((D, E, F)), 1.0),
         ("any of", any_of(greater(C, A), greater(D, B)), 1.0),
         ("gains", gains(A, B, 1.5, 1.0), None),
-        ("scatters more", scatters_more(A, B), 1.0),
+        ("scatters more", mean_scatters_more([A], [B]), 1.0),
     )
 )
 COLLAPSE = tuple(

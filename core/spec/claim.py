@@ -130,15 +130,9 @@ def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     return Contrast((Term(-1.0, tuple(a)),), -value, metric)
 
 
-def scatters_more(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
-    """a scatters more over seeds than b, by more than `by` in the mean absolute deviation from the median
-    (Brown and Forsythe)."""
-    return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by, of="scatter")
-
-
 def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
-    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`; scatter as in
-    `scatters_more`."""
+    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the mean absolute
+    deviation from the median (Brown and Forsythe)."""
     return replace(mean_above(cells, others, by), of="scatter")
 
 

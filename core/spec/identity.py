@@ -74,7 +74,9 @@ def _from_plain(value, expected):
     """What `to_plain` wrote of a value of this annotation. Fields that are left out are neutral."""
     if isinstance(value, list):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
-    classes = [each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section)]
+    classes = [
+        each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section)
+    ]
     if not isinstance(value, dict) or not classes:
         return value
     fields = dataclasses.fields(classes[0])

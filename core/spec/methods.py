@@ -121,13 +121,10 @@ def names() -> tuple[str, ...]:
     return tuple(_folders())
 
 
+@functools.cache  # every configuration needs them
 def _folders() -> dict[str, Path]:
     """The folder of each method, by its name."""
-    return _folders_of(tuple(importlib.import_module(PACKAGE).__path__))
-
-
-@functools.cache  # every configuration asks for them
-def _folders_of(places: tuple[str, ...]) -> dict[str, Path]:
+    places = importlib.import_module(PACKAGE).__path__
     files = [file for path in places for file in Path(path).glob("*/*.py")]
     folders = {file.parent.name: file.parent for file in files if file.stem in ("settings", "model")}
     return dict(sorted(folders.items()))

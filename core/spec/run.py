@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from core.spec.errors import refuse
-from core.spec.section import ABOVE_0, AT_LEAST_0, AT_LEAST_1, SHARE, Bound, Section
+from core.spec.section import ABOVE_0, SHARE, Bound, Section, at_least
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
 PAPER_HIDDEN = 768
@@ -25,20 +25,10 @@ class Data(Section):
     """Training text. `digest` is the SHA-256 of its content, `rows` its sentences."""
 
     digest: Annotated[str, "SHA-256 of the training text's content"]
-    rows: Annotated[int, "sentences of the training text", AT_LEAST_1]
-    reader: Annotated[
-        Literal["lines", "csv_quoted"],
-        "one sentence a line, or as a tab-separated table with quotes, as the releases read it (D36)",
-    ] = "lines"
-    max_length: Annotated[
-        int,
-        "tokens of a training sentence, special ones included; the rest is cut (D33)",
-        Bound("at least 3, with the special tokens", lambda value: value >= 3),
-    ] = 32
-    padding: Annotated[
-        Literal["static", "dynamic"],
-        "pad to max_length, or to the longest of the batch; it moves numbers only through D22 and D24 (D33)",
-    ] = "static"
+    rows: Annotated[int, "sentences of the training text", at_least(1)]
+    reader: Annotated[Literal["lines", "csv_quoted"], "lines, or the releases' quoted table (D36)"] = "lines"
+    max_length: Annotated[int, "tokens of a training sentence; the rest is cut (D33)", at_least(3)] = 32
+    padding: Annotated[Literal["static", "dynamic"], "to max_length, or the longest (D33)"] = "static"
     drop_last: Annotated[bool, "leave out the last batch if it is not full (D37, D78)"] = True
 
 
@@ -49,10 +39,7 @@ class Encoder(Section):
     digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
     hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)", SHARE] = 0.1
     attention_dropout: Annotated[float, "dropout on attention weights", SHARE] = 0.1
-    attention: Annotated[
-        Literal["eager", "sdpa"],
-        "how attention is computed; sdpa is torch's fused one, wherever no attention is dropped",
-    ] = "eager"
+    attention: Annotated[Literal["eager", "sdpa"], "how attention is computed; sdpa: fused"] = "eager"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +47,7 @@ class Loss(Section):
     """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
 
     temperature: Annotated[float, "what cosines are divided by before the softmax (D32)", ABOVE_0] = 0.05
-    in_batch_negatives: Annotated[
-        bool,
-        "other sentences of the batch are negatives, too; false is MoCoSE's eq. 3, the queue alone (D1)",
-    ] = True
+    in_batch_negatives: Annotated[bool, "other sentences of the batch are negatives, too (D1)"] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,39 +55,24 @@ class Train(Section):
     """Optimisation: AdamW, linear decay to zero, clipping (D30, D31, D34).
 
     D84: the releases' trainer has AdamW as transformers 4 wrote it (`core.engine.optimiser`), not as torch
-    does. New layers are heads that start at random; how far they come in a run depends on rate times steps,
-    so short runs may give them a larger rate.
+    does. Biases and LayerNorm weights have no weight decay. New layers are heads that start at random: short
+    runs may give them a larger rate. fp16 can be stored but not trained.
     """
 
-    steps: Annotated[int, "optimiser steps of the run", AT_LEAST_1]
-    batch_size: Annotated[
-        int, "sentences in a batch (D30)", Bound("at least 2, for a contrast", lambda value: value >= 2)
-    ] = 64
-    learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0 along a line", AT_LEAST_0] = (
-        3e-5
-    )
-    weight_decay: Annotated[
-        float, "AdamW's weight decay; biases and LayerNorm weights have none (D31)", AT_LEAST_0
-    ] = 1e-6
-    warmup_fraction: Annotated[float, "share of the steps over which the rate rises from 0 (D31)", SHARE] = (
-        0.0
-    )
-    clip_norm: Annotated[float, "largest norm of the gradient; a longer one is shortened to it", ABOVE_0] = (
-        1.0
-    )
+    steps: Annotated[int, "optimiser steps of the run", at_least(1)]
+    batch_size: Annotated[int, "sentences in a batch (D30)", at_least(2)] = 64
+    learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0", at_least(0)] = 3e-5
+    weight_decay: Annotated[float, "AdamW's weight decay (D31)", at_least(0)] = 1e-6
+    warmup_fraction: Annotated[float, "share of the steps in which the rate rises (D31)", SHARE] = 0.0
+    clip_norm: Annotated[float, "largest norm of the gradient", ABOVE_0] = 1.0
     beta1: Annotated[float, "AdamW's decay of the mean gradient", SHARE] = 0.9
     beta2: Annotated[float, "AdamW's decay of the mean squared gradient", SHARE] = 0.999
     epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient", ABOVE_0] = 1e-8
-    adamw: Annotated[
-        Literal["torch", "transformers"], "AdamW as torch has it, or as transformers 4 had it (D84)"
-    ] = "torch"
-    new_layer_factor: Annotated[
-        float, "rate of layers that start at random, as a multiple of learning_rate", ABOVE_0
-    ] = 1.0
-    precision: Annotated[
-        Literal["fp32", "tf32", "fp16", "bf16"],
-        "arithmetic of the forward pass; fp16 can be stored but not trained (D34, D71)",
-    ] = "fp32"
+    adamw: Annotated[Literal["torch", "transformers"], "whose form of AdamW (D84)"] = "torch"
+    new_layer_factor: Annotated[float, "rate of new layers by learning_rate", ABOVE_0] = 1.0
+    precision: Annotated[Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic of training (D34, D71)"] = (
+        "fp32"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,21 +84,18 @@ class Evaluation(Section):
     """
 
     digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
-    every: Annotated[int, "steps between two checks on the development set (D30, D74)", AT_LEAST_1] = 100
+    every: Annotated[int, "steps between development checks (D30, D74)", at_least(1)] = 100
     vector: Annotated[
-        Literal["cls_before_pooler", "pooler", "projection"] | None,
-        "which vector of MoCoSE is a sentence's: [CLS], behind the pooler, or behind the projection (D10)",
+        Literal["cls_before_pooler", "pooler", "projection"] | None, "MoCoSE's sentence vector (D10)"
     ] = None
     head: Annotated[
         Literal["on", "off", "never"] | None,
-        "whether SimCSE's and ESimCSE's head on [CLS] stays on in evaluation (D65); never: nor is "
-        "it there in training",
+        "SimCSE's and ESimCSE's head on [CLS] in evaluation (D65); never: nor in training",
     ] = None
     apply_augmentation: Annotated[bool, "augment the embeddings in evaluation, too (D21)"] = False
-    transfer: Annotated[
-        bool,
-        "add the transfer tasks' accuracies at the end of the run; minutes on real data (D42)",
-    ] = field(default=False, metadata={"neutral": False})
+    transfer: Annotated[bool, "add the transfer tasks' accuracies at the end (D42)"] = field(
+        default=False, metadata={"neutral": False}
+    )
 
     @classmethod
     def label(cls):
@@ -140,13 +106,11 @@ class Evaluation(Section):
 class Selection(Section):
     """Which checkpoint is reported (D40, D41)."""
 
-    metric: Annotated[
-        Literal["stsb_dev", "sts_test_avg", "last"],
-        "which checkpoint is reported: best on the development set, best on the tests, or the last (D40)",
-    ] = "stsb_dev"
+    metric: Annotated[Literal["stsb_dev", "sts_test_avg", "last"], "which checkpoint is reported (D40)"] = (
+        "stsb_dev"
+    )
     score: Annotated[
-        Literal["mean_of_7", "mean_of_8_rounded"] | None,
-        "how the tests become one score; with metric sts_test_avg alone (D41)",
+        Literal["mean_of_7", "mean_of_8_rounded"] | None, "how the tests become one score (D41)"
     ] = None
 
     @classmethod
@@ -162,20 +126,17 @@ class Selection(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class STS(Section):
-    """How the subsets of one test set become one Spearman (D80)."""
+    """How the subsets of one test set become one Spearman: over all pairs, or a mean of subsets (D80)."""
 
-    aggregate: Annotated[
-        Literal["all", "mean", "wmean"],
-        "how the subsets of one test set become one Spearman: over all pairs, or a mean of subsets (D80)",
-    ] = "all"
+    aggregate: Annotated[Literal["all", "mean", "wmean"], "how subsets become one score (D80)"] = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seed(Section):
     """D35: `model` seeds heads and queue; `data` seeds order, dropout and augmentation."""
 
-    model: Annotated[int, "seed of heads and queue (D35)", AT_LEAST_0] = 0
-    data: Annotated[int, "seed of order, dropout and augmentation (D35)", AT_LEAST_0] = 0
+    model: Annotated[int, "seed of heads and queue (D35)", at_least(0)] = 0
+    data: Annotated[int, "seed of order, dropout and augmentation (D35)", at_least(0)] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,16 +260,12 @@ class TextView(Section):
         "how the text of a view is rewritten before training (D27, D28)",
     ]
     rate: Annotated[
-        float, "share of the words that is rewritten", Bound("above 0 and at most 1", lambda x: 0 < x <= 1)
+        float, "share of the words that is rewritten", ABOVE_0, Bound("at most 1", lambda rate: rate <= 1)
     ] = 0.3
     detokenize: Annotated[
-        Literal["original_text", "wordpiece_join"],
-        "rewrite the text as it was, or joined from word pieces (D26)",
+        Literal["original_text", "wordpiece_join"], "rewrite the text, or joined word pieces (D26)"
     ] = "original_text"
-    view: Annotated[
-        Literal["target", "both"],
-        "which view reads the rewritten text; with both, each has a rewriting of its own (D26)",
-    ] = "target"
+    view: Annotated[Literal["target", "both"], "which view reads the rewritten text (D26)"] = "target"
     model: Annotated[str | None, "the model that rewrites; none where none is needed"] = None
 
     @classmethod

@@ -9,7 +9,7 @@ masked-word head stands in for the paper's masked-word model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
@@ -91,7 +91,6 @@ class Scale:
     dev: str
     tests: tuple[str, ...]
     probes: tuple[str, ...]
-    watermark: str | None
     hub_models: bool = False
     generated: bool = False
 
@@ -111,7 +110,6 @@ DEMO = Scale(
     dev="DEV",
     tests=("Para", "Length", "Roles", "Mixed"),
     probes=("Negation", "When", "Roles", "Verb"),
-    watermark="demo scale: made-up language",
     generated=True,
 )
 # The papers' run on a small encoder: everything per step as printed. Only encoder (2 x 384) and text are
@@ -128,23 +126,8 @@ MINI = Scale(
     dev="STS-B dev",
     tests=STS_TESTS,
     probes=TRANSFER,
-    watermark=None,
 )
-PAPER = Scale(
-    name="paper",
-    seeds=5,
-    steps=None,
-    checks=None,
-    batch_size=64,
-    learning_rate=None,
-    warmup_fraction=0.0,
-    precision="bf16",
-    dev="STS-B dev",
-    tests=STS_TESTS,
-    probes=TRANSFER,
-    watermark=None,
-    hub_models=True,
-)
+PAPER = replace(MINI, name="paper", seeds=5, steps=None, hub_models=True)
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
 

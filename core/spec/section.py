@@ -29,23 +29,25 @@ NAMES: dict[Any, str] = {
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Bound:
-    """What a value must be beside its type: `Annotated[int, "steps of the run", AT_LEAST_1]`."""
+class Bound(typing.NamedTuple):
+    """What a value must be beside its type: `Annotated[int, "steps of the run", at_least(1)]`."""
 
     words: str
     holds: Callable[[Any], bool]
 
 
-AT_LEAST_0 = Bound("at least 0", lambda value: value >= 0)
-AT_LEAST_1 = Bound("at least 1", lambda value: value >= 1)
-ABOVE_0 = Bound("above 0", lambda value: value > 0)
-SHARE = Bound("at least 0 and below 1", lambda value: 0 <= value < 1)
+def at_least(low: int) -> Bound:
+    """A number must be at least this large."""
+    return Bound(f"at least {low}", lambda value: value >= low)
 
 
 def one_of(names: tuple[str, ...]) -> Bound:
     """A text must be one of these."""
     return Bound(f"one of {', '.join(names)}", names.__contains__)
+
+
+ABOVE_0 = Bound("above 0", lambda value: value > 0)
+SHARE = Bound("at least 0 and below 1", lambda value: 0 <= value < 1)
 
 
 class Typed:

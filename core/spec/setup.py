@@ -31,10 +31,27 @@ class Setup:
     sources: Sources
     seeds: int
 
+    @cache  # noqa: B019  (a report needs the same configurations many times)
     def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under
         `released`, as in the released code, D35), and that of cell or study where they name it."""
-        return _config(self.profile, self.scale, self.sources, study, cell, seed)
+        run, named = self._scaled(study, cell), study.named(cell, self.profile)
+        held = "seed.data" in named or "seed.data" in profile_changes(run, self.profile)
+        run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
+        values = [f"{path}={label}" for path, label in zip(study.varied, _values(study, cell), strict=True)]
+        settings = [text for text in (*study.settings, *values) if has(run, setting_path(text))]
+        if settings:
+            run = vary(run, dict(parse_setting(run, text) for text in settings))
+            # eval.transfer may be among the settings
+            run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
+        return run
+
+    @cache  # noqa: B019
+    def _scaled(self, study: Study, cell: Cell) -> RunConfig:
+        run = study.paper_config(cell, self.profile)
+        run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
+        named = study.named(cell, self.profile)
+        return vary(run, {path: value for path, value in named.items() if path in UNSCALED})
 
     def configs(self, study: Study, cell: Cell, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
@@ -93,27 +110,6 @@ class Setup:
                 )
 
 
-# A report asks for the same configurations many times.
-@cache
-def _scaled(profile: str, scale: Scale, sources: Sources, study: Study, cell: Cell) -> RunConfig:
-    run = at_scale(study.paper_config(cell, profile), scale, sources, cell.encoder, study.equal_updates)
-    return vary(run, {path: value for path, value in study.named(cell, profile).items() if path in UNSCALED})
-
-
-@cache
-def _config(profile: str, scale: Scale, sources: Sources, study: Study, cell: Cell, seed: int) -> RunConfig:
-    run = _scaled(profile, scale, sources, study, cell)
-    held = "seed.data" in study.named(cell, profile) or "seed.data" in profile_changes(run, profile)
-    run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
-    values = [f"{path}={label}" for path, label in zip(study.varied, _values(study, cell), strict=True)]
-    settings = [text for text in (*study.settings, *values) if has(run, setting_path(text))]
-    if settings:
-        run = vary(run, dict(parse_setting(run, text) for text in settings))
-        # eval.transfer may be among the settings
-        run = vary(run, {"eval.digest": evaluation_digest(run, sources)})
-    return run
-
-
 def unavailable(run: RunConfig, scale: Scale, sources: Sources) -> str | None:
     """Why text of this run (as `at_scale` made it) cannot be rewritten, likewise; None if it can.
 
@@ -151,16 +147,16 @@ def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
     A setting changes the runs that have its field; the others stay as they are, and a footnote names their
     rows. Raises UserError for a field that no run has, or that the study itself varies.
     """
-    values: dict[str, object] = {}
-    for text in settings:
-        path, value = _setting(study, text, runs)
-        refuse(path in values, f"--set gives {path} twice; give it once.")
-        values[path] = value
+    values = {
+        path: parsed
+        for path, each in _parsed(study, "--set", settings, runs).items()
+        for parsed in each.values()
+    }
     for run in runs.values():  # raises for a contradiction between fields
         vary(run, {path: value for path, value in values.items() if has(run, path)})
     suffix = _suffix(sorted(settings))
     return replace(
-        study.without_paper(study.cells),
+        study.without_paper(),
         name=f"{study.name}@{suffix}",
         title=f"{study.title} with {suffix}",
         settings=tuple(settings),
@@ -174,21 +170,12 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
     A cell without the field has the same run at each value. A paper's number stays where a cell has the
     study's own value. Raises UserError for a wrong field or value.
     """
-    values: dict[str, dict[str, object]] = {}  # by field: what a user wrote, and what it means
-    for text in fields:
-        path, _, written = (part.strip() for part in text.partition("="))
-        words = [word.strip() for word in written.split(",")]
-        if not path or not all(words):
-            example = "for example --vary train.learning_rate=3e-4,1e-3"
-            raise UserError(f"--vary takes FIELD=a,b,c, not {text[:80]!r}; {example}.")
-        refuse(path in values, f"--vary gives {path} twice; give all of its values at once.")
-        both = path in map(setting_path, study.settings)
-        refuse(both, f"--set and --vary both give {path}; leave one of them out.")
-        values[path] = {word: _setting(study, f"{path}={word}", runs)[1] for word in words}
+    values = _parsed(study, "--vary", fields, runs)
+    for path, words in values.items():
         if len(words) == 1:
-            raise UserError(f"--vary {path}={words[0]} gives one value; add another, or use --set for one.")
-        if len({repr(value) for value in values[path].values()}) < len(words):
-            raise UserError(f"--vary {path}={written} gives a value twice; give each once.")
+            raise UserError(f"--vary {path}={next(iter(words))} gives one value; use --set for one value.")
+        twice = len({repr(value) for value in words.values()}) < len(words)
+        refuse(twice, f"--vary {path}={','.join(words)} gives a value twice; give each once.")
     places = list(product(*values.values()))  # labels of each place of the grid
     cells = []
     for place in places:
@@ -247,20 +234,32 @@ def _values(study: Study, cell: Cell) -> tuple[str, ...]:
     return cell.labels[len(cell.labels) - len(study.varied) :]
 
 
-def _setting(study: Study, text: str, runs: Runs) -> tuple[str, object]:
-    """Path and value of `FIELD=VALUE`. Raises UserError if no run has it or the study varies it."""
-    path = setting_path(text)
-    section = path.partition(".")[0]
-    nearest = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
-    _, value = parse_setting(nearest, text)
-    changes = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
-    for other, change in (item for each in changes for item in each.items()):
-        # a section that is left out has no fields to set
-        inside = f"{path}.".startswith(f"{other}.") and change is not None
-        if path == other or inside or other.startswith(f"{path}."):
-            raise UserError(f"{path} is what {study.name} varies; set another field, or run another study.")
-    refuse(path in SETTLED, f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.")
-    return path, value
+def _parsed(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[str, dict[str, object]]:
+    """By field, what a user wrote, and the value that each word means. Raises UserError for a field that no
+    run has, that the study varies, or that comes twice, and for a value of a wrong type."""
+    values: dict[str, dict[str, object]] = {}
+    cells = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
+    changes = [change for each in cells for change in each.items()]
+    for text in texts:
+        path, written = setting_path(text), text.partition("=")[2]
+        words = [word.strip() for word in (written.split(",") if option == "--vary" else [written])]
+        example = "FIELD=a,b,c, such as train.learning_rate=3e-4,1e-3"
+        if option == "--set":
+            example = "FIELD=VALUE, such as loss.temperature=0.1"
+        refuse(not path or not all(words), f"{option} takes {example}, not {text[:80]!r}.")
+        refuse(path in values, f"{option} gives {path} twice; give it once.")
+        both = path in map(setting_path, study.settings)
+        refuse(both, f"--set and --vary both give {path}; leave one of them out.")
+        section = path.partition(".")[0]
+        nearest = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
+        values[path] = {word: parse_setting(nearest, f"{path}={word}")[1] for word in words}
+        varied = any(
+            other == path or other.startswith(f"{path}.") or (other == section and value is not None)
+            for other, value in changes
+        )
+        refuse(varied, f"{path} is what {study.name} varies; set another field, or run another study.")
+        refuse(path in SETTLED, f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.")
+    return values
 
 
 def _suffix(texts: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ from typing import Literal
 
 from core.spec import methods
 from core.spec.claim import Claim, Contrast, Labels, matches
-from core.spec.errors import UserError
 from core.spec.methods import profile_changes
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
@@ -77,7 +76,7 @@ class Study(Typed):
 
     def matching(self, labels: Labels) -> tuple[Cell, ...]:
         """The cells with these labels, None matching any; empty if there are none."""
-        return _matching(self, labels)
+        return tuple(cell for cell in self.cells if matches(labels, cell.labels))
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
         """The cells of these contrasts, in table order, available or not."""
@@ -118,6 +117,7 @@ class Study(Typed):
         axes = (*self.axes[:place], replace(axis, labels=labels), *self.axes[place + 1 :])
         return replace(self, axes=axes, cells=tuple(cells), claims=_claims_on(cells, self.claims))
 
+    @cache  # noqa: B019  (a report needs the same configurations many times)
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 
@@ -125,7 +125,17 @@ class Study(Typed):
         that the cell brings in (Table 5's rewritten text) is changed too, but for the fields that the cell
         names beside it.
         """
-        return _paper_config(self, cell, profile)
+        named = self.named(cell, profile)
+        start = methods.method(cell.method or self.method).paper
+        run = vary(start, named)
+        # sections of the method that are named whole
+        whole = {path for path in named if getattr(start, path, None) is not None}
+        changes = {
+            path: value
+            for path, value in profile_changes(run, profile).items()
+            if path not in named and path.partition(".")[0] not in whole
+        }
+        return vary(run, changes)
 
     def named(self, cell: Cell, profile: str) -> dict[str, object]:
         """The fields that study and cell name; a cell of another method has its own alone."""
@@ -134,35 +144,16 @@ class Study(Typed):
             return own
         return over(over(self.base_changes, self.by_profile.get(profile, {})), own)
 
-    def at_last(self) -> Study:
-        """The same runs read at their last checkpoint instead of the selected one, under a name of its own
-        and without the paper's numbers (D40). Cells that read something else are left out; raises UserError
-        if that leaves none."""
-        cells = tuple(
-            replace(cell, metric=replace(self.metric_of(cell), checkpoint="last"))
-            for cell in self.cells
-            if self.metric_of(cell).quantity == "spearman" and self.metric_of(cell).checkpoint == "selected"
-        )
-        own = self.without_paper(cells)
-        if not own.cells:
-            what = "other numbers than scores of the selected checkpoint"
-            raise UserError(f"{self.name} shows {what}; leave --checkpoint out.")
-        return replace(
-            own, name=f"{self.name}@last", title=f"{self.title} at the last checkpoint", claims=(),
-            must_learn=(), metric=replace(self.metric, checkpoint="last"),
-        )  # fmt: skip
-
     def on(self, data: str, own: bool) -> Study:
         """The same cells with another encoder or on other data, which `data` names, under a name of its own.
         On a text or pairs of the user's `own` it has no numbers and no claims of the paper's."""
-        study = self
-        if own:
-            study = replace(self.without_paper(self.cells), claims=(), must_learn=())
+        study = replace(self.without_paper(), claims=(), must_learn=()) if own else self
         return replace(study, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
-    def without_paper(self, cells: Iterable[Cell]) -> Study:
-        """The study of these cells without the paper's numbers, copied rows, and claims on other cells."""
-        cells = tuple(replace(cell, published=None, published_runs=()) for cell in cells if not cell.copied)
+    def without_paper(self) -> Study:
+        """The study without the paper's numbers, the rows that the paper copied, and claims on these."""
+        own = (cell for cell in self.cells if not cell.copied)
+        cells = tuple(replace(cell, published=None, published_runs=()) for cell in own)
         axes = []
         for place, axis in enumerate(self.axes):
             used = {cell.labels[place] for cell in cells}
@@ -176,28 +167,6 @@ class Study(Typed):
             figure=self.figure and replace(self.figure, base=kept(self.figure.base)),
             reference=kept(self.reference),
         )  # fmt: skip
-
-
-# A report asks for the same configurations and cells many times; without these caches and those of
-# `core.spec.setup` a plan of all studies takes 0.4 s longer.
-@cache
-def _matching(study: Study, labels: Labels) -> tuple[Cell, ...]:
-    return tuple(cell for cell in study.cells if matches(labels, cell.labels))
-
-
-@cache
-def _paper_config(study: Study, cell: Cell, profile: str) -> RunConfig:
-    named = study.named(cell, profile)
-    start = methods.method(cell.method or study.method).paper
-    run = vary(start, named)
-    # sections of the method that are named whole
-    whole = {path for path in named if getattr(start, path, None) is not None}
-    changes = {
-        path: value
-        for path, value in profile_changes(run, profile).items()
-        if path not in named and path.partition(".")[0] not in whole
-    }
-    return vary(run, changes)
 
 
 def short(suffix: str) -> str:

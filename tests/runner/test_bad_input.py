@@ -59,7 +59,7 @@ OPTIONS = {
     "--device cuda": "No GPU is visible",
     "--no-such-option x": "Unrecognized arguments",
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
-    "--vary loss.temperature=0.1": "gives one value; add another, or use --set for one",
+    "--vary loss.temperature=0.1": "gives one value; use --set for one value",
     "--resolve": "--resolve needs to know how long it may take; add --budget",
     "--budget 2h": "--budget is what --resolve may spend; add --resolve",
     "--resolve --budget 2h --force": "--force does not go with --resolve",

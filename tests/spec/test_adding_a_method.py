@@ -38,14 +38,14 @@ def added(monkeypatch, tmp_path):
             file = place / name / f"{stem}.py"
             assert old in file.read_text()
             file.write_text(file.read_text().replace(old, new))
-        methods._folders_of.cache_clear()
+        methods._folders.cache_clear()
         for module in (f"core.methods.{name}", f"core.methods.{name}.settings", f"core.methods.{name}.model"):
             monkeypatch.delitem(sys.modules, module, raising=False)
         importlib.invalidate_caches()
         return place / name
 
     yield add
-    methods._folders_of.cache_clear()
+    methods._folders.cache_clear()
 
 
 def dcl(first, second, config):
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, ch
         base("wrong", "paper")
     assert sentence in str(refused.value) and "core/methods/wrong/" in str(refused.value)
     (folder / "model.py").unlink()
-    methods._folders_of.cache_clear()
+    methods._folders.cache_clear()
     with pytest.raises(UserError, match="core/methods/wrong/"):
         methods.method("wrong")
 

@@ -85,26 +85,6 @@ def test_a_setting_that_makes_no_variant_is_refused(text, sentence):
         with_settings(one, (text,), runs(one))
 
 
-def test_a_study_read_at_the_last_checkpoint_has_the_same_runs_and_none_of_the_papers_numbers():
-    single = Metric(task="A", title="A")
-    one = study(cells=(
-        Cell(labels=("a",), changes={"queue.size": 256}, published=1.0), Cell(labels=("b",), changes={"queue.size": 512}, metric=single),
-    ))  # fmt: skip
-    last = one.at_last()
-    assert (last.name, last.title, last.claims) == ("mocose-x@last", "Table X at the last checkpoint", ())
-    assert [(last.metric_of(cell).task, last.metric_of(cell).checkpoint, cell.published) for cell in last.cells] == [
-        ("avg", "last", None),
-        ("A", "last", None),
-    ]
-    assert [sample(last, place) for place in (0, 1)] == [sample(one, place) for place in (0, 1)]
-    other = Cell(labels=("b",), changes={}, metric=Metric(task="avg", title="Average", quantity="spearman_mean"))
-    some = study(cells=(one.cells[0], other)).at_last()
-    assert [cell.labels for cell in some.cells] == [("a",)] and some.axes[0].labels == ("a",) and some.reference == ("a",)
-    assert study(cells=(one.cells[0], other), reference=("b",)).at_last().reference is None
-    with pytest.raises(UserError, match="mocose-x shows other numbers than scores"):
-        study(metric=Metric(task="dev", title="Spread", quantity="spread")).at_last()
-
-
 def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():
     setup = Setup(profile="paper", scale=DEMO, sources=replace(SOURCES, transfer_digest="t"), seeds=1)
     transfer = Metric(task="avg_transfer", title="Transfer", quantity="accuracy_test")

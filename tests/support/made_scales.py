@@ -19,7 +19,7 @@ PAPER_SOURCES = replace(
 )  # fmt: skip
 SMALL = Scale(
     name="small", seeds=3, steps=300, checks=10, batch_size=64, learning_rate=3e-4, warmup_fraction=0.1, precision="fp32",
-    dev="DEV", tests=("A", "B"), probes=(), watermark=None,
+    dev="DEV", tests=("A", "B"), probes=(),
 )  # fmt: skip
 FULL = replace(
     SMALL, name="full", seeds=5, steps=None, checks=None, learning_rate=None, warmup_fraction=0.0, precision="bf16"
