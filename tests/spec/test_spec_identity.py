@@ -87,14 +87,13 @@ def leaves():
                 yield name, None, field.name, field_types(type(run))[field.name]
 
 
-@pytest.mark.parametrize("method, section, field, expected", list(leaves()), ids=lambda v: v if isinstance(v, str) else "")
-def test_perturbing_any_leaf_changes_the_id(method, section, field, expected):
-    run = EVERYTHING[method]
-    value = getattr(run if section is None else getattr(run, section), field)
-    changed = with_leaf(run, section, field, other_value(value, expected))
-    assert run_id(changed) != run_id(run)
-    if type(None) in alternatives(expected) and value is not None:
-        assert run_id(with_leaf(run, section, field, None)) != run_id(run)
+def test_perturbing_any_leaf_changes_the_id():
+    for method, section, field, expected in leaves():
+        run = EVERYTHING[method]
+        value = getattr(run if section is None else getattr(run, section), field)
+        assert run_id(with_leaf(run, section, field, other_value(value, expected))) != run_id(run), (section, field)
+        if type(None) in alternatives(expected) and value is not None:
+            assert run_id(with_leaf(run, section, field, None)) != run_id(run), (section, field)
 
 
 def test_the_walk_meets_every_section_and_field_there_is():
@@ -148,12 +147,6 @@ def test_a_field_at_its_neutral_value_is_left_out_and_comes_back():
     assert to_plain(Later(size=3)) == {"kind": "Later", "size": 3}
     assert to_plain(Later(size=3, extra=1)) == {"kind": "Later", "size": 3, "extra": 1}
     assert identity._from_plain({"kind": "Later", "size": 3}, Later) == Later(size=3, extra=0)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_not_a_number_has_no_identity(value):
-    with pytest.raises(ValueError):
-        run_id(with_leaf(base("mocose", "paper"), "ema", "start", value))
 
 
 def test_a_spoilt_document_is_refused_or_has_another_id():

@@ -167,21 +167,6 @@ def test_single_runs_are_the_figures_and_average_to_what_is_printed():
                 assert statistics.mean(cell.published_runs) == pytest.approx(cell.published, abs=read_to), (study.name, cell.labels)
 
 
-def test_digitised_figures_agree_with_the_printed_tables():
-    drawn = {key: statistics.mean(values) for key, values in runs("fig12_digitised", "queue_size", "init_size").items()}
-    tables = {(row["queue_size"], row["init_size"]): float(row["value"]) for row in reference("table7")}
-    assert set(drawn) - set(tables) == {("4096", "128")} and {cell: drawn[cell] for cell in tables} == pytest.approx(tables, abs=0.06)
-    wide = {(row["predictor_dim"],): float(row["value"]) for row in reference("table6a")}
-    drawn = {cell: statistics.mean(values) for cell, values in runs("fig10_digitised", "predictor_dim").items()}
-    assert drawn == pytest.approx(wide, abs=0.06)
-    decays = {float(row["ema_decay"]): float(row["value"]) for row in reference("table3")}
-    curve = {float(row["ema_decay"]): float(row["value"]) for row in reference("fig8_digitised") if row["metric"] == "mean"}
-    assert curve == pytest.approx({decay: decays[decay] for decay in curve}, abs=0.011) and set(decays) - set(curve) == {0.5}
-    line = {f"{float(row['mtd']):g}": float(row["value"]) for row in reference("fig2_digitised") if row["metric"].startswith("mean_of_9")}
-    means = runs("fig3_digitised", "mtd", scores="mean_of_3")
-    assert {key[0]: statistics.mean(values) for key, values in means.items()} == pytest.approx(line, abs=0.01)
-
-
 def test_numbers_checked_by_hand():
     wanted = {
         "table1": ("MoCoSE-BERT-base", "STS-B", 78.68), "table2": ("MoCoSE-BERT-base", "dev", "TREC", 84.06), "table4": ("3", "2", 43.97),
@@ -192,12 +177,3 @@ def test_numbers_checked_by_hand():
     assert sums == {"table4": 726.05, "table5": 597.69, "table6a": 381.07, "table7": 1406.97, "table9": 380.52}
     wanted = {"table1": ("at most 3", "STS12", 72.98), "table5": ("ESimCSE-RoBERTa-base", "STS16", 80.30), "table10": ("stop-words", 81.72)}
     assert all(printed(ESIMCSE[name])[labels] == score for name, (*labels, score) in wanted.items() for labels in [tuple(labels)])
-
-
-def test_printed_averages_are_the_means_of_their_rows():
-    for study in (MOCOSE["table1"], MOCOSE["table2"], ESIMCSE["table5"], ESIMCSE["table7"]):
-        numbers = printed(study)
-        for row in {labels[:-1] for labels in numbers}:
-            tasks = [value for labels, value in numbers.items() if labels[:-1] == row and labels[-1] != "avg"]
-            assert len(tasks) == 7
-            assert statistics.mean(tasks) == pytest.approx(numbers[(*row, "avg")], abs=0.0151 if study.paper == "mocose" else 0.0051)  # D50

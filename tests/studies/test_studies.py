@@ -1,7 +1,6 @@
 """All studies: each is data in its own file, each cell a run at every scale and under every profile, and equal settings are equal runs."""
 
 import ast
-import re
 
 import pytest
 from fake_store import SOURCES
@@ -9,13 +8,11 @@ from made_scales import PAPER_SOURCES, cell_run
 from mocose_cells import MOCOSE, config
 from places import ROOT
 
-from core.data.sources import demo_sources
-from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER
-from core.spec.setup import Setup, with_settings
-from core.spec.vary import read, vary
+from core.spec.setup import Setup
+from core.spec.vary import read
 from studies import STUDIES, find
 
 PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
@@ -60,17 +57,6 @@ def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
         assert modules and modules == set(allowed), path
         assert not [node for node in nodes if isinstance(node, (ast.Import, ast.FunctionDef, ast.For, ast.While))], path
         assert len(path.read_text().splitlines()) <= 260, path  # of which claims, in the paper's words, take the most
-
-
-def test_studies_are_found_by_name_and_an_unknown_one_is_refused_with_the_nearest():
-    names = {"table7": "mocose-table7", "mocose-table3": "mocose-table3", "table11": "esimcse-table11"}
-    assert {name: find(name).name for name in names} == names
-    for name, hint in (
-        ("tabel7", "did you mean table7"), ("esimsce-table10", "did you mean esimcse-table10"),
-        ("xyz", "see --list"), ("mocose", "mocose stands for all studies of its folder, such as mocose-table1"),
-    ):  # fmt: skip
-        with pytest.raises(UserError, match=hint):
-            find(name)
 
 
 @pytest.mark.parametrize("scale, sources", PLACES, ids=["demo", "mini", "paper"])
@@ -130,19 +116,6 @@ def test_what_is_the_same_setting_is_the_same_run():
         for backbone in ESIMCSE["table4"].axis("backbone").labels:
             table5 = config(ESIMCSE["table5"], f"{method}-{backbone}", "STS13")
             assert run_id(config(ESIMCSE["table4"], method, backbone)) == run_id(table5)
-
-
-def test_only_other_encoders_and_copied_rows_are_missing_where_there_is_one_encoder():
-    left = {study.name: {cell.labels[0] for cell in available(study, MINI, SOURCES)} for study in STUDIES}
-    assert left["mocose-table1"] == {"BERT (first-last avg.)", "BERT-whitening", "SimCSE-BERT-base", "MoCoSE-BERT-base"}
-    assert left["mocose-table2"] == {"Avg. BERT embeddings", "BERT-[CLS] embedding", "SimCSE-BERT-base", "MoCoSE-BERT-base"}
-    assert {cell.labels[0] for cell in MOCOSE["table5"].cells} - left["mocose-table5"] == {"Paraphrasing", "Back-translation"}
-    assert left["esimcse-table5"] == {"unsup-SimCSE-BERT-base", "ESimCSE-BERT-base"}
-    copied = {(study.name, cell.labels[0]) for study in STUDIES for cell in study.cells if cell.copied}
-    assert {name for study, name in copied if study == "mocose-table1"} == {
-        "GloVe (avg.)", "BERT-flow", "IS-BERT", "CT-BERT", "DeCLUTR-RoBERTa",
-    }  # fmt: skip
-    assert {name for study, name in copied if study == "esimcse-table3"} == {"train", "dev"}
 
 
 def test_mocose_s_settings_that_are_easy_to_get_wrong():
@@ -222,23 +195,3 @@ def test_test_sets_and_transfer_tasks_are_the_scales():
     assert [(metric.task, metric.quantity.partition("_")[2]) for metric in edits] == [
         ("edits", name) for name in ("itself", "insertion", "deletion", "repetition", "repetition_subword")
     ]
-
-
-def test_every_study_has_footnotes_and_titles_are_the_papers():
-    for study in STUDIES:
-        assert study.paper == "ours" or re.sub(r"\W", "", study.title).lower() == study.name.partition("-")[2]
-        assert study.footnotes, study.name
-
-
-def test_a_variant_evaluates_on_transfer_tasks_and_has_no_rows_that_the_paper_copied():
-    study, sources = find("table3"), demo_sources().sources
-    sample = cell_run(study, study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
-    varied = with_settings(study, ("eval.transfer=true",), {study.cells[0].labels: sample})
-    run = cell_run(varied, study.cells[0], profile="paper", scale=DEMO, sources=sources, seed=0)
-    assert run == vary(sample, {"eval.transfer": True, "eval.digest": sources.transfer_digest})
-    study = find("table1")
-    cell = next(c for c in study.cells if c.encoder == "bert-base" and not c.copied)
-    sample = cell_run(study, cell, profile="paper", scale=DEMO, sources=SOURCES, seed=0)
-    varied = with_settings(study, ("train.steps=8",), {study.cells[0].labels: sample})
-    assert "GloVe (avg.)" in study.axis("model").labels and "GloVe (avg.)" not in varied.axis("model").labels
-    assert {cell.labels[0] for cell in varied.cells} == set(varied.axis("model").labels)
