@@ -11,13 +11,10 @@ from core.spec.claim import (
     all_of,
     at_least,
     below,
-    best,
     collapsed,
     gains,
     greater,
     holds_as_printed,
-    interacts,
-    rising,
     sound,
     truth,
     within,
@@ -27,34 +24,15 @@ from core.spec.errors import UserError
 A, B, C = ("a",), ("b",), ("c",)
 
 
-def test_greater_is_a_difference_above_a_threshold():
-    assert greater(A, B) == Contrast((Term(1.0, A), Term(-1.0, B)), 0.0)
-    assert greater(A, B, by=-0.5).above == -0.5
-
-
-def test_the_best_beats_every_other_and_not_itself():
-    assert best(B, (A, B, C)) == Joined((greater(B, A), greater(B, C)), 2)
-    assert best(A, (A, B)) == greater(A, B)
-
-
 def test_no_effect_is_two_one_sided_comparisons_for_each_pair():
     assert within((A, B), 1.0) == Joined((greater(A, B, -1.0), greater(B, A, -1.0)), 2)
     assert len(within((A, B, C), 1.0).contrasts()) == 6
-
-
-def test_order_is_step_by_step():
-    assert rising((A, B, C)) == Joined((greater(B, A), greater(C, B)), 2)
 
 
 @pytest.mark.parametrize("terms", [(Term(1.0, A), Term(-1.0, B)), (Term(0.5, A),), (Term(1.0, (None,)),)])
 def test_a_share_is_of_one_cells_runs(terms):
     with pytest.raises(UserError, match="of one cell, by its own labels; use collapsed"):
         Contrast(terms, 0.5, COLLAPSED, of="share")
-
-
-def test_an_interaction_is_a_difference_of_steps():
-    gain = interacts(gain=(A, B), less=(B, C))
-    assert [(t.weight, t.cell) for t in gain.terms] == [(1.0, B), (-1.0, A), (-1.0, C), (1.0, B)]
 
 
 def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer():

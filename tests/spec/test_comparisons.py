@@ -9,7 +9,6 @@ from core.spec.check import check_runs
 from core.spec.claim import Claim, above, greater, of_metric
 from core.spec.errors import UserError
 from core.spec.table import Axis, Cell, Metric
-from studies import STUDIES
 
 A, B, C = ("a",), ("b",), ("c",)
 COSINE = Metric(task="dev", title="Cosine", quantity="mean_cosine", checkpoint="last")
@@ -40,8 +39,3 @@ def test_a_comparison_that_says_nothing_is_refused(predicate, stated, metrics, w
             check_runs(one)
     else:
         check_runs(one)
-
-
-def test_every_claim_of_every_study_says_something():
-    for study in STUDIES:
-        check_runs(study)

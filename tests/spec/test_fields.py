@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import typing
 
 import pytest
 
@@ -11,7 +10,6 @@ from core.spec import methods, vary
 from core.spec.fields import fields
 from core.spec.methods import base
 from core.spec.run import TextView
-from core.spec.section import meanings
 
 BASES = [base(method, "paper") for method in methods.names()]
 
@@ -26,14 +24,6 @@ def test_every_field_of_every_run_is_listed_and_nothing_else():
     runs = {path for run in BASES for path in vary.paths(run) if "." in path}
     text = {f"text.{f.name}" for f in dataclasses.fields(TextView)}
     assert listed == runs | text | {"scale", "method"}
-
-
-def test_every_field_says_what_it_means_beside_its_type_and_only_there():
-    sections = [type(value) for run in BASES for f in dataclasses.fields(run) if dataclasses.is_dataclass(value := getattr(run, f.name))]
-    for section in {*sections, TextView}:
-        assert set(meanings(section)) == {f.name.rstrip("_") for f in dataclasses.fields(section)}, section
-        assert all(len(text) > 10 and not text.endswith(".") for text in meanings(section).values())
-        assert not any(typing.get_origin(hint) is typing.Annotated for hint in typing.get_type_hints(section).values())
 
 
 def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):

@@ -1,7 +1,5 @@
 """Configurations: what is refused and why, changes by path, and settings from text."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from core.spec import run as c
 from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.run import TextView
-from core.spec.vary import parse_setting, paths, read, vary
+from core.spec.vary import parse_setting, vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 
@@ -122,18 +120,6 @@ def test_unknown_paths_are_refused_with_a_hint():
     ):  # fmt: skip
         with pytest.raises(UserError, match=hint):
             vary(MOCOSE, {path: 1})
-
-
-def test_read_gives_what_vary_set_and_paths_lists_every_leaf():
-    changed = vary(ESIMCSE, {"momentum.lambda": 0.9})
-    assert read(changed, "momentum.lambda") == 0.9
-    assert "momentum.lambda" in paths(changed) and "momentum.lambda_" not in paths(changed)
-    leaves = {path for path in paths(MOCOSE) if "." in path}
-    assert (read(MOCOSE, "queue.init_size"), read(MOCOSE, "scale")) == (128, "paper")
-    sections = [getattr(MOCOSE, f.name) for f in dataclasses.fields(MOCOSE)]
-    assert len(leaves) == sum(len(dataclasses.fields(s)) for s in sections if dataclasses.is_dataclass(s))
-    with pytest.raises(UserError, match="no section dup"):
-        read(MOCOSE, "dup.rate")
 
 
 def test_settings_are_read_by_the_type_of_their_field():

@@ -16,7 +16,7 @@ from core.methods.mocose import settings as mocose_sections
 from core.spec import identity, methods
 from core.spec import run as configs
 from core.spec.errors import UserError
-from core.spec.identity import canonical_json, from_canonical_json, run_id, to_plain
+from core.spec.identity import canonical_json, from_canonical_json, run_id
 from core.spec.methods import PROFILES, base
 from core.spec.run import TextView
 from core.spec.section import Section, alternatives, field_types
@@ -133,20 +133,6 @@ def test_round_trip_through_the_canonical_form():
     for run in (*EVERYTHING.values(), *(base(method, profile) for method in methods.names() for profile in PROFILES)):
         back, numerics = from_canonical_json(canonical_json(run))
         assert back == run and run_id(back) == run_id(run) and numerics == identity.NUMERICS
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Later(Section):
-    """A section as a later version might have it: one field more, neutral at 0."""
-
-    size: int
-    extra: int = dataclasses.field(default=0, metadata={"neutral": 0})
-
-
-def test_a_field_at_its_neutral_value_is_left_out_and_comes_back():
-    assert to_plain(Later(size=3)) == {"kind": "Later", "size": 3}
-    assert to_plain(Later(size=3, extra=1)) == {"kind": "Later", "size": 3, "extra": 1}
-    assert identity._from_plain({"kind": "Later", "size": 3}, Later) == Later(size=3, extra=0)
 
 
 def test_a_spoilt_document_is_refused_or_has_another_id():

@@ -5,30 +5,15 @@ import dataclasses
 import pytest
 from made_scales import FULL, SMALL, SOURCES
 
-from core.spec import methods
 from core.spec.errors import UserError
-from core.spec.methods import PROFILES, base
+from core.spec.methods import base
 from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
 from core.spec.setup import check_length, unavailable
-from core.spec.vary import paths, read, vary
+from core.spec.vary import vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")
-
-
-def test_profiles_differ_in_exactly_what_is_listed():
-    for method in methods.names():
-        paper, repaired, released = (base(method, profile) for profile in PROFILES)
-        for one, other, listed in (
-            (paper, repaired, methods.method(method).repaired),
-            (repaired, released, methods.method(method).released),
-        ):
-            changed = {path for path in paths(one) if "." in path and read(one, path) != read(other, path)}
-            assert changed == {path for path in listed if not path.startswith("text.")}  # no base has that section
-    with pytest.raises(UserError, match="no profile 'dirty'; choose one of paper, repaired, released"):
-        base("mocose", "dirty")
-    assert PROFILES == ("paper", "repaired", "released")
 
 
 def test_scale_rules_against_hand_computed_runs():

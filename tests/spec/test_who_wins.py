@@ -6,7 +6,7 @@ import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES, cell_run
 from small_study import printed as study
 
-from core.methods.mocose.settings import NegativeQueue, rising, wrapping
+from core.methods.mocose.settings import rising, wrapping
 from core.spec import run as c
 from core.spec.check import check_study
 from core.spec.errors import UserError
@@ -80,16 +80,3 @@ def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_th
         setup.check(study(cells=(wide, wider)))
     setup.check(study(cells=(wide, same)))
     replace(setup, scale=FULL, sources=PAPER_SOURCES).check(study(cells=(wide, wider)))
-
-
-@pytest.mark.parametrize("special", ["changes", "by_profile"])
-def test_a_section_that_a_cell_brings_or_leaves_out_takes_the_place_of_the_base_s_fields_in_it(special):
-    small, large = ({"queue": NegativeQueue(size=size, init_size=1)} for size in (64, 128))
-    kept = {"changes": lambda one: {"changes": one}, "by_profile": lambda one: {"by_profile": dict.fromkeys(PROFILES, one)}}[special]
-    cells = (Cell(labels=("a",), **kept(small)), Cell(labels=("b",), **kept(large)))
-    one = study(base_changes={"queue.size": 512, "queue.init_size": 128}, cells=cells)
-    assert [one.paper_config(cell, profile).queue.size for cell in one.cells for profile in PROFILES] == [64] * 3 + [128] * 3
-    without = study(
-        method="esimcse", base_changes={"queue.size": 512}, cells=(Cell(labels=("a",), **kept({"queue": None, "momentum": None})),)
-    )
-    assert without.paper_config(without.cells[0], "paper").queue is None

@@ -8,15 +8,11 @@ from made_scales import cell_run
 import run_study
 import studies
 from core.data.sources import demo_sources
-from core.report.quantities import CURVE, SUMS
 from core.spec.catalogue import catalogue
-from core.spec.check import SETS
 from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
-from core.spec.result import CHECKPOINTS, TASKS, known_quantity
 from core.spec.scale import DEMO
-from core.store.store import Store
 
 PAPER = """
 from core.spec.table import Paper
@@ -106,16 +102,6 @@ def test_every_shipped_file_is_found_sound_and_belongs_to_its_folder():
         studies.CATALOGUE.check(study)
     assert [paper.name for paper in studies.CATALOGUE.papers][:2] == ["MoCoSE", "ESimCSE"]
     assert all(paper.link.startswith("https://") and paper.code.startswith("https://") for paper in studies.CATALOGUE.papers[:2])
-
-
-def test_what_a_study_may_name_is_what_runs_leave_and_the_report_derives():
-    there = Store(Path("none"), Path(studies.__file__).parent.parent / "results" / "published")
-    rows = [there.load(run).table.select(["checkpoint", "task", "metric"]).to_pylist() for run in there.runs()]
-    left = {(row["checkpoint"], row["task"], row["metric"]) for run in rows for row in run}
-    assert {checkpoint for checkpoint, _, _ in left} < set(CHECKPOINTS)
-    assert {task.removesuffix(" train").removesuffix(" dev") for _, task, _ in left} - SETS <= set(TASKS) | {"DEV"}
-    assert all(known_quantity(name) for name in (*(metric for _, _, metric in left), *SUMS, *CURVE, "spectrum_50", "singular_9"))
-    assert not any(known_quantity(name) for name in ("", "pearson", "spearman_", "singular_value_", "curve_first"))
 
 
 def test_studies_come_as_tables_figures_and_others_by_number():

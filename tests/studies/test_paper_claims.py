@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 import pytest
-from places import ROOT, SHARED
+from places import SHARED
 
 from core.spec.claim import holds_as_printed, truth
 from studies import STUDIES, find
@@ -132,17 +132,3 @@ def test_gains_are_the_printed_ones_and_margins_half_of_them():
     assert {key: 2 * BY_KEY[key][1].margin for key in margins} == pytest.approx(margins)
     ratio = BY_KEY["E6.4"][1].predicate.terms[0].weight  # 160 sentences forward beside 128 forward and backward, of three passes each
     assert ratio == pytest.approx((3 * 128 + 160) / (3 * 128))
-
-
-def test_what_no_claim_asks_is_quoted_from_the_papers_and_names_claims_that_there_are():
-    text = (ROOT / "studies" / "reference" / "not_asked.md").read_text()
-    parts = re.split(r"^## .*$", text, flags=re.MULTILINE)[1:]
-    assert len(parts) == len(TEXTS)
-    for paper, part in zip(TEXTS, parts, strict=True):
-        rows = [row.split(" | ") for row in part.splitlines() if row.startswith('| "')]
-        assert len(rows) >= 5
-        for sentence, place, why in rows:
-            assert re.search(r"Section|Appendix|Figure|Table", place), sentence
-            assert set(re.findall(r"\b[TFE]\d+\.\d+\b", why)) <= set(BY_KEY), sentence
-            quotes = re.findall(r'"([^"]+)"', sentence)
-            assert quotes and any(all(stands_in(letters(quote), body) for quote in quotes) for body in texts(paper)), quotes

@@ -12,7 +12,6 @@ from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS, TRANSFER
 from core.spec.setup import Setup
-from core.spec.vary import read
 from studies import STUDIES, find
 
 PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
@@ -79,28 +78,6 @@ def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(p
         for cell in set(study.cells) - set(cells):  # copied, of another encoder, or in need of a model that rewrites text
             text = cell.changes.get("text")
             assert cell.copied or cell.encoder != "bert-base" or (text is not None and text.model is not None)
-
-
-def test_no_entry_of_a_paper_is_there_twice():
-    for study in STUDIES:
-        if study.paper in ("mocose", "esimcse"):
-            cells = available(study, PAPER, PAPER_SOURCES)
-            entries = {(run_id(config(study, *cell.labels, seed=1)), study.metric_of(cell)) for cell in cells}
-            assert len(entries) == len(cells), study.name
-
-
-def test_cells_keep_what_they_name_under_every_profile():
-    for study in STUDIES:
-        for cell in available(study, PAPER, PAPER_SOURCES):
-            for profile in PROFILES:
-                own = {**study.base_changes, **study.by_profile.get(profile, {})} if cell.method in (None, study.method) else {}
-                run = study.paper_config(cell, profile)
-                for path, value in {**own, **cell.changes, **cell.by_profile.get(profile, {})}.items():
-                    if path == "text":  # what it says of the code's slips is the profile's (D26, D27)
-                        assert (run.text.rate, run.text.model) == (value.rate, value.model) and (profile == "released" or run.text == value)
-                    else:
-                        assert read(run, path) == value, (study.name, cell.labels, path)
-                assert run.seed.data == 42 or profile != "released" or "seed.data" in cell.changes
 
 
 def test_what_is_the_same_setting_is_the_same_run():
