@@ -62,19 +62,10 @@ from typing import Annotated, Literal, NamedTuple
 from core.spec.section import Bound, Typed, one_of
 
 Status = Literal["ok", "collapsed", "diverged"]
-CHECKPOINTS = (
-    "selected",
-    "last",
-    "curve",
-    "data",
-    "time",
-    "untrained",
-    "untrained_first_last",
-    "untrained_first_last_0",
-    "untrained_last",
-    "whitening",
-    "bag_of_words",
-)  # fmt: skip  (time: of step_seconds)
+CHECKPOINTS = (  # time: of step_seconds
+    *("selected", "last", "curve", "data", "time", "untrained", "untrained_first_last"),
+    *("untrained_first_last_0", "untrained_last", "whitening", "bag_of_words"),
+)
 TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of a scale
 METRICS = frozenset(
     """ spearman_all spearman_mean spearman_wmean spearman_gap_le3 spearman_gap_gt3 like_length_excess
@@ -102,22 +93,23 @@ def known_quantity(name: str) -> bool:
 SCORE, ACCURACY = "Spearman × 100", "accuracy × 100"  # units of which a point is one
 GEOMETRY = ("alignment", "uniformity")
 SUM, EXCESS, LEARNT = "alignment_plus_uniformity", "like_length_excess", "like_length_excess_learnt"
-UNITS = {  # of what is no score
+UNITS = {  # of what is no score, by the start of the quantity's name; the first that fits
     "pairs": "pairs",
     "mean_cosine": "cosine",
     "view_cosine": "cosine",
-    "view_cosine_plain": "cosine",
-    "view_cosine_loss": "cosine",
+    "cosine": "cosine",
     "effective_rank": "effective rank",
     "collapsed": "share of runs",
     "step_seconds": "seconds",
     "length_gap": "difference of Spearman × 100",  # no score: a run that learnt nothing has none to lose
-    SUM: "alignment + uniformity",
-    EXCESS: "SDs of the cosines",
-    LEARNT: "SDs of the cosines",
+    "like_length_excess": "SDs of the cosines",
+    "alignment_plus": "alignment + uniformity",
+    "alignment": "alignment",
+    "uniformity": "uniformity",
+    "accuracy": ACCURACY,
+    "spectrum": "singular value over the largest",
+    "singular": "singular value",
 }
-
-
 QUANTITY = Bound("a quantity of core/spec/result.py", known_quantity)
 CHECKPOINT = one_of(CHECKPOINTS)
 
@@ -139,12 +131,8 @@ class Metric(Typed):
 
 def unit(metric: Metric) -> str:
     """What the metric's numbers are, for axes and headings."""
-    starts = {
-        "accuracy": ACCURACY, "cosine": "cosine", "alignment": "alignment", "uniformity": "uniformity",
-        "spectrum": "singular value over the largest", "singular": "singular value",
-    }  # fmt: skip
-    kind = UNITS.get(metric.quantity)
-    return kind or next((unit for start, unit in starts.items() if metric.quantity.startswith(start)), SCORE)
+    kinds = (kind for start, kind in UNITS.items() if metric.quantity.startswith(start))
+    return next(kinds, SCORE)
 
 
 def decimals(metric: Metric) -> int:

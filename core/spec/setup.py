@@ -35,7 +35,9 @@ class Setup:
     def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under
         `released`, as in the released code, D35), and that of cell or study where they name it."""
-        run, named = self._scaled(study, cell), study.named(cell, self.profile)
+        run, named = study.paper_config(cell, self.profile), study.named(cell, self.profile)
+        run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
+        run = vary(run, {path: value for path, value in named.items() if path in UNSCALED})
         held = "seed.data" in named or "seed.data" in profile_changes(run, self.profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
         values = [f"{path}={label}" for path, label in zip(study.varied, _values(study, cell), strict=True)]
@@ -46,17 +48,11 @@ class Setup:
             run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
         return run
 
-    @cache  # noqa: B019
-    def _scaled(self, study: Study, cell: Cell) -> RunConfig:
-        run = study.paper_config(cell, self.profile)
-        run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
-        named = study.named(cell, self.profile)
-        return vary(run, {path: value for path, value in named.items() if path in UNSCALED})
-
     def configs(self, study: Study, cell: Cell, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
         return [self.config(study, cell, seed) for seed in range(seeds)]
 
+    @cache  # noqa: B019
     def unavailable(self, study: Study, cell: Cell) -> str | None:
         """Why a cell cannot be run here, in a few words without a full stop; None if it can."""
         if cell.copied:
@@ -68,10 +64,15 @@ class Setup:
             return "the evaluation data has no transfer tasks"
         if (why := unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)) is not None:
             return why
-        if run.rewriting is None:
-            return None
+        # another one's model needs the hub, the run's own encoder a masked-word head
         run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
-        return unavailable(run, self.scale, self.sources)
+        model = run.rewriting.model if run.rewriting is not None else None
+        if model == OWN_ENCODER and not self.sources.encoder_masked_words:
+            name = self.sources.encoder_name or "at hand"
+            return f"needs a masked-word head, which the encoder {name} does not have"
+        if model in (None, OWN_ENCODER) or self.scale.hub_models:
+            return None
+        return f"needs {model}, which scale {self.scale.name} does not have"
 
     def seeds_of(self, study: Study) -> int:
         """How many seeds each cell of a study is asked for."""
@@ -108,22 +109,6 @@ class Setup:
                     (same, other.encoder) != (run, cell.encoder),
                     f"{names} of {study.name} are one run at scale {self.scale.name}; {hint}.",
                 )
-
-
-def unavailable(run: RunConfig, scale: Scale, sources: Sources) -> str | None:
-    """Why text of this run (as `at_scale` made it) cannot be rewritten, likewise; None if it can.
-
-    That needs a model: another one's only where the scale fetches models from the hub, the run's own
-    encoder's only where its checkpoint has a masked-word head.
-    """
-    text = run.rewriting
-    if text is None or text.model is None:
-        return None
-    if text.model == OWN_ENCODER:
-        name = sources.encoder_name or "at hand"
-        lacking = f"needs a masked-word head, which the encoder {name} does not have"
-        return None if sources.encoder_masked_words else lacking
-    return None if scale.hub_models else f"needs {text.model}, which scale {scale.name} does not have"
 
 
 def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:

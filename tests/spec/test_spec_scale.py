@@ -4,12 +4,14 @@ import dataclasses
 
 import pytest
 from made_scales import FULL, SMALL, SOURCES
+from small_study import small
 
 from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
-from core.spec.setup import check_length, unavailable
+from core.spec.setup import Setup, check_length
+from core.spec.table import Metric
 from core.spec.vary import vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
@@ -97,12 +99,12 @@ def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions
 def test_text_models_by_scale_and_what_is_not_available():
     def at(scale, text, head=True):
         sources = dataclasses.replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
-        run = at_scale(vary(MOCOSE, {"text": text}), SCALES[scale], sources)
-        return run, unavailable(run, SCALES[scale], sources)
+        setup = Setup(profile="repaired", scale=SCALES[scale], sources=sources, seeds=1)
+        one = small(base_changes={"text": text}, metric=Metric(task="dev", title=""))
+        return setup.config(one, one.cells[0], 0), setup.unavailable(one, one.cells[0])
 
     continued = TextView(kind="continuation", model="xlnet-base-cased")
     translated = TextView(kind="back_translation", model="wmt19-en-de-en")
-    assert unavailable(MOCOSE, SCALES["demo"], SOURCES) is None
     for scale in SCALES:
         assert at(scale, TYPOS)[1] is None and at(scale, TYPOS)[0].text == TYPOS
         run, reason = at(scale, SUBSTITUTED)
