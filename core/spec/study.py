@@ -144,6 +144,16 @@ class Study(Typed):
             return own
         return over(over(self.base_changes, self.by_profile.get(profile, {})), own)
 
+    def at_last(self) -> Study:
+        """The same runs read at their last checkpoint instead of the selected one, under a name of its own
+        and without the paper's numbers (D40)."""
+        cells = tuple(
+            replace(cell, metric=replace(self.metric_of(cell), checkpoint="last")) for cell in self.cells
+        )
+        own = replace(self, cells=cells, metric=replace(self.metric, checkpoint="last")).without_paper()
+        name, title = f"{self.name}@last", f"{self.title} at the last checkpoint"
+        return replace(own, name=name, title=title, claims=(), must_learn=())
+
     def on(self, data: str, own: bool) -> Study:
         """The same cells with another encoder or on other data, which `data` names, under a name of its own.
         On a text or pairs of the user's `own` it has no numbers and no claims of the paper's."""
