@@ -215,9 +215,7 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            publish(
-                self.options, self.store, self.around.home, self.around.studies, runs(), setup.scale.name
-            )
+            publish(self.options, self.store, self.around.home, self.around.studies, runs(), setup.scale.name)
         self.drawing.draw(studies, setup)
         return status
 

@@ -84,7 +84,11 @@ class Launcher:
 
     def __init__(self, order: Order, resources: Resources):
         execution = replace(order.execution, device=resources.device, threads=resources.threads)
-        self.order, self.jobs, self.slots = replace(order, execution=execution), resources.jobs, resources.names
+        self.order, self.jobs, self.slots = (
+            replace(order, execution=execution),
+            resources.jobs,
+            resources.names,
+        )
         self.store = Store(Path(execution.results_dir), None)
         self._lock = threading.Lock()
         self._worker = self._begin()
@@ -117,7 +121,7 @@ class Launcher:
         yield from parallel(launch(run.run_id, canonical_json(run.config), stop, hear, force) for run in runs)
 
     def launch(self, run: str, config: str, stop: Stop, hear: Hear, force: bool = False) -> Ending:
-        """Train a run, of which `config` is the configuration as JSON, unless it is done or held elsewhere."""
+        """Train a run, whose configuration is `config` (JSON), unless it is done or held elsewhere."""
         if stop.asked:
             return Ending(run, "stopped")
         if self.store.claimed(run):
@@ -212,7 +216,9 @@ class Worker:
         """Let the worker end with its last child; at once if it is still importing."""
         if not self._ready.is_set():
             self.process.kill()
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # children outlive the command, and save
+        with contextlib.suppress(
+            OSError, subprocess.TimeoutExpired
+        ):  # children outlive the command, and save
             self._requests.close()
             self.process.wait(timeout=10)
 

@@ -36,9 +36,7 @@ class Training:
     """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command
     to type again."""
 
-    def __init__(
-        self, options: Options, argv: Sequence[str], store: Store, job: str, warm: Sequence[str]
-    ):
+    def __init__(self, options: Options, argv: Sequence[str], store: Store, job: str, warm: Sequence[str]):
         self.options, self.argv, self.store = options, list(argv), store
         self.job, self.warm = job, tuple(warm)
         self._scheduler: Any = None  # a Launcher, or a Cluster
@@ -118,7 +116,10 @@ class Training:
     def scheduler(self, scale: Scale, found: finding.Found) -> Any:
         """What trains: this machine, or the workers of a cluster."""
         order = Order(
-            execution=self.execution(found, scale), job=self.job, warm=self.warm, provenance=found.provenance()
+            execution=self.execution(found, scale),
+            job=self.job,
+            warm=self.warm,
+            provenance=found.provenance(),
         )
         device, jobs = self.options.device, self.options.jobs
         if self.options.cluster:  # nothing else needs dask

@@ -22,7 +22,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_changed(path: Path, content: bytes) -> None:
-    """Put `content` at `path` unless it is there, so that unchanged files keep their time. Raises UserError."""
+    """`write_whole`, but a file that has this content stays as it is and keeps its time."""
     if not path.is_file() or path.read_bytes() != content:
         write_whole(path, content)
 

@@ -80,7 +80,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """How an attempt at a run failed: `cause` is a few words or a sentence, `detail` a sentence or nothing."""
+    """How an attempt at a run failed: `cause` is some words or a sentence, `detail` a sentence or nothing."""
 
     cause: str
     detail: str = ""

@@ -169,7 +169,11 @@ def test_a_configuration_of_another_version_of_the_code_is_refused(tmp_path):
     for config in (text.replace('"numerics":', '"numerics":9'), text.replace('"steps":', '"strides":')):
         identity = hashlib.sha256(config.encode()).hexdigest()[:16]
         with pytest.raises(UserError, match="two versions of the code are mixed|Unknown field|missing"):
-            train({"run_id": identity, "config": config, "execution": {"results_dir": "", "cache_dir": ""}}, None, None)
+            train(
+                {"run_id": identity, "config": config, "execution": {"results_dir": "", "cache_dir": ""}},
+                None,
+                None,
+            )
 
 
 def test_memory_that_runs_short_is_named_whoever_says_it():

@@ -137,7 +137,9 @@ def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
     slots = resources("mini", "cpu", None).jobs
     held = [locks.hold(slot(desk, number)) for number in range(slots)]
     waiting = desk.start(*ONE)
-    while "All slots of this machine are taken by other commands; waiting" not in (line := waiting.stdout.readline()):
+    while "All slots of this machine are taken by other commands; waiting" not in (
+        line := waiting.stdout.readline()
+    ):
         assert line, waiting.stderr.read()
     assert not desk.started()
     locks.release(held.pop())

@@ -71,9 +71,7 @@ def test_lines_tell_count_score_and_time_left():
     assert shown.left() == 0.0  # another command trains it
     shown.ended(Ending(third.run_id, "found"))
     beat, done, failed, found = out.getvalue().splitlines()
-    assert (
-        beat == f"0 of 3 runs, about 2 min left; {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
-    )
+    assert beat == f"0 of 3 runs, about 2 min left; {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
     assert done == f"[1/3] {first.run_id} {first.label}: 61.20, 50.0 s, about 2 min left"
     assert failed == f"[2/3] {second.run_id} {second.label}: FAILED, exception: ValueError: x"
     assert found.startswith("[3/3]") and found.endswith("trained by another command")

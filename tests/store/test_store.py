@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,9 +19,11 @@ from desk import until
 from fake_jobs import made_result
 from places import ROOT, SUPPORT
 
+from core.data import sources
 from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
+from core.spec.scale import MINI
 from core.spec.vary import vary
 from core.store import files, locks
 from core.store.records import CorruptRun, Failure
@@ -40,16 +43,19 @@ def store(tmp_path) -> Store:
     return Store(tmp_path / "results", tmp_path / "published")
 
 
-def path(store: Store) -> Path:
-    return store.root / "runs" / f"{RUN}.parquet"
+def path(store: Store, kind: str = "runs") -> Path:
+    return store.root / kind / f"{RUN}.parquet"
+
+
+def names(store: Store, kind: str = "runs") -> list[str]:
+    return sorted(p.name for p in (store.root / kind).iterdir())
 
 
 def test_what_is_saved_is_what_is_loaded(store):
-    store.save(CONFIG, Result(status="collapsed", rows=ROWS, provenance={"device": "cpu", "seconds": {"train": 1.5}}))
+    store.save(CONFIG, Result(status="collapsed", rows=ROWS, provenance={"seconds": {"train": 1.5}}))
     stored = store.load(RUN)
     assert (stored.run_id, stored.config, stored.status, stored.source) == (RUN, CONFIG, "collapsed", "own")
-    assert stored.provenance == {"device": "cpu", "seconds": {"train": 1.5}}
-    assert list(stored.rows.columns) == list(Row._fields)
+    assert stored.provenance == {"seconds": {"train": 1.5}} and list(stored.rows.columns) == list(Row._fields)
     assert stored.rows["value"].to_numpy().tobytes() == np.array([row.value for row in ROWS]).tobytes()
     assert store.has(RUN) and store.verified(RUN) and store.runs() == (RUN,)
 
@@ -64,6 +70,19 @@ def test_success_forgets_the_failure(store):
     assert store.failure(RUN).cause == "unknown"
 
 
+def test_plain_names_stay_those_of_the_first_run_when_files_get_other_times(store, tmp_path):
+    """A copied folder, or the first run trained again: the encoder of a later run takes no plain names."""
+    other = vary(CONFIG, {"encoder.digest": "another"})
+    for config, name in ((CONFIG, "mine"), (other, "another")):
+        provenance = {"encoder_hidden": 384, "encoder": name}
+        store.save(config, Result(status="ok", rows=ROWS, provenance=provenance))
+    shutil.copytree(store.root, tmp_path / "copy")
+    copy = Store(tmp_path / "copy", None)
+    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "mine"
+    path(copy).unlink()
+    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "another"
+
+
 def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
     store.save(CONFIG, made_result(CONFIG))
     wrong = "0" * 16
@@ -71,7 +90,7 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
     with pytest.raises(CorruptRun, match=f"{wrong}.parquet is damaged .it holds run {RUN}"):
         store.load(wrong)
     assert not store.verified(wrong) and not store.has(wrong)
-    assert [p.name for p in (store.root / "damaged").iterdir()] == [f"runs-{wrong}.0.parquet"]
+    assert names(store, "damaged") == [f"runs-{wrong}.0.parquet"]
     assert "set aside" in capsys.readouterr().out
 
 
@@ -98,16 +117,17 @@ def test_no_damage_is_ever_read_as_a_number(store):
             assert str(path(store)) in str(error) and "\n" not in str(error)
             refused += 1
         else:  # the flip hit what carries nothing, such as the name of the writing library
-            assert read.rows.equals(sound.rows) and read.provenance == sound.provenance and read.config == sound.config
+            assert read.rows.equals(sound.rows) and read.provenance == sound.provenance
+            assert read.config == sound.config
     assert refused > 200
 
 
 def test_pairs_of_another_attempt_are_refused(store):
     store.save(CONFIG, made_result(CONFIG))
-    first = (store.root / "pairs" / f"{RUN}.parquet").read_bytes()
+    first = path(store, "pairs").read_bytes()
     block = PairBlock("STS12", "MSRpar", [0.0], [0.5], [3], [4])
     store.save(CONFIG, Result(status="ok", rows=ROWS, pairs=(block,)))
-    (store.root / "pairs" / f"{RUN}.parquet").write_bytes(first)
+    path(store, "pairs").write_bytes(first)
     with pytest.raises(CorruptRun, match="another attempt"):
         store.load_pairs(RUN)
 
@@ -118,25 +138,25 @@ def _hammer(root: str, seconds: float) -> None:
         Store(Path(root), None).save(CONFIG, made_result(CONFIG))
 
 
+def hammering(store: Store, seconds: float):
+    writer = multiprocessing.get_context("fork").Process(target=_hammer, args=(str(store.root), seconds))
+    writer.start()
+    return writer
+
+
 def test_two_processes_hammering_one_id_leave_one_good_file(store):
-    context = multiprocessing.get_context("fork")
-    writers = [context.Process(target=_hammer, args=(str(store.root), 1.0)) for _ in range(2)]
-    for writer in writers:
-        writer.start()
+    writers = [hammering(store, 1.0) for _ in range(2)]
     while any(writer.is_alive() for writer in writers):
         if store.has(RUN):
             store.load(RUN)
-    assert all(writer.exitcode == 0 for writer in writers)
-    assert sorted(p.name for p in (store.root / "runs").iterdir()) == [f"{RUN}.parquet"]
+    assert all(writer.exitcode == 0 for writer in writers) and names(store) == [f"{RUN}.parquet"]
 
 
 def test_a_writer_killed_at_any_moment_leaves_all_or_nothing(store):
-    context = multiprocessing.get_context("fork")
     rng = random.Random(1)
     store.prepare()  # on a busy machine no writer may live long enough to make a folder
-    for _ in range(15):
-        writer = context.Process(target=_hammer, args=(str(store.root), 5.0))
-        writer.start()
+    for _ in range(10):
+        writer = hammering(store, 5.0)
         time.sleep(rng.uniform(0.02, 0.12))
         os.kill(writer.pid, signal.SIGKILL)
         writer.join()
@@ -144,7 +164,7 @@ def test_a_writer_killed_at_any_moment_leaves_all_or_nothing(store):
             store.load(RUN)
             store.load_pairs(RUN)
     locks.release(store.claim(RUN))  # the next at it sweeps what the killed ones left
-    assert not [p for kind in ("runs", "pairs") for p in (store.root / kind).iterdir() if p.name.startswith(".")]
+    assert not [name for kind in ("runs", "pairs") for name in names(store, kind) if name.startswith(".")]
 
 
 def test_a_full_disk_leaves_nothing_torn(store):
@@ -158,47 +178,43 @@ def test_a_full_disk_leaves_nothing_torn(store):
         "try: Store(Path(sys.argv[1]), None).save(CONFIG, made_result(CONFIG))\n"
         "except UserError as error: print(error); sys.exit(7)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, store.root, Path(__file__).parent, SUPPORT, ROOT], capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, "-c", code, store.root, Path(__file__).parent, SUPPORT, ROOT]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 7 and "cannot be used (File too large)" in done.stdout, done.stderr
-    assert path(store).read_bytes() == before
-    assert [p.name for p in (store.root / "runs").iterdir()] == [f"{RUN}.parquet"]
+    assert path(store).read_bytes() == before and names(store) == [f"{RUN}.parquet"]
     assert "disk is full" in files.trouble(path(store), OSError(28, "No space left on device"))
 
 
 def test_one_holds_and_the_others_do_not(tmp_path):
-    first = locks.hold(tmp_path / "a.lock")
-    assert first is not None and locks.hold(tmp_path / "a.lock") is None and locks.held(tmp_path / "a.lock")
-    other = locks.hold(tmp_path / "b.lock")
-    assert other is not None
+    lock = tmp_path / "a.lock"
+    first = locks.hold(lock)
+    assert first is not None and locks.hold(lock) is None and locks.held(lock)
     locks.release(first)
-    assert not locks.held(tmp_path / "a.lock")
-    again = locks.hold(tmp_path / "a.lock")
+    assert not locks.held(lock)
+    again = locks.hold(lock)
     assert again is not None
     locks.release(again)
-    locks.release(other)
 
 
 def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, capsys):
-    for patience, said in ((30.0, ""), (0.1, "Waiting for another command to end with the files of x.")):
+    for patience, said in ((30.0, ""), (0.1, "Waiting for another command to end with the files of x.\n")):
         monkeypatch.setattr(locks, "PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
         threading.Timer(0.4, locks.release, [held]).start()
         with locks.waiting(tmp_path / "a.lock", "the files of x"):
             assert locks.held(tmp_path / "a.lock")
-        out = capsys.readouterr().out
-        assert out.startswith(said) and out.count("\n") == bool(said) and not locks.held(tmp_path / "a.lock")
+        assert capsys.readouterr().out == said and not locks.held(tmp_path / "a.lock")
 
 
 def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
     lock = tmp_path / "a.lock"
     code = (
-        "import os, subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from core.store import locks\n"
-        "fd = locks.hold(Path(sys.argv[1])); child = subprocess.Popen(['sleep', '60'], pass_fds=[fd]); print(child.pid, flush=True)\n"
-        "time.sleep(60)\n"
+        "import subprocess, sys, time; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
+        "from core.store import locks; fd = locks.hold(Path(sys.argv[1]))\n"
+        "print(subprocess.Popen(['sleep', '60'], pass_fds=[fd]).pid, flush=True); time.sleep(60)\n"
     )
-    driver = subprocess.Popen([sys.executable, "-c", code, lock, str(ROOT)], stdout=subprocess.PIPE, text=True)
+    words = [sys.executable, "-c", code, lock, str(ROOT)]
+    driver = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     child = int(driver.stdout.readline())
     driver.kill()
     driver.wait()

@@ -1,7 +1,7 @@
 """Storms: kill, crowd and corrupt the real command line for as long as wanted, and count what it survived.
 
-    python -m tests.support.storm kill --count 1000     SIGKILL to driver, worker, children or all, until tables are complete
-    python -m tests.support.storm drivers --count 4     so many commands at once on one results folder, by two paths
+    python -m tests.support.storm kill --count 1000     SIGKILL to driver, worker, children or all
+    python -m tests.support.storm drivers --count 4     so many commands at once on one folder, by two paths
     python -m tests.support.storm corrupt --count 200   flip, cut, swap, rename and replace stored files
 
 `test_storms.py` runs short storms. A storm ends with AssertionError at the first broken promise.
@@ -20,15 +20,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
 
 from desk import Desk
 
-import studies
-from core.runner.plan import PlannedRun, plan
 from core.spec.errors import UserError
 
 JOB = {"FAKE_JOB": "tests.support.storm_jobs:run"}
@@ -41,80 +38,64 @@ def start(desk: Desk, seeds: int, *words: str, **more: str):
     return desk.start(STUDY, "--seeds", str(seeds), "--jobs", "3", *words, **JOB, **more)
 
 
-def planned(desk: Desk, seeds: int, study: str = STUDY) -> tuple[PlannedRun, ...]:
-    """The runs that a storm's table is made of."""
-    return plan([studies.find(study)], desk.setup(seeds), desk.store).runs
+def again(desk: Desk, seeds: int = 1) -> str:
+    """One command to its end; what it printed."""
+    driver = start(desk, seeds)
+    out, err = driver.communicate(timeout=600)
+    assert driver.returncode == 0 and "Traceback" not in err, out + err
+    return out
 
 
 def undisturbed(folder: Path, seeds: int) -> dict[str, bytes]:
     """Every file of runs and pairs of the table in quiet, by folder and name."""
     desk = Desk(folder)
-    driver = start(desk, seeds)
-    out, err = driver.communicate(timeout=600)
-    assert driver.returncode == 0, out + err
+    again(desk, seeds)
     return contents(desk)
 
 
 def contents(desk: Desk) -> dict[str, bytes]:
     """Files of runs and pairs, by folder and name, hidden ones too."""
-    return {f"{kind}/{p.name}": p.read_bytes() for kind in ("runs", "pairs") for p in (desk.results / kind).iterdir()}
-
-
-@dataclass
-class Figures:
-    """What a storm did."""
-
-    tables: int = 0
-    commands: int = 0
-    kills: Counter = field(default_factory=Counter)
-
-    def __str__(self) -> str:
-        kills = ", ".join(f"{n} {what}" for what, n in sorted(self.kills.items()))
-        total = sum(self.kills.values())
-        return f"{total} kills ({kills}), {self.commands} commands, {self.tables} complete tables, nothing lost"
+    files = (path for kind in ("runs", "pairs") for path in (desk.results / kind).iterdir())
+    return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in files}
 
 
 def processes(desk: Desk) -> tuple[list[int], list[int]]:
-    """Workers and children of this desk that are alive, orphans too, known by their environment and their log."""
+    """Workers and children of this desk that are alive, orphans too, known by environment and log."""
     workers, children = [], []
     mark = f"FAKE_HOME={desk.folder / 'home'}".encode()
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            ours = mark in (entry / "environ").read_bytes().split(b"\0")
-            if ours and b"core.runner.worker" in (entry / "cmdline").read_bytes():
-                log = os.readlink(entry / "fd" / "2")
-                (workers if log.endswith("worker.log") else children).append(int(entry.name))
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                ours = mark in (entry / "environ").read_bytes().split(b"\0")
+                if ours and b"core.runner.worker" in (entry / "cmdline").read_bytes():
+                    log = os.readlink(entry / "fd" / "2")
+                    (workers if log.endswith("worker.log") else children).append(int(entry.name))
     return workers, children
 
 
-def kill_storm(folder: Path, expected: dict[str, bytes], kills: int, seed: int = 0, seconds: float = 1e9) -> Figures:
-    """Tables under fire until so many processes were killed; every table is brought to its end, which must be `expected`."""
-    rng, figures, end, seeds = random.Random(seed), Figures(), time.monotonic() + seconds, len(expected) // 40
-    while sum(figures.kills.values()) < kills and time.monotonic() < end:
-        desk = Desk(folder / f"storm{figures.tables}")
-        stamps: dict[str, tuple[int, int]] = {}
-        status = None
+def kill_storm(folder: Path, expected: dict[str, bytes], count: int, seed: int = 0) -> tuple[Counter, int]:
+    """Tables under fire until so many processes were killed; every table is brought to its end, which must be
+    `expected`. Kills by kind, and the number of tables."""
+    rng, kills, tables, seeds = random.Random(seed), Counter(), 0, len(expected) // 40
+    while kills.total() < count:
+        desk, stamps, status = Desk(folder / f"storm{tables}"), {}, None
         while status != 0:
             driver, early = start(desk, seeds), rng.random() < EARLY
-            figures.commands += 1
-            while sum(figures.kills.values()) < kills and driver.poll() is None:
-                time.sleep(0.1 * rng.choice((0.0, 0.2, 0.5, 1.0)) * rng.random())  # a run takes 0.1 s: some come through
-                shoot(desk, driver, rng, figures.kills, early)
+            while kills.total() < count and driver.poll() is None:
+                time.sleep(0.1 * rng.choice((0.0, 0.2, 0.5, 1.0)) * rng.random())  # a run takes 0.1 s
+                shoot(desk, driver, rng, kills, early)
             out, err = driver.communicate(timeout=120)
             status = driver.returncode
             assert "Traceback" not in err and status in (0, 1, 2, -9), f"{status}: {out}{err}"
             assert status != 2 or "could not be started (it was killed)" in err, err
-            for run in desk.store.runs():  # a stored run is never written again: its file stays the same file
-                status = (desk.results / "runs" / f"{run}.parquet").stat()
-                stamp = status.st_ino, status.st_mtime_ns
-                assert stamps.setdefault(run, stamp) == stamp, f"{run} was stored twice"
+            for path in (desk.results / "runs").glob("[0-9a-f]*"):  # a stored run is never written again
+                stamp = path.stat().st_ino, path.stat().st_mtime_ns
+                assert stamps.setdefault(path, stamp) == stamp, f"{path} was stored twice"
         complete(desk, expected)
-        figures.tables += 1
-        print(figures, flush=True)
+        tables += 1
+        print(kills, f"{tables} complete tables", flush=True)
         shutil.rmtree(desk.folder)
-    return figures
+    return kills, tables
 
 
 def shoot(desk: Desk, driver, rng: random.Random, kills: Counter, early: bool) -> None:
@@ -129,7 +110,7 @@ def shoot(desk: Desk, driver, rng: random.Random, kills: Counter, early: bool) -
         "at once": [driver.pid, *workers, *children],
     }
     what = rng.choices(list(targets), weights=(80, 4, 6, 3))[0]
-    for pid in targets[what] or ():
+    for pid in targets[what]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)  # looked up a moment ago, by the desk's own mark
             kills[what] += 1
@@ -141,9 +122,8 @@ def complete(desk: Desk, expected: dict[str, bytes]) -> None:
     while any(processes(desk)) and time.monotonic() < limit:
         time.sleep(0.05)
     assert processes(desk) == ([], []), "processes are left"
-    check_contents(desk, expected)
+    assert contents(desk) == expected
     for run in desk.store.runs():
-        assert desk.store.load(run).run_id == run and desk.store.load_pairs(run) is not None
         assert not desk.store.claimed(run) and desk.store.failure(run) is None
     for lock in desk.cache.rglob("*.lock"):
         with open(lock) as file:
@@ -151,27 +131,23 @@ def complete(desk: Desk, expected: dict[str, bytes]) -> None:
     assert not (desk.cache / "accused").exists(), (desk.cache / "accused").read_text()
 
 
-def check_contents(desk: Desk, expected: dict[str, bytes]) -> None:
-    now = contents(desk)
-    assert now == expected, [name for name in now.keys() | expected.keys() if now.get(name) != expected.get(name)]
-
-
-def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> dict[str, int]:
-    """`count` commands at once on one folder, every second one by another path and from another "host" (its own slots);
-    how many runs each trained."""
+def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[int]:
+    """`count` commands at once on one folder, every second one by another path and from another "host" (its
+    own slots); how many runs each trained."""
     desk, seeds = Desk(folder / "shared"), len(expected) // 40
-    desk.results.mkdir(parents=True)
     (desk.folder / "mounted").symlink_to(desk.folder / "home", target_is_directory=True)
-    paths = [desk.results, desk.folder / "mounted" / "results"]
+    paths = [str(desk.results), str(desk.folder / "mounted" / "results")]
     desk.behave_all("sleep 0.05")
-    drivers = [start(desk, seeds, "--results-dir", str(paths[i % 2]), FAKE_HOST=f"host{i % 2}") for i in range(count)]
+    drivers = [
+        start(desk, seeds, "--results-dir", paths[i % 2], FAKE_HOST=f"host{i % 2}") for i in range(count)
+    ]
     ends = [driver.communicate(timeout=300) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0] * count, ends
     trained = [int(out.split("Trained ")[1].split()[0]) if "Trained " in out else 0 for out, _ in ends]
     assert sum(trained) == 20 * seeds and max(Counter(desk.started()).values()) == 1, trained
     assert not any("FAILED" in out for out, _ in ends)
     complete(desk, expected)
-    return {f"driver {i}": n for i, n in enumerate(trained)}
+    return trained
 
 
 def flip(path: Path, rng: random.Random, _: list[Path]) -> None:
@@ -185,100 +161,75 @@ def cut(path: Path, rng: random.Random, _: list[Path]) -> None:
 
 
 def swap(path: Path, rng: random.Random, others: list[Path]) -> None:
-    other, beside = rng.choice(others), path.with_name("beside")
-    os.rename(path, beside)
-    os.rename(other, path)
-    os.rename(beside, other)
+    other = rng.choice(others)
+    ours, theirs = path.read_bytes(), other.read_bytes()
+    path.write_bytes(theirs)
+    other.write_bytes(ours)
 
 
-def replaced(path: Path, rng: random.Random, others: list[Path]) -> None:
-    os.replace(path, rng.choice(others))
-
-
-def folder(path: Path, rng: random.Random, others: list[Path]) -> None:
+def folder(path: Path, *_) -> None:
     path.unlink()
     path.mkdir()
 
 
-def corrupt_storm(place: Path, expected: dict[str, bytes], count: int, seed: int = 0, each: int = 10) -> Counter:
-    """Harm `count` stored files, `each` before every command; each harmed file is named, set aside and trained again."""
+def corrupt_storm(place: Path, expected: dict[str, bytes], count: int, seed: int = 0) -> Counter:
+    """Harm `count` stored files, some before every command; each harmed file is named, set aside and trained
+    again."""
     desk = Desk(place / "harmed")
     desk.store.prepare()
     for name, content in expected.items():
         (desk.results / name).write_bytes(content)
     rng, harmed = random.Random(seed), Counter()
-    while sum(harmed.values()) < count:
+    while harmed.total() < count:
         kind = rng.choice(("runs", "runs", "pairs"))
         files = sorted((desk.results / kind).iterdir())
-        for path in rng.sample(files, each):
+        for path in rng.sample(files, 16):
             if path.is_file():
-                harm = rng.choice((flip, flip, cut, cut, swap, replaced, folder))
-                harm(path, rng, [p for p in files if p.is_file() and p != path])
+                harm = rng.choice((flip, flip, cut, cut, swap, folder))
+                harm(path, rng, [other for other in files if other.is_file() and other != path])
                 harmed[f"{harm.__name__} {kind}"] += 1
         check_harmed(desk, kind, expected)
     return harmed
 
 
 def check_harmed(desk: Desk, kind: str, expected: dict[str, bytes]) -> None:
-    """After harm: no wrong number is read, every wrong file is named and set aside, and one command makes it good."""
-
-    def read(path: Path):
-        return desk.store.load(path.stem) if kind == "runs" else desk.store.load_pairs(path.stem)
-
-    paths = [desk.results / name for name in expected if name.startswith(kind)]
-    refused, there = [], set()
-    for path in paths:
-        if path.is_file() and path.read_bytes() == expected[f"{kind}/{path.name}"]:
+    """After harm: no wrong number is read, every wrong file is named and set aside, and one command makes it
+    good."""
+    read = desk.store.load if kind == "runs" else desk.store.load_pairs
+    refused = []
+    for path, content in ((desk.results / name, content) for name, content in expected.items()):
+        if path.parent.name != kind or (path.is_file() and path.read_bytes() == content):
             continue
-        there |= {path} if path.exists() else set()
         try:
-            believed = read(path)
+            believed = read(path.stem)
         except UserError as error:
-            assert str(path) in str(error) or "is not in" in str(error), error
-            believed = None
-        if believed is None:
+            assert str(path) in str(error), error
             refused.append(path)
-        else:  # a bit that carries nothing, such as the name of the writing library: the numbers must be right
-            path.write_bytes(expected[f"{kind}/{path.name}"])
-            there.remove(path)
-            sound = read(path)
-            assert believed.rows.equals(sound.rows) if kind == "runs" else believed.equals(sound), f"{path} was read wrongly"
-    aside = len(list((desk.results / "damaged").glob("*")))
-    out = again(desk)
-    for path in there:
-        assert any(str(path) in line and "set aside as" in line for line in out.splitlines()), f"{path} was not named:\n{out}"
-    assert len(list((desk.results / "damaged").glob("*"))) == aside + len(there)
-    if kind == "pairs":  # runs stay done without their pairs; a run that is deleted is trained again, pairs and all
+            continue
+        path.write_bytes(content)  # a bit that carries nothing, such as the name of the writing library
+        sound = read(path.stem)
+        assert believed.rows.equals(sound.rows) if kind == "runs" else believed.equals(sound), path
+    before, out = len(list((desk.results / "damaged").glob("*"))), again(desk)
+    for path in refused:
+        assert any(str(path) in line and "set aside as" in line for line in out.splitlines()), (path, out)
+    assert len(list((desk.results / "damaged").iterdir())) == before + len(refused)
+    if kind == "pairs":  # runs stay done without their pairs; a run that is deleted is trained again
         for path in refused:
             (desk.results / "runs" / path.name).unlink()
         again(desk)
-    check_contents(desk, expected)
-
-
-def again(desk: Desk) -> str:
-    """One command to its end; what it printed."""
-    driver = start(desk, 1)
-    out, err = driver.communicate(timeout=200)
-    assert driver.returncode == 0 and "Traceback" not in err, out + err
-    return out
+    assert contents(desk) == expected
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("storm", choices=("kill", "drivers", "corrupt"))
     parser.add_argument("--count", type=int, default=4)
-    parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="storm-") as name:
-        place, seeds = Path(name), 1 if given.storm == "corrupt" else 3
-        expected = undisturbed(place / "quiet", seeds)
-        match given.storm:
-            case "kill":
-                kill_storm(place, expected, given.count, given.seed)
-            case "drivers":
-                print(driver_storm(place, expected, given.count))
-            case "corrupt":
-                print(corrupt_storm(place, expected, given.count, given.seed, each=20))
+        expected = undisturbed(Path(name, "quiet"), 1 if given.storm == "corrupt" else 3)
+        print({"kill": kill_storm, "drivers": driver_storm, "corrupt": corrupt_storm}[given.storm](
+            Path(name), expected, given.count
+        ))  # fmt: skip
 
 
 if __name__ == "__main__":
