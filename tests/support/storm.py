@@ -138,9 +138,7 @@ def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[i
     (desk.folder / "mounted").symlink_to(desk.folder / "home", target_is_directory=True)
     paths = [str(desk.results), str(desk.folder / "mounted" / "results")]
     desk.behave_all("sleep 0.05")
-    drivers = [
-        start(desk, seeds, "--results-dir", paths[i % 2], FAKE_HOST=f"host{i % 2}") for i in range(count)
-    ]
+    drivers = [start(desk, seeds, "--results-dir", paths[i % 2], FAKE_HOST=f"host{i % 2}") for i in range(count)]
     ends = [driver.communicate(timeout=300) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0] * count, ends
     trained = [int(out.split("Trained ")[1].split()[0]) if "Trained " in out else 0 for out, _ in ends]
