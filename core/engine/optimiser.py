@@ -59,18 +59,8 @@ class TransformersAdamW(torch.optim.Optimizer):
     first step), and decays the weights before the update. With epsilon 0 and no decay both are the same.
     """
 
-    def __init__(
-        self,
-        groups: list[dict],
-        *,
-        lr: float,
-        betas: tuple[float, float],
-        eps: float,
-        capturable: bool = False,
-    ):
-        super().__init__(
-            groups, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0, "capturable": capturable}
-        )
+    def __init__(self, groups: Iterable[dict], capturable: bool = False, **settings: Any):
+        super().__init__(groups, {"weight_decay": 0.0, "capturable": capturable, **settings})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -81,7 +71,7 @@ class TransformersAdamW(torch.optim.Optimizer):
                 self._update(group, parameters, [p.grad for p in parameters])
 
     def _update(self, group: dict, parameters: list[Tensor], gradients: list[Tensor]) -> None:
-        first, second = group["betas"]
+        (first, second), rate, decay = group["betas"], group["lr"], group["weight_decay"]
         states = [self._state(p, group["capturable"]) for p in parameters]
         means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
         torch._foreach_add_([s["step"] for s in states], 1.0)
@@ -92,28 +82,21 @@ class TransformersAdamW(torch.optim.Optimizer):
         denominators = torch._foreach_sqrt(squares)
         torch._foreach_add_(denominators, group["eps"])
         if group["capturable"]:
-            t, rate = (
-                states[0]["step"].double(),
-                group["lr"],
-            )  # (), on the device; 1 - 0.999 has few digits in float32
+            t = states[0]["step"].double()  # (), on the device; 1 - 0.999 has few digits in float32
             moved = torch._foreach_div(means, denominators)
             torch._foreach_mul_(moved, -rate * torch.sqrt(1.0 - second**t) / (1.0 - first**t))
             torch._foreach_add_(parameters, moved)
-            if group["weight_decay"]:
-                torch._foreach_mul_(parameters, 1.0 - rate * group["weight_decay"])
-            return
-        steps = [float(s["step"]) for s in states]
-        sizes = [-group["lr"] * math.sqrt(1.0 - second**t) / (1.0 - first**t) for t in steps]
-        torch._foreach_addcdiv_(parameters, means, denominators, sizes)
-        if group["weight_decay"]:
-            torch._foreach_mul_(parameters, 1.0 - group["lr"] * group["weight_decay"])
+        else:
+            steps = [float(s["step"]) for s in states]
+            sizes = [-rate * math.sqrt(1.0 - second**t) / (1.0 - first**t) for t in steps]
+            torch._foreach_addcdiv_(parameters, means, denominators, sizes)
+        if decay:
+            torch._foreach_mul_(parameters, 1.0 - rate * decay)
 
     def _state(self, p: Tensor, capturable: bool) -> dict[str, Tensor]:
         state = self.state[p]
-        if not state:
-            state["step"] = torch.zeros(
-                (), dtype=torch.float32, device=p.device if capturable else "cpu"
-            )  # where it is read
+        if not state:  # the step lies where it is read
+            state["step"] = torch.zeros((), dtype=torch.float32, device=p.device if capturable else "cpu")
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         return state
 

@@ -1,18 +1,13 @@
 """Which processor this is, as far as it can move a number: make, family and model, and how it multiplies in
-16 bits."""
+16 bits. No torch, since plans read it."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
-HALF = (
-    "avx512_bf16",
-    "amx_bf16",
-    "bf16",
-)  # Linux's names of bf16 instructions; without them software multiplies
+BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # Linux's names of bf16 instructions
 
 
 def processor(source: Path = CPUINFO) -> str:
@@ -23,20 +18,14 @@ def processor(source: Path = CPUINFO) -> str:
     about = described(source)
     name = about.get("model name") or platform.processor() or platform.machine()
     numbers = [f"{field.split()[-1]} {about[field]}" for field in ("cpu family", "model") if field in about]
-    half = bf16(source) if about else ["bf16 not known"]
-    return ", ".join([name, *numbers, *(half or ["no bf16"])])
+    return ", ".join([name, *numbers, *(bf16(source) or ["no bf16"])])
 
 
 def bf16(source: Path = CPUINFO) -> list[str]:
-    """The instructions for bf16 that the processor has."""
+    """The instructions for bf16 that the processor has; without them software multiplies."""
     about = described(source)
     flags = (about.get("flags") or about.get("Features") or "").split()
-    return [name for name in HALF if name in flags]
-
-
-def multiplies_bf16(source: Path = CPUINFO) -> bool:
-    """Whether the processor has instructions for bf16, or Linux's list is missing."""
-    return not described(source) or bool(bf16(source))
+    return [name for name in BF16 if name in flags] if about else ["bf16 not known"]
 
 
 def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
@@ -47,14 +36,13 @@ def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
     more, too.
     """
     intel = described(source).get("vendor_id") == "GenuineIntel"
-    return "amx_bf16" in bf16(source) if intel else multiplies_bf16(source)
+    return "amx_bf16" in bf16(source) if intel else bool(bf16(source))
 
 
-def described(source: Path) -> Mapping[str, str]:
+def described(source: Path) -> dict[str, str]:
     """Linux's description of the first processor, by field; empty elsewhere."""
-    try:
-        first = source.read_text(errors="replace").split("\n\n", 1)[0]
-    except OSError:
+    if not source.is_file():
         return {}
+    first = source.read_text(errors="replace").split("\n\n", 1)[0]
     fields = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in fields if value.strip()}

@@ -11,7 +11,6 @@ Without a GPU the same code runs without graphs, on batches without padding.
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Embeddings
 from core.engine.encoder.dropout import DeviceDropout
 from core.engine.encoder.packing import Packed, Places, padded, places
-from core.methods.contrastive import Contrastive
+from core.methods.contrastive import Batch, Contrastive
 from core.spec.run import Train
 
 BF16_CAPABILITY = (8, 0)  # of the first GPUs that multiply bf16
@@ -42,30 +41,21 @@ class Step:
         self.train, self.model, self.optimiser, self.captures = train, model, optimiser, captures
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.device = self.trained[0].device
-        self.folds_clipping = self.device.type == "cuda" and isinstance(optimiser, torch.optim.AdamW)
-        self._copies = _copies(model, copied) if copied is not None else {}
+        model.copies = _copies(model, copied) if copied is not None else {}
         self._slots = [
-            (module._parameters, name, self._copies[p], p)
+            (module._parameters, name, model.copies[p], p)
             for module in model.modules()
             for name, p in module._parameters.items()
-            if p in self._copies
+            if p in model.copies
         ]
-        copy = weakref.WeakMethod(self._copy)  # a trained model must not hold graphs and moments
-
-        def moved(weights: list[nn.Parameter]) -> None:
-            if (known := copy()) is not None:
-                known(weights)
-
-        model.weights_moved = moved  # type: ignore[method-assign]
-        self._inputs: dict[tuple, list[tuple[Tensor, Places] | None]] = {}
+        self._inputs: dict[tuple, list[tuple[Tensor, Places]]] = {}
         self._done: set[tuple] = set()  # shapes and forms of which a step was done as usual
         self._graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
 
-    def __call__(self, batch: tuple, rate: float) -> Tensor:
+    def __call__(self, batch: tuple[Batch, ...], rate: float) -> Tensor:
         """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not finite.
 
-        `batch` is what the method's views made: batches, matrices (B, 1 + L) for a GPU, or None. After a loss
-        or gradient that is not finite a CPU leaves weights and averages alone.
+        After a loss or gradient that is not finite a CPU leaves weights and averages alone.
         """
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
@@ -73,55 +63,48 @@ class Step:
             else:
                 group["lr"] = group["factor"] * rate
         self.model.before_step()
-        loss = self._body(batch) if any(isinstance(part, Packed) for part in batch) else self._replayed(batch)
+        loss = self._body(batch) if isinstance(batch[0], Packed) else self._replayed(batch)
         if self.device.type != "cpu" or torch.isfinite(loss):
             self.model.after_step()
         return loss
 
-    def _replayed(self, batch: tuple[Tensor | None, ...]) -> Tensor:
+    def _replayed(self, batch: tuple[Any, ...]) -> Tensor:
         """The step of matrices from the CPU: as usual, captured, or replayed."""
-        shapes = tuple(None if part is None else part.shape for part in batch)
+        shapes = tuple(part.shape for part in batch)
         if shapes not in self._inputs:
-            self._inputs[shapes] = [self._input(shape) for shape in shapes]
+            made = [torch.zeros_like(part, device=self.device) for part in batch]
+            self._inputs[shapes] = [(m, places(len(m), m.shape[1] - 1, self.device)) for m in made]
         inputs = self._inputs[shapes]
-        for given, part in zip(inputs, batch, strict=True):
-            if given is not None and part is not None:
-                given[0].copy_(part.pin_memory() if self.device.type == "cuda" else part, non_blocking=True)
+        for (matrix, _), part in zip(inputs, batch, strict=True):
+            matrix.copy_(part.pin_memory() if self.device.type == "cuda" else part, non_blocking=True)
         key = (shapes, self.model.form())
-        if key in self._graphs:
-            graph, loss = self._graphs[key]
-            graph.replay()
-            return loss.clone()
-        if not self.captures or key not in self._done:
+        if key not in self._graphs and (not self.captures or key not in self._done):
             self._done.add(key)
-            return self._body(tuple(None if given is None else padded(*given) for given in inputs))
-        return self._captured(key, inputs)
-
-    def _input(self, shape: torch.Size | None) -> tuple[Tensor, Places] | None:
-        """The memory of a matrix (B, 1 + L) and the places of its batch."""
-        if shape is None:
-            return None
-        matrix = torch.zeros(shape, dtype=torch.int64, device=self.device)
-        return matrix, places(shape[0], shape[1] - 1, self.device)
-
-    def _captured(self, key: tuple, inputs: list[tuple[Tensor, Places] | None]) -> Tensor:
-        """Capture the step of these inputs, and do it."""
-        graph, before = torch.cuda.CUDAGraph(), next(iter(self._graphs.values()), None)
-        for module in self.model.modules():
-            for generator in module.twins if isinstance(module, DeviceDropout) else ():
-                graph.register_generator_state(generator)
-        pool = before[0].pool() if before is not None else None
-        stream = torch.cuda.current_stream(self.device)
-        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
-            loss = self._body(tuple(None if given is None else padded(*given) for given in inputs))
-        self._graphs[key] = graph, loss
+            return self._body(tuple(padded(*given) for given in inputs))
+        if key not in self._graphs:
+            self._graphs[key] = self._captured(inputs)
+        graph, loss = self._graphs[key]
         graph.replay()
         return loss.clone()
 
-    def _body(self, batch: tuple[Packed | Tensor | None, ...]) -> Tensor:
+    def _captured(self, inputs: list[tuple[Tensor, Places]]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+        """The graph of a step of these inputs, which does nothing before it is replayed, and its loss."""
+        graph = torch.cuda.CUDAGraph()
+        for module in self.model.modules():
+            for generator in module.generators[1:] if isinstance(module, DeviceDropout) else ():
+                graph.register_generator_state(generator)
+        pool = next((before.pool() for before, _ in self._graphs.values()), None)
+        stream = torch.cuda.current_stream(self.device)
+        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+            loss = self._body(tuple(padded(*given) for given in inputs))
+        return graph, loss
+
+    def _body(self, batch: tuple[Batch, ...]) -> Tensor:
         """What a graph holds: everything whose operations are the same in each step."""
+        # a CPU's forward pass is in float32, or in bf16 with each weight rounded anew where it is used (D34)
+        half = self.device.type == "cpu" and self.train.precision == "bf16"
         with self._lowered():
-            with self._autocast():
+            with torch.autocast("cpu", torch.bfloat16, enabled=half, cache_enabled=False):
                 loss = self.model.loss(*batch)
             loss.backward()
             self._gradients_of_copies()
@@ -130,41 +113,29 @@ class Step:
                 return loss
             self.optimiser.step()
             self.optimiser.zero_grad(set_to_none=True)
-            self._copy(self.trained)
+            self.model.weights_moved(self.trained)
             self.model.after_update()
         return loss
 
     def _clip(self) -> Tensor:
         """The gradient's norm (), after the gradient was shortened to `clip_norm`; fused AdamW does it as it
         reads the gradients."""
-        if not self.folds_clipping:
+        if self.device.type != "cuda" or not isinstance(self.optimiser, torch.optim.AdamW):
             return nn.utils.clip_grad_norm_(self.trained, self.train.clip_norm)
-        norm = nn.utils.get_total_norm([grad for p in self.trained if (grad := p.grad) is not None])
+        norm = nn.utils.get_total_norm([p.grad for p in self.trained if p.grad is not None])
         scale = ((norm + 1e-6) / self.train.clip_norm).clamp(min=1.0)
         self.optimiser.grad_scale = scale  # type: ignore[attr-defined]
         return norm
 
     def _gradients_of_copies(self) -> None:
         """Give each weight the gradient of its copy, in its own type."""
-        pairs = [
-            (p, copy)
-            for p in self.trained
-            if (copy := self._copies.get(p)) is not None and copy.grad is not None
-        ]
-        for p, _ in pairs:
-            p.grad = torch.empty_like(p)
+        copies = self.model.copies
+        pairs = [(p, copies[p]) for p in self.trained if p in copies and copies[p].grad is not None]
         if pairs:
-            gradients: list[Any] = [p.grad for p, _ in pairs]
+            gradients: list[Any] = [torch.empty_like(p) for p, _ in pairs]
             torch._foreach_copy_(gradients, [copy.grad for _, copy in pairs])  # type: ignore[misc]
-        for _, copy in pairs:
-            copy.grad = None
-
-    @torch.no_grad()
-    def _copy(self, weights: list[nn.Parameter]) -> None:
-        """Bring the copies of these weights up to date."""
-        kept = [p for p in weights if p in self._copies]
-        if kept:
-            torch._foreach_copy_([self._copies[p] for p in kept], [p.detach() for p in kept])
+            for (p, copy), gradient in zip(pairs, gradients, strict=True):
+                p.grad, copy.grad = gradient, None
 
     @contextlib.contextmanager
     def _lowered(self) -> Iterator[None]:
@@ -176,13 +147,6 @@ class Step:
         finally:
             for parameters, name, _, weight in self._slots:
                 parameters[name] = weight
-
-    def _autocast(self) -> contextlib.AbstractContextManager:
-        """The arithmetic of a CPU's forward pass (D34): float32, or autocast to bf16, each weight anew where
-        it is used."""
-        if self.device.type == "cpu" and self.train.precision == "bf16":
-            return torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False)
-        return contextlib.nullcontext()
 
 
 def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:

@@ -37,24 +37,6 @@ class Training(NamedTuple):
     step_seconds: float | None
 
 
-class Divergence:
-    """Finds the first step whose loss or gradient is not finite: on a CPU after every step, and on a GPU, for
-    which the process has to wait, before a check or a checkpoint."""
-
-    def __init__(self, device: torch.device):
-        self.at_once = device.type in NO_WAITING
-        self.finite: list[torch.Tensor] = []
-
-    def found(self, step: int, loss: torch.Tensor, look: bool) -> int | None:
-        """The step, if one was found; `loss` () is finite if this step's loss and gradient are."""
-        self.finite.append(torch.isfinite(loss))
-        if not (look or self.at_once):
-            return None
-        finite = torch.stack(self.finite).tolist()
-        self.finite.clear()
-        return None if all(finite) else step - len(finite) + 1 + finite.index(False)
-
-
 def train(
     config: RunConfig,
     model: Contrastive,
@@ -71,33 +53,31 @@ def train(
     its streams. `file` writes checkpoints and restores the last one; `batches` must then begin after its
     step.
     """
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    device = parameters[0].device
+    device = next(model.parameters()).device
+    at_once = device.type in NO_WAITING
     optimiser = adamw(config.train, model, model.new_layers())
     at = file.restored(model, optimiser) if file is not None else TrainingState()
     selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
-    divergence, train_step = Divergence(device), step_for(config.train, model, optimiser, device)
+    train_step, diverged_at = step_for(config.train, model, optimiser, device), None
     started = reported = time.monotonic()
     model.train()
     laps: list[float] = []  # seconds a step: batch, loss, backward, optimiser, moving average and queue
     lap_step, lap_began = at.step, started
-
-    def ended(diverged_at: int | None) -> Training:
-        return Training(selected, losses, diverged_at, statistics.median(laps) if laps else None)
-
     for step, batch in enumerate(batches, start=at.step + 1):
-        loss = train_step(batch, learning_rate(config.train, step))
+        pending.append(train_step(batch, learning_rate(config.train, step)))
         checks = step % config.eval.every == 0 or step == config.train.steps
         keeps = file is not None and file.due()
-        if (bad := divergence.found(step, loss, checks or keeps)) is not None:
-            return ended(bad)
-        pending.append(loss)
-        mean_loss = float(torch.stack(pending).mean()) if checks else None  # makes a GPU finish the step
-        if checks or divergence.at_once:
+        if at_once or checks or keeps:  # a GPU finishes the step first
+            latest = pending[-1:] if at_once else pending
+            finite = torch.isfinite(torch.stack(latest)).tolist()
+            if not all(finite):
+                diverged_at = step - len(finite) + 1 + finite.index(False)
+                break
+        mean_loss = None
+        if checks or at_once:
             laps.append((time.monotonic() - lap_began) / (step - lap_step))
-        if mean_loss is not None:
-            if not math.isfinite(mean_loss):
-                return ended(step)
+        if checks:
+            mean_loss = float(torch.stack(pending).mean())
             losses.append((step, mean_loss))
             pending.clear()
             score = check(step)
@@ -114,9 +94,9 @@ def train(
             })  # fmt: skip
         if keeps and file is not None:
             file.write(TrainingState(step, selected, losses, pending, score), model, optimiser)
-        if checks or keeps or divergence.at_once:  # neither checks nor checkpoints count
+        if checks or keeps or at_once:  # neither checks nor checkpoints count
             lap_step, lap_began = step, time.monotonic()
-    return ended(None)
+    return Training(selected, losses, diverged_at, statistics.median(laps) if laps else None)
 
 
 def kept_state(model: Contrastive) -> dict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,7 @@ class Contrastive(nn.Module):
     capturable: bool = False
     scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
     draws_when_scored: bool = False  # whether `sentence_vectors` draws, so that batches keep their order (D21)
+    copies: Mapping[nn.Parameter, nn.Parameter] = {}  # of weights, in the type that a step's products read
     averaged: tuple[list, list]  # weights that follow others, and those others: `followed` makes them
 
     def form(self) -> Hashable:
@@ -96,8 +97,12 @@ class Contrastive(nn.Module):
         torch._foreach_lerp_([t.data for t in targets], [s.data for s in sources], 1.0 - decay)
         self.weights_moved(targets)
 
+    @torch.no_grad()
     def weights_moved(self, weights: list[nn.Parameter]) -> None:
-        """Called when a method has changed these weights; a step that keeps copies replaces it."""
+        """Called where these weights have changed: their copies in another type are brought up to date."""
+        kept = [p for p in weights if p in self.copies]
+        if kept:
+            torch._foreach_copy_([self.copies[p] for p in kept], [p.detach() for p in kept])
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, dim), in whatever mode the model is in."""

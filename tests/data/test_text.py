@@ -1,8 +1,8 @@
 """Training text and token tables: readers, digests, the cache and its damage."""
 
 import hashlib
+import random
 
-import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
@@ -69,16 +69,14 @@ def test_table_is_built_once_and_rebuilt_when_damaged(tmp_path):
         return tokenise(tokenizer, ["abc", "ab", "abcdefgh"], 5)
 
     for _ in range(3):
+        cached_table(tmp_path, ["key", 1], build)
+    assert tokenizer.calls == 1
+    path, draw = next(tmp_path.glob("tokens/*.npz")), random.Random(0)
+    content = path.read_bytes()
+    for _ in range(300):
+        broken = bytearray(content)
+        broken[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        path.write_bytes(broken)
         table = cached_table(tmp_path, ["key", 1], build)
-    assert tokenizer.calls == 1 and isinstance(table.ids.base, np.memmap)
-    assert [table[i].tolist() for i in range(3)] == [[0, 1, 2], [0, 1], [0, 1, 2, 3, 4]]
-    cached_table(tmp_path, ["key", 2], build)
-    assert tokenizer.calls == 2
-    for name in ("ids.npy", "offsets.npy", "checksums.json"):
-        path = next(tmp_path.glob(f"tokens/*/{name}"))
-        content = path.read_bytes()
-        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        before = tokenizer.calls
-        for key in (1, 2):
-            assert cached_table(tmp_path, ["key", key], build)[0].tolist() == [0, 1, 2]
-        assert tokenizer.calls == before + 1
+        assert [table[i].tolist() for i in range(len(table))] == [[0, 1, 2], [0, 1], [0, 1, 2, 3, 4]]
+    assert 100 < tokenizer.calls <= 301

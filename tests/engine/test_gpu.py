@@ -131,7 +131,7 @@ def test_both_passes_of_fgsm_have_the_same_masks(_method, profile, changes, capt
     assert first == pytest.approx(second, rel=1e-6)
     first, second = passes(monkeypatch, profile, changes, 0.05, captures)
     assert all(abs(own / ahead - 1) > 1e-4 for ahead, own in zip(first, second, strict=True)), "FGSM moved nothing"
-    monkeypatch.setattr(DeviceDropout, "again", lambda self: self._instead(0))  # goes on, and does not repeat
+    monkeypatch.setattr(DeviceDropout, "again", lambda self: self._instead(1))  # goes on, and does not repeat
     first, second = passes(monkeypatch, profile, changes, 1e-30, captures)
     assert all(abs(a / b - 1) > 1e-4 for a, b in zip(first, second, strict=True)), "other masks would not be seen"
 

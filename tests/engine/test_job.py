@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.engine import measure, rewriting, trainer
+from core.engine import measure, rewriting
 from core.engine.evaluation import transfer
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.metrics import AGGREGATES
@@ -118,13 +117,6 @@ def test_divergence_is_a_result(thin):
     assert result.status == "diverged" and not result.pairs
     assert len(values(result, "last", "train", "diverged_at")) == 1
     assert not values(result, "selected", "avg", "spearman_all")
-
-
-def test_a_gpu_is_asked_at_checks_alone_and_finds_the_same_step():
-    numbers = [torch.tensor(value) for value in (1.0, float("nan"), 1.0, float("inf"))]
-    for device, expected in (("cpu", [None, 2, None, 4]), ("cuda", [None, None, 2, 4])):
-        watched = trainer.Divergence(torch.device(device))
-        assert [watched.found(step, n, look=step in (3, 4)) for step, n in enumerate(numbers, start=1)] == expected
 
 
 def test_collapse_is_a_result(thin, monkeypatch):

@@ -177,6 +177,18 @@ def test_a_step_that_is_not_finite_moves_nothing_on_a_cpu(monkeypatch):
     assert all(torch.equal(value, before[name]) for name, value in model.named_parameters())
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_first_step_whose_loss_is_not_finite_is_named(waits, monkeypatch):
+    """A CPU is asked after every step, a GPU at checks alone."""
+    monkeypatch.setattr(trainer, "NO_WAITING", ("cpu",) if waits else ())
+    losses, done = iter((1.0, 1.0, 1.0, 1.0, float("nan"), 1.0)), []
+    monkeypatch.setattr(trainer, "step_for", lambda *_: lambda batch, rate: done.append(batch) or torch.tensor(next(losses)))
+    config = tiny.config("simcse", train__steps=6, eval__every=3)
+    model = methods.model("simcse").Model(config, tiny.encoder(tiny.bert()), CPU)
+    found = trainer.train(config, model, range(6), lambda step: float(step), lambda report: None)
+    assert (found.diverged_at, found.selected.step, found.losses) == (5, 3, [(3, 1.0)]) and len(done) == (5 if waits else 6)
+
+
 class Clock:
     """Seconds that pass when told; otherwise the time module."""
 

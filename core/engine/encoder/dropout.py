@@ -58,15 +58,14 @@ class DropoutStream(nn.Module):
         words = -(-count // DRAWS_A_WORD)
         kept = scale(rate) if dtype.itemsize > 2 else 1.0
         start = int(self.position)
-        found = self._kept.pop(start, None)
-        if found is None:
-            drawn = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)
-            found = drawn[:whole].view(shape)
-            found.flatten()[count:] = 0.0
-            if self._keeps:
-                self._kept[start] = found
         self.position += words
-        return found
+        if start in self._kept:
+            return self._kept.pop(start)
+        mask = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[:whole]
+        mask[count:] = 0.0
+        if self._keeps:
+            self._kept[start] = mask.view(shape)
+        return mask.view(shape)
 
     @contextlib.contextmanager
     def ahead(self) -> Iterator[None]:
@@ -91,45 +90,45 @@ class DeviceDropout(nn.Module):
 
     def __init__(self, seed: int, device: torch.device):
         super().__init__()
-        self._usual: torch.Generator | None = None  # none on the device of tests without numbers
-        self.twins: tuple[torch.Generator, ...] = ()
+        self.generators: tuple[torch.Generator, ...] = ()  # torch's own and the two; none without numbers
         if device.type == "cuda":
             torch.cuda.init()
             index = torch.cuda.current_device() if device.index is None else device.index
-            self._usual = torch.cuda.default_generators[index]
-            self._usual.manual_seed(stream_seed(seed, "dropout"))
-            twin = stream_seed(seed, "dropout of both passes")
-            self.twins = tuple(torch.Generator(device).manual_seed(twin) for _ in range(2))
+            twins = torch.Generator(device), torch.Generator(device)
+            self.generators = torch.cuda.default_generators[index], *twins
+            purposes = "dropout", "dropout of both passes", "dropout of both passes"
+            for generator, purpose in zip(self.generators, purposes, strict=True):
+                generator.manual_seed(stream_seed(seed, purpose))
 
     def ahead(self) -> contextlib.AbstractContextManager:
         """Within this context masks are drawn that come again within `again`."""
-        return self._instead(0)
+        return self._instead(1)
 
     def again(self) -> contextlib.AbstractContextManager:
         """Within this context the masks of `ahead` come again, where there were any."""
-        return self._instead(1)
+        return self._instead(2)
 
     @contextlib.contextmanager
     def _instead(self, twin: int) -> Iterator[None]:
-        if self._usual is None:
+        if not self.generators:
             yield
             return
-        before = self._usual.graphsafe_get_state()
-        self._usual.graphsafe_set_state(self.twins[twin])
+        usual = self.generators[0]
+        before = usual.graphsafe_get_state()
+        usual.graphsafe_set_state(self.generators[twin])
         try:
             yield
         finally:
-            self._usual.graphsafe_set_state(before)
+            usual.graphsafe_set_state(before)
 
     def get_extra_state(self) -> list[Tensor]:
         """The generators' states, (16,) bytes each."""
-        return [made.get_state() for made in (self._usual, *self.twins) if made is not None]
+        return [generator.get_state() for generator in self.generators]
 
     def set_extra_state(self, state: list[Tensor]) -> None:
         """Put back what `get_extra_state` gave. Raises ValueError."""
-        for made, saved in zip((self._usual, *self.twins), state, strict=True):
-            assert made is not None, "a state is restored on the kind of device that it is of"
-            made.set_state(saved.cpu())
+        for generator, saved in zip(self.generators, state, strict=True):
+            generator.set_state(saved.cpu())
 
 
 def dropping(seed: int, device: torch.device, model: nn.Module) -> DropoutStream | DeviceDropout:

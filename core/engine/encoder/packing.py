@@ -28,9 +28,8 @@ class Packed(NamedTuple):
     GPU.
 
     ids, row, slot: (T,) token id, sentence it belongs to, place in its sentence. first: (B,) index of each
-    sentence's first token ([CLS]). mask: (B, L) True at real tokens. cells: (T,) index of each token in the
-    flattened (B * L) grid. bias: of a padded batch, (B, L) float32, 0 at real tokens and -inf at padding;
-    None without padding.
+    sentence's first token ([CLS]). mask: (B, L) True at real tokens. bias: of a padded batch, (B, L) float32,
+    0 at real tokens and -inf at padding; None without padding.
     """
 
     ids: Tensor
@@ -38,7 +37,6 @@ class Packed(NamedTuple):
     slot: Tensor
     first: Tensor
     mask: Tensor
-    cells: Tensor
     bias: Tensor | None = None
 
     @property
@@ -66,7 +64,7 @@ def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") ->
     slot = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)  # (T,)
     ids = np.concatenate(sentences).astype(np.int64)
     mask = np.arange(width)[None, :] < lengths[:, None]
-    arrays = (ids, row, slot, starts, mask, row * width + slot)
+    arrays = (ids, row, slot, starts, mask)
     return Packed(
         *(torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True) for array in arrays)
     )
@@ -100,30 +98,24 @@ def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tenso
     return torch.cat([lengths[:, None], tokens], dim=1).to(torch.int64)
 
 
-class Places(NamedTuple):
-    """What all padded batches of one shape (B, L) share: row, slot and cells (B * L,), first (B,), as
-    `Packed` has them."""
-
-    row: Tensor
-    slot: Tensor
-    first: Tensor
-    cells: Tensor
+Places = tuple[Tensor, Tensor, Tensor]
 
 
 def places(batch: int, width: int, device: torch.device | str) -> Places:
-    """The places of padded batches of B sentences of L slots."""
+    """What all padded batches of one shape (B, L) share: row and slot (B * L,), first (B,), as `Packed` has
+    them."""
     cells = torch.arange(batch * width, device=device)
-    return Places(cells // width, cells % width, torch.arange(batch, device=device) * width, cells)
+    return cells // width, cells % width, torch.arange(batch, device=device) * width
 
 
 def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
     """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0; no real token
     attends to it and no loss reads it. `shared` saves making the places of this shape again."""
     batch, width = matrix.shape[0], matrix.shape[1] - 1
-    row, slot, first, cells = shared or places(batch, width, matrix.device)
+    row, slot, first = shared or places(batch, width, matrix.device)
     mask = slot.view(batch, width) < matrix[:, :1]
     bias = torch.zeros((), device=matrix.device).where(mask, float("-inf"))  # (B, L)
-    return Packed(matrix[:, 1:].reshape(-1), row, slot, first, mask, cells, bias)
+    return Packed(matrix[:, 1:].reshape(-1), row, slot, first, mask, bias)
 
 
 def on(device: torch.device | str, sentences: Sequence[np.ndarray]) -> Packed:
@@ -177,14 +169,16 @@ class Layout(NamedTuple):
 
 def layout(packed: Packed, heads: int) -> Layout:
     """The layout of a batch."""
-    device, batch, width = packed.cells.device, packed.batch, packed.width
-    tokens = torch.arange(len(packed.cells), device=device)
-    token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(0, packed.cells, tokens)
-    place = (
-        packed.row.unsqueeze(1) * heads + torch.arange(heads, device=device)
-    ) * width + packed.slot.unsqueeze(1)
+    device, batch, width = packed.row.device, packed.batch, packed.width
+    cells, tokens = packed.row * width + packed.slot, torch.arange(len(packed.row), device=device)
+    token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(0, cells, tokens)
+    head = packed.row.unsqueeze(1) * heads + torch.arange(heads, device=device)  # (T, heads)
     bias = torch.zeros(packed.mask.shape, device=device).masked_fill_(~packed.mask, float("-inf"))
-    return Layout(token.view(batch, 1, width), place, bias.repeat_interleave(heads, 0).unsqueeze(1))
+    return Layout(
+        token.view(batch, 1, width),
+        head * width + packed.slot.unsqueeze(1),
+        bias.repeat_interleave(heads, 0).unsqueeze(1),
+    )
 
 
 class _Spread(torch.autograd.Function):

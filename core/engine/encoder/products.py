@@ -19,37 +19,26 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from core.engine.processor import multiplies_bf16, multiplies_bf16_fast
+from core.engine.processor import bf16, multiplies_bf16_fast
 
 LEAST_ROWS = 64  # below it oneDNN's preparations cost more than they gain
-
-
-def _onednn():
-    """oneDNN's product x weight^T + bias as an operator of torch, or None where it is missing or no gain."""
-    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
-        return None
-    found = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
-    return found.default if found is not None else None
-
-
-ONEDNN = _onednn()
+ONEDNN = None  # oneDNN's product x weight^T + bias as an operator of torch, where it is there and a gain
+if torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512":
+    ONEDNN = getattr(getattr(torch.ops.mkldnn, "_linear_pointwise", None), "default", None)
 BF16_IN_FLOAT32 = not multiplies_bf16_fast()
-SMALL_BF16_IN_FLOAT32 = not multiplies_bf16()
+SMALL_BF16_IN_FLOAT32 = not bf16()
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """x weight^T + bias: (rows, out) from x (rows, in), weight (out, in), bias (out,). What F.linear gives,
     to rounding."""
-    if x.device.type != "cpu":
-        return F.linear(x, weight, bias)
-    if torch.is_autocast_enabled("cpu"):
-        rounded = BF16_IN_FLOAT32 and torch.get_autocast_dtype("cpu") == torch.bfloat16
-        return _Rounded.apply(x, weight, bias) if rounded else F.linear(x, weight, bias)
-    if ONEDNN is None or x.dtype != torch.float32 or len(x) < LEAST_ROWS:
-        return F.linear(x, weight, bias)
-    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        return _Linear.apply(x, weight, bias)
-    return _product(x, weight, bias)
+    if x.device.type == "cpu":
+        if torch.is_autocast_enabled("cpu"):
+            if BF16_IN_FLOAT32 and torch.get_autocast_dtype("cpu") == torch.bfloat16:
+                return _Linear.apply(x, weight, bias, True)
+        elif ONEDNN is not None and x.dtype == torch.float32 and len(x) >= LEAST_ROWS:
+            return _Linear.apply(x, weight, bias, False)
+    return F.linear(x, weight, bias)
 
 
 def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> Tensor:
@@ -62,54 +51,30 @@ def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> 
 
 
 class _Linear(torch.autograd.Function):
-    """In float32. oneDNN's operator has no derivative of its own."""
+    """oneDNN's operator, which has no derivative of its own. With `half` in bf16 as autocast has it, forth
+    and back, each product in float32 and then rounded; autograd widens the gradients again."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return _product(x, weight, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        return _gradients(ctx, grad, *ctx.saved_tensors)
-
-
-class _Rounded(torch.autograd.Function):
-    """In bf16 as autocast has it, forth and back, each product in float32 and then rounded; autograd widens
-    the gradients again."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        x, weight, bias = x.bfloat16(), weight.bfloat16(), bias.bfloat16()
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor, half: bool) -> Tensor:
+        if half:
+            x, weight, bias = x.bfloat16(), weight.bfloat16(), bias.bfloat16()
         ctx.save_for_backward(x, weight)
         with torch.autocast("cpu", enabled=False):
-            return _product(x.float(), weight.float(), bias.float()).bfloat16()
+            return _product(x.float(), weight.float(), bias.float()).to(x.dtype)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def backward(ctx, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        with torch.autocast("cpu", enabled=False):  # FGSM asks for its gradient within the step's
-            for_x, for_weight, for_bias = _gradients(ctx, grad.float(), x.float(), weight.float())
-        return _rounded(for_x), _rounded(for_weight), _rounded(for_bias)
-
-
-def _rounded(grad: Tensor | None) -> Tensor | None:
-    return None if grad is None else grad.bfloat16()
-
-
-def _gradients(
-    ctx, grad: Tensor, x: Tensor, weight: Tensor
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Of x, weight and bias where they are needed, from grad (rows, out); all in float32."""
-    grad = grad.contiguous()
-    for_x, for_weight, for_bias = ctx.needs_input_grad
-    return (
-        _product(grad, weight.t(), None) if for_x else None,
-        _product(grad.t(), x.t(), None) if for_weight else None,
-        grad.sum(0) if for_bias else None,
-    )
+        grad = grad.float().contiguous()
+        for_x, for_weight, for_bias, _ = ctx.needs_input_grad
+        with torch.autocast("cpu", enabled=False):  # FGSM takes its gradient within the step's
+            gradients = (
+                _product(grad, weight.float().t(), None) if for_x else None,
+                _product(grad.t(), x.float().t(), None) if for_weight else None,
+                grad.sum(0) if for_bias else None,
+            )
+        return *(part if part is None else part.to(x.dtype) for part in gradients), None
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
