@@ -28,7 +28,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # a terminal's alphabet may lack what a name holds
         if argv[:1] == ["evaluate"]:
-            return importlib.import_module("core.engine.evaluation.command").main(argv[1:]) or 0
+            return importlib.import_module("core.runner.evaluate").main(argv[1:])
         options = cli.parse(argv)
         status = Command(options, argv, surroundings or shipped()).do()
         sys.stdout.flush()  # while a full disk can still be told
@@ -58,8 +58,7 @@ def _let_go() -> None:
 
 def shipped() -> Surroundings:
     """The project's own studies, methods and folders."""
-    found = importlib.import_module("studies").CATALOGUE
-    return Surroundings(studies=found.studies, find=found.find, groups=found.groups, faults=found.faults, check=found.check, home=HOME)
+    return Surroundings(catalogue=importlib.import_module("studies").CATALOGUE, home=HOME)
 
 
 if __name__ == "__main__":

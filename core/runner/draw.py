@@ -3,8 +3,8 @@ The report is imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import gc
 import importlib
 import os
 from collections import Counter
@@ -15,8 +15,7 @@ from typing import Any
 
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.compare import repeats
-from core.runner.estimate import BERT_BASE, gpu_seconds
+from core.runner.estimate import gpu_seconds
 from core.spec.errors import UserError, are, counted, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
@@ -24,27 +23,10 @@ from core.spec.run import RunConfig, Seed
 from core.spec.scale import SCALES, Scale, Sources
 from core.spec.setup import Setup
 from core.spec.study import Study
-from core.spec.table import Cell
 from core.store import files, locks
 from core.store.store import Store
 
-FIGURES = (".png", ".pdf", "-differences.png", "-differences.pdf")
-ENDINGS = (".md", ".tex", ".csv", "_runs.csv", "_curves.csv", *FIGURES)  # of what a study is drawn into
 Key = tuple[str, str]  # scale and profile
-
-
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Within this context nobody looks for dead cycles: a report makes millions of tuples that live until its
-    end, and going through them again and again was a quarter of its time. What it leaves dead is little:
-    without it drawing ends with as much memory."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 class Drawing:
@@ -55,137 +37,126 @@ class Drawing:
     def __init__(self, options: Options, store: Store, results: Path, figures: Path, small: bool = False):
         self.options, self.store, self.small = options, store, small
         self.results, self.figures = results, figures
-        self.redrawn: dict[Key, list[str]] = {}  # names of the studies that were redrawn
 
-    @uncollected()
-    def draw(self, studies: list[Study], setup: Setup) -> int:
-        """Draw studies; with --all also the page, over every scale and profile with runs. The exit status."""
+    def draw(self, studies: list[Study], setup: Setup) -> None:
+        """Draw studies; with --all also the page, over every scale and profile with runs."""
         results = self.render(studies, setup)
         if self.options.all:
             self.page(studies, {(setup.scale.name, setup.profile): results}, finding.recorded(self.store))
-            return 0
+            return
         terminal = importlib.import_module("core.report.tables").terminal
         for result in results:
             say(*terminal(result).split("\n"))
-        return 0
 
-    @uncollected()
-    def redraw(self, studies: list[Study], scale: Scale | None = None, sources: Sources | None = None) -> int:
-        """Draw every study with runs of its own, of one scale or of every scale, and the page over all
-        scales; the exit status."""
-        known = finding.recorded(self.store)
-        drawn: dict[Key, list] = {}
-        for one in SCALES.values() if scale is None else [scale]:
-            if sources is None and one.name not in known:
-                continue
+    def redraw(
+        self, studies: list[Study], scale: Scale | None = None, sources: Sources | None = None
+    ) -> dict[Key, list]:
+        """Draw every started study of one scale or of every scale, and the page over all scales; what was
+        drawn."""
+        recorded, drawn = finding.recorded(self.store), dict[Key, list]()
+        for each in [scale] if scale else [SCALES[name] for name in SCALES if name in recorded]:
             profiles = PROFILES if self.options.profile is None else (self.options.profile,)
-            for setup in self.setups(one, sources or known[one.name].sources, profiles):
-                key, begun = (one.name, setup.profile), self.begun(studies, setup)
-                self.redrawn[key] = [study.name for study in begun]
-                drawn[key] = self.render(begun, setup) if begun else []
-            if not any(drawn.values()):
-                print(f"No study of scale {one.name} is begun; train one, and it can be redrawn.")
-        self.page(studies, drawn, known)
-        if unread := self.unread(studies, known):
+            for setup in self.setups(each, sources or recorded[each.name].sources, profiles):
+                started = self.started(studies, setup)
+                drawn[each.name, setup.profile] = self.render(started, setup) if started else []
+            if not any(results for (name, _), results in drawn.items() if name == each.name):
+                print(f"No study of scale {each.name} is started; train one, and it can be redrawn.")
+        self.page(studies, drawn, recorded)
+        if unread := self.unread(studies, recorded):
             print(
                 f"{are(unread, 'stored run')} of no study as it stands now: an earlier scale, other data, "
                 f"--set or --vary. They are kept in {self.store.root / 'runs'}."
             )
-        return 0
+        return drawn
 
-    def unread(self, studies: list[Study], known: dict[str, finding.Found]) -> int:
+    def unread(self, studies: list[Study], recorded: dict[str, finding.Found]) -> int:
         """How many of the user's own runs no cell of these studies has, under any profile and seed."""
         own = [run for run in self.store.runs() if self.store.has(run)]
-        cells = own and {
-            run_id(_unseeded(setup.config(study.at(setup.scale), cell, 0)))
-            for name, found in known.items()
+        cells = {
+            _unseeded(configs[0])
+            for name, found in recorded.items() if own
             for setup in self.setups(SCALES[name], found.sources)
             for study in studies
-            for cell in study.at(setup.scale).cells
-            if setup.unavailable(study.at(setup.scale), cell) is None
-        }
+            for _, configs in replace(setup, seeds=1).asked(study)
+        }  # fmt: skip
         count = 0
         for run in own:
             with contextlib.suppress(UserError):  # of another version, or damaged, which other lines name
-                count += run_id(_unseeded(self.store.load(run).config)) not in cells
+                count += _unseeded(self.store.load(run).config) not in cells
         return count
 
-    def setups(self, scale: Scale, sources: Sources, profiles: Sequence[str] = PROFILES) -> list[Setup]:
+    def setups(self, scale: Scale, sources: Sources, profiles: Sequence[str] = PROFILES) -> Iterator[Setup]:
         """A scale under these profiles."""
-        seeds = self.options.seeds or scale.seeds
-        return [Setup(profile=profile, scale=scale, sources=sources, seeds=seeds) for profile in profiles]
+        for profile in profiles:
+            yield Setup(
+                profile=profile, scale=scale, sources=sources, seeds=self.options.seeds or scale.seeds
+            )
 
-    def page(self, studies: list[Study], drawn: dict[Key, list], known: dict[str, finding.Found]) -> None:
-        """Write the page over all scales and profiles, of which some are drawn; `known` are the sources of
+    def page(self, studies: list[Study], drawn: dict[Key, list], recorded: dict[str, finding.Found]) -> None:
+        """Write the page over all scales and profiles, of which some are drawn; `recorded` are the sources of
         the stored runs."""
         report = importlib.import_module("core.report.render")
         stored, setups = {}, []
         for scale in SCALES.values():
-            there = scale.name in known
+            there = recorded.get(scale.name)
             others = finding.HIDDEN if scale.hub_models else ()
-            sources = known[scale.name].sources if there else finding.unfetched_sources(others)
-            for setup in self.setups(scale, sources):
+            for setup in self.setups(scale, there.sources if there else finding.unfetched_sources(others)):
                 setups.append(setup)
-                if there and (scale.name, setup.profile) not in drawn:
-                    begun = self.begun(studies, setup)
-                    stored[scale.name, setup.profile] = report.gathered(begun, setup, self.store)
-        places = self.results, self.figures
-        say(
-            *report.render_index(
-                studies, drawn, stored, setups, self.store, *places, h100_seconds, self.small
-            )
-        )
-        for scale_name, name in self.left_out(known).items():
+                if there and (key := (scale.name, setup.profile)) not in drawn:
+                    stored[key] = report.gathered(self.started(studies, setup), setup, self.store)
+        say(*report.render_index(
+            studies, drawn, stored, setups, self.store, self.results, self.figures, gpu_seconds, self.small
+        ))  # fmt: skip
+        for name, data in self.other_data(recorded).items():
             say(
-                f"Published runs of scale {scale_name} are on other data than yours ({name}) and left out; "
+                f"Published runs of scale {name} are on other data than yours ({data}) and left out; "
                 f"{self.store.published} shows them."
             )
 
-    def left_out(self, known: dict[str, finding.Found]) -> dict[str, str]:
-        """The scales whose published runs are on other data than the known sources, each with a name for
-        these."""
-        if self.store.published is None:
-            return {}
-        published = finding.recorded(Store(self.store.published / "none", self.store.published))
+    def other_data(self, recorded: dict[str, finding.Found]) -> dict[str, str]:
+        """The scales whose published runs are on other data than these sources, each with a name for them."""
+        packs = Store(self.store.published / "none", self.store.published) if self.store.published else None
         both = (
-            (scale, known[scale].sources, found.sources)
-            for scale, found in published.items()
-            if scale in known
+            {name: found for name, found in finding.recorded(packs).items() if name in recorded}
+            if packs
+            else {}
         )
-        return {scale: name for scale, own, theirs in both if (name := finding.other_data(own, theirs))}
+        names = {
+            name: finding.other_data(recorded[name].sources, found.sources) for name, found in both.items()
+        }
+        return {name: data for name, data in names.items() if data}
 
-    def begun(self, studies: list[Study], setup: Setup) -> list[Study]:
-        """The studies that are begun: a seed of every cell is stored, or a run of the study's own, or every
-        run of a claim's first check. Other runs that several studies share begin none of them. A study with
-        `least_seeds` above 1 needs that many seeds of every cell."""
-        asked: dict[str, list[set[str]]] = {}  # run ids by study and seed
-        for study in studies:
-            runs = [[run_id(config) for config in configs] for _, configs in setup.asked(study)]
-            asked[study.name] = [set(seed) for seed in zip(*runs, strict=True)]
-        sharing = Counter(run for seeds in asked.values() for run in set().union(*seeds))
+    def started(self, studies: list[Study], setup: Setup) -> list[Study]:
+        """The studies of which a run of their own is stored, or one seed of all cells, or every seed of a
+        claim's cells. Other runs that several studies share do not count. A study with `least_seeds` above 1
+        needs that many seeds of all cells."""
+        asked = {
+            s.name: {cell.labels: [run_id(c) for c in runs] for cell, runs in setup.asked(s)} for s in studies
+        }
+        sharing = Counter(
+            run for cells in asked.values() for run in {run for runs in cells.values() for run in runs}
+        )
 
-        def is_begun(study: Study) -> bool:
-            seeds = asked[study.name]
-            there = {run for run in set().union(*seeds) if self.store.has(run, use_published=True)}
-            if sum(there >= seed for seed in seeds) >= study.least_seeds:
+        def is_started(study: Study) -> bool:
+            cells = asked[study.name]
+            stored = {
+                labels: [self.store.has(run, use_published=True) for run in runs]
+                for labels, runs in cells.items()
+            }
+            whole = sum(all(seed) for seed in zip(*stored.values(), strict=True))
+            if whole or study.least_seeds > 1:
+                return whole >= study.least_seeds
+            if any(
+                has and sharing[run] == 1
+                for labels in cells
+                for has, run in zip(stored[labels], cells[labels], strict=True)
+            ):
                 return True
-            own = any(sharing[run] == 1 for run in there)
-            return study.least_seeds == 1 and (own or self._answers(study.at(setup.scale), setup))
+            claims = (study.at(setup.scale).cells_of(claim.predicate.contrasts()) for claim in study.claims)
+            named = ([stored.get(cell.labels, [False]) for cell in of_claim] for of_claim in claims)
+            return any(of_claim and all(map(all, of_claim)) for of_claim in map(list, named))
 
-        return [study for study in studies if is_begun(study)]
-
-    def _answers(self, study: Study, setup: Setup) -> bool:
-        """Whether every run of a claim's first check is stored."""
-        first = importlib.import_module("core.report.looks").LOOKS[0]
-
-        def stored(cell: Cell) -> bool:
-            return setup.unavailable(study, cell) is None and all(
-                self.store.has(run_id(config), use_published=True)
-                for config in setup.configs(study, cell, first)
-            )
-
-        claims = (study.cells_of(claim.predicate.contrasts()) for claim in study.claims)
-        return any(cells and all(map(stored, cells)) for cells in claims)
+        return [study for study in studies if is_started(study)]
 
     def render(self, studies: list[Study], setup: Setup) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
@@ -197,24 +168,12 @@ class Drawing:
             print(f"{are(summary.missing, 'run')} missing, and left open.")
         if summary.published:
             print(f"{are(summary.published, 'run')} from the published results, not from this machine.")
-        own = {
-            run.run_id: (run.provenance, run.rows.table.to_pandas())
-            for result in summary.results
-            for run in result.runs
-            if run.source == "own"
-        }
-        if sentence := repeats(self.store, own):
-            print(sentence)
         return summary.results
 
 
-def _unseeded(config: RunConfig) -> RunConfig:
-    return replace(config, seed=Seed(model=0, data=0))
-
-
-def h100_seconds(config: RunConfig) -> float:
-    """What a run of bert-base takes on one H100."""
-    return gpu_seconds(config, BERT_BASE)
+def _unseeded(config: RunConfig) -> str:
+    """The id of a run's cell."""
+    return run_id(replace(config, seed=Seed(model=0, data=0)))
 
 
 def publish(
@@ -224,40 +183,41 @@ def publish(
     runs on other data than the published runs of the scale."""
     own, published = [run for run in runs if store.has(run)], home / "results" / "published"
     drawing = Drawing(options, store, store.root, home / "figures")
-    if own and (name := drawing.left_out(finding.recorded(store, (scale,))).get(scale)):
+    if own and (data := drawing.other_data(finding.recorded(store, (scale,))).get(scale)):
         raise UserError(
-            f"The published runs of scale {scale} are on other data than yours ({name}), so nothing is "
+            f"The published runs of scale {scale} are on other data than yours ({data}), so nothing is "
             "published; leave --publish out."
         )
     store.publish(own, published)
     print(f"Published {counted(len(own), 'run')} in {published / scale / 'runs.parquet'}.")
-    redraw_published(options, home, studies)
+    redraw_published(home, studies)
 
 
-def redraw_published(options: Options, home: Path, studies: Sequence[Study]) -> None:
-    """Draw everything that is published, and remove the files of studies that nothing published begins any
-    more. Where nothing is begun at all the pack may be damaged, and its tables stay."""
+def redraw_published(home: Path, studies: Sequence[Study]) -> None:
+    """Draw everything that is published and README's findings, and remove the files of studies that nothing
+    published starts any more."""
     published, figures = home / "results" / "published", home / "figures" / "published"
-    every = replace(options, scale=None, profile=None, seeds=None, all=True)
+    every = argparse.Namespace(seeds=None, profile=None, all=True)
     with locks.waiting(
         published.parent / ".locks" / "redrawing.lock", f"drawing {published}"
     ):  # the last draws all
         drawing = Drawing(every, Store(published / "none", published), published, figures, small=True)
-        drawing.redraw(list(studies))
+        drawn = drawing.redraw(list(studies))
     readme, claims = home / "README.md", published / "claims.csv"
     if readme.exists() and claims.exists():
-        text = readme.read_text(encoding="utf-8")
-        tables = importlib.import_module("core.report.tables")
-        files.write_changed(readme, tables.filled(text, claims).encode())
-    alive = {scale for (scale, _), begun in drawing.redrawn.items() if begun}
-    for (scale, profile), begun in drawing.redrawn.items():
-        gone = [study.name for study in studies if scale in alive and study.name not in begun]
-        names = [
-            root / scale / profile / f"{name}{end}"
-            for root in (published, figures)
-            for name in gone
-            for end in ENDINGS
-        ]
-        for path in filter(Path.is_file, names):
-            path.unlink()
-            print(f"Removed {path}: nothing published begins its study any more.")
+        filled = importlib.import_module("core.report.tables").filled
+        files.write_changed(readme, filled(readme.read_text(encoding="utf-8"), claims).encode())
+    whole = {
+        scale for (scale, _), results in drawn.items() if results
+    }  # where nothing is drawn a pack may be damaged
+    for (scale, profile), results in drawn.items():
+        for study in {study.name for study in studies if scale in whole} - {
+            result.study.name for result in results
+        }:
+            for path in [
+                path
+                for root in (published, figures)
+                for path in (root / scale / profile).glob(f"{study}[._-]*")
+            ]:
+                path.unlink()
+                print(f"Removed {path}: nothing published starts its study any more.")

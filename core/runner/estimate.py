@@ -1,19 +1,19 @@
-"""How long runs take: as finished runs of this machine did, else by measured rates of a GPU or a timing of
-the CPU; and what --plan says of it."""
+"""How long runs take: by measured rates of a GPU or a timing of the CPU, and as much longer or shorter as
+finished runs of this machine took."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import itertools
 import json
 import socket
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,20 +22,18 @@ from core.data.sources import Found
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.launch import PROJECT, environment
-from core.runner.plan import Plan, checks, cost, tokens
+from core.runner.plan import PlannedRun, checks, cost, tokens
 from core.runner.progress import WEEKS, spoken
-from core.spec.errors import UserError, counted, say
+from core.spec.errors import UserError, say
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
 from core.store.store import Store
 
 TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences
 GPU = "NVIDIA H100"
-LIKE_IT = ("H100", "H200")  # the H200 has the H100's processor and more memory, so it has the H100's rates
 DEFAULT_SPEED = 5e10  # operations a second of one thread, where a CPU cannot be timed
 STEP = 1.5e11  # operations of a timed step at most: a second or two on a core
-ENOUGH = 60  # runs read; more would not move a median
-Key = tuple[str, str, bool, str, int]  # scale, digest of the encoder, with transfer tasks, method, batch size
+ENOUGH = 200  # runs read; more would not move a median
 
 
 class Shape(NamedTuple):
@@ -61,82 +59,70 @@ BERT_BASE, MINI = Shape(), Shape(2, 384, 512)  # the encoders of the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """Seconds over `cost`, a number for each finished run, by kind of run. `rates` answers where no run has
-    ended."""
+class Expectation:
+    """What a command's runs are expected to take. `where` says on what, and on what this rests."""
 
-    ratios: dict[Key, list[float]] = field(default_factory=dict)
-    rates: Callable[[RunConfig], float] = cost
-    basis: str = ""  # what the rates rest on, in a few words
+    seconds: Callable[[RunConfig], float]
+    jobs: int  # runs at once
+    where: str
+    gpu: bool
 
-    def of(self, scale: str) -> int:
-        """The number of finished runs of a scale that the estimate rests on."""
-        return sum(len(ratios) for (name, *_), ratios in self.ratios.items() if name == scale)
+    def wall(self, runs: Sequence[PlannedRun]) -> float:
+        """Seconds of these runs by the clock."""
+        each = [self.seconds(run.config) for run in runs]
+        return max(max(each, default=0.0), sum(each) / self.jobs)
 
-    def seconds(self, config: RunConfig) -> float:
-        """Expected seconds of a run: its cost times the median ratio of runs like it, else the rates' answer.
-        Runs alike have one encoder, method and batch size (fewer, larger steps cost less), else one encoder
-        and method, else one encoder."""
-        wanted = _key(config)
-        for known in (5, 4, 3, 2):
-            if like := [
-                r for key, ratios in self.ratios.items() if key[:known] == wanted[:known] for r in ratios
-            ]:
-                return cost(config) * statistics.median(like)
-        return self.rates(config)
+    def line(self, runs: Sequence[PlannedRun]) -> str:
+        """What these runs take, in a sentence."""
+        seconds = self.wall(runs)
+        need = (
+            f", so this needs a GPU; --gpus 1 plans for one {GPU}" if seconds > WEEKS and not self.gpu else ""
+        )
+        return f"About {spoken(seconds)} {self.where}{need}."
 
 
-def expectation(options: Options, scale: Scale, found: Found, store: Store, cache_dir: Path) -> History:
-    """What a command's runs are expected to take. With --cluster and --gpus no history counts. Runs that
-    share a GPU take turns."""
-    encoders = shapes(found, scale.generated)
-    elsewhere = options.gpus or options.cluster and options.device != "cpu"
+def expectation(options: Options, scale: Scale, found: Found, store: Store) -> Expectation:
+    """What a command's runs are expected to take. Runs that share a GPU take turns."""
+    elsewhere = options.gpus or options.cluster
+    gpu = bool(options.gpus or (options.cluster and options.device != "cpu"))
     resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
+    gpu = gpu or resources.device == "cuda"
     turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, resources.gpus))
-    gpu = GPU if elsewhere else _gpu() if resources.device == "cuda" else ""
-    basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
-    if gpu and not any(name in gpu for name in LIKE_IT):
-        basis += f", since those of {gpu} are not known"
+    encoders = shapes(found, scale.generated)
 
-    def seconds(config: RunConfig) -> float:
+    def rate(config: RunConfig) -> float:
         encoder = encoders.get(config.encoder.digest, BERT_BASE)
         if gpu:
             return gpu_seconds(config, encoder) * turns
         precision = "bf16" if config.train.precision == "bf16" else "fp32"
-        return cost(config) * token_seconds(encoder, precision, resources.threads, tokens(config), cache_dir)
+        return cost(config) * token_seconds(encoder, precision, resources.threads, tokens(config))
 
-    if elsewhere or options.cluster:
-        return History(rates=seconds, basis=basis)
-    return history(store, resources.device, resources.threads, seconds, basis)
+    finished = [] if elsewhere else _finished(store, scale, resources, encoders)
+    longer = statistics.median(took / rate(config) for config, took in finished) if finished else 1.0
+    basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
+    basis = f"from {len(finished)} finished ones on this machine" if finished else basis
+    jobs = options.gpus or (options.jobs or 1 if options.cluster else resources.jobs)
+    where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"
+    return Expectation(
+        seconds=lambda config: longer * rate(config), jobs=jobs, where=f"{where} ({basis})", gpu=gpu
+    )
 
 
-def history(
-    store: Store, device: str, threads: int, rates: Callable[[RunConfig], float] = cost, basis: str = ""
-) -> History:
-    """The history of your runs on this host, on this kind of device, with this many threads."""
-    ratios: dict[Key, list[float]] = {}
+def _finished(
+    store: Store, scale: Scale, resources: devices.Resources, encoders: dict[str, Shape]
+) -> Sequence[tuple[RunConfig, float]]:
+    """Your runs of this scale, these encoders and this machine, and their seconds."""
+    runs = []
     for identity in [run for run in store.runs() if store.has(run)][:ENOUGH]:  # ids are hashes: a fair sample
         with contextlib.suppress(UserError):  # a damaged file
             run = store.load(identity)
             made, seconds = run.provenance, run.provenance.get("seconds")
-            here = made.get("host") == socket.gethostname() and made.get("threads") == threads
-            same = here and str(made.get("device")).startswith(device) and run.status == "ok"
-            if same and isinstance(seconds, dict):
-                ratios.setdefault(_key(run.config), []).append(sum(seconds.values()) / cost(run.config))
-    return History(ratios=ratios, rates=rates, basis=basis)
-
-
-def _key(config: RunConfig) -> Key:
-    return config.scale, config.encoder.digest, config.eval.transfer, config.method, config.train.batch_size
-
-
-def _gpu() -> str:
-    """The name of this machine's first GPU."""
-    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    with contextlib.suppress(OSError, subprocess.SubprocessError, IndexError):
-        listing = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-        return listing.stdout.splitlines()[0].strip()
-    return "this GPU"
+            here = made.get("host") == socket.gethostname() and made.get("threads") == resources.threads
+            same = run.config.scale == scale.name and run.config.encoder.digest in encoders
+            alike = here and same and str(made.get("device")).startswith(resources.device)
+            if alike and run.status == "ok" and isinstance(seconds, dict):
+                runs.append((run.config, sum(seconds.values())))
+    return runs
 
 
 def shapes(found: Found, generated: bool) -> dict[str, Shape]:
@@ -144,7 +130,7 @@ def shapes(found: Found, generated: bool) -> dict[str, Shape]:
     own = DEMO_ENCODER if generated else found.places.encoder
     folders = [own, *(folder for _, folder, _ in found.places.others)]
     encoders = itertools.zip_longest(found.sources.encoders(), folders)  # folders may lack at the end
-    return {one.digest: shape(folder, one.hidden) for one, folder in encoders if one is not None}
+    return {encoder.digest: shape(folder, encoder.hidden) for encoder, folder in encoders if encoder}
 
 
 def shape(folder: Path | None, hidden: int) -> Shape:
@@ -154,7 +140,7 @@ def shape(folder: Path | None, hidden: int) -> Shape:
     return usual._replace(**{name: about[name] for name in Shape._fields if type(about.get(name)) is int})
 
 
-def gpu_seconds(config: RunConfig, encoder: Shape) -> float:
+def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
     """Seconds of a run by the table. They are linear in the work of a batch through the two measured
     encoders. Less work than the smaller encoder's takes as long, since a step then waits for its launches."""
 
@@ -169,7 +155,7 @@ def gpu_seconds(config: RunConfig, encoder: Shape) -> float:
     return trained + scored + (seconds("transfer tasks") if config.eval.transfer else 0.0)
 
 
-@cache
+@functools.cache
 def _measured(encoder: str, what: str, passes: float) -> float:
     """Seconds of the table; a step's are of the method's row with the nearest passes, stretched to `passes`.
     A method without rows has SimCSE's."""
@@ -179,19 +165,15 @@ def _measured(encoder: str, what: str, passes: float) -> float:
     return float(row["seconds"]) * (passes / float(row["passes"]) if row["passes"] else 1.0)
 
 
-@cache
-def token_seconds(encoder: Shape, precision: str, threads: int, length: int, cache_dir: Path) -> float:
+@functools.cache
+def token_seconds(encoder: Shape, precision: str, threads: int, length: int) -> float:
     """Seconds in which a CPU trains SimCSE on a token of the text; a process of its own times and keeps
     them."""
-    batch = max(4, min(64, int(STEP / (12 * encoder.products * length))))
-    asked = {
-        "encoder": encoder._asdict(),
-        "precision": precision,
-        "threads": threads,
-        "batch": batch,
-        "length": length,
-    }
-    words = json.dumps({**asked, "cache": str(cache_dir / "rates.json")})
+    words = json.dumps({
+        "encoder": encoder._asdict(), "precision": precision, "threads": threads, "length": length,
+        "batch": max(4, min(64, int(STEP / (12 * encoder.products * length)))),
+        "cache": str(devices.cache_folder() / "rates.json"),
+    })  # fmt: skip
     try:
         done = subprocess.run(
             [sys.executable, "-m", "core.engine.speed", words], cwd=PROJECT, env=environment(threads),
@@ -199,25 +181,6 @@ def token_seconds(encoder: Shape, precision: str, threads: int, length: int, cac
         )  # fmt: skip
         return float(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        why, speed = type(error).__name__, f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"
-        say(f"This CPU could not be timed ({why}); times assume {speed} for each thread.")
+        speed = f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"
+        say(f"This CPU could not be timed ({type(error).__name__}); times assume {speed} for each thread.")
         return 12 * encoder.products / DEFAULT_SPEED / threads
-
-
-def tell_plan(options: Options, plan: Plan, scale: Scale, found: Found, store: Store) -> int:
-    """Print what would be trained and what it would cost; the exit status."""
-    estimate = expectation(options, scale, found, store, devices.cache_folder())
-    seconds = [estimate.seconds(run.config) for run in plan.missing]
-    resources = None if options.gpus else devices.resources(scale.name, options.device, options.jobs)
-    jobs = resources.jobs if resources is not None else options.gpus or 1
-    left = max(max(seconds, default=0.0), sum(seconds) / min(jobs, max(1, len(plan.missing))))
-    finished = estimate.of(plan.runs[0].config.scale) if plan.runs else 0
-    basis = f"from {finished} finished ones on this machine" if finished else estimate.basis
-    runs, done = len(plan.runs), len(plan.runs) - len(plan.missing)
-    shared = f", which {plan.entries} cells × seeds share" if plan.entries > runs else ""
-    print(f"{counted(runs, 'run')}{shared}: {done or 'none'} done, {runs - done or 'none'} to train.")
-    where = f"with {jobs} at once on {resources.device}" if resources is not None else f"on {jobs} {GPU}"
-    weeks = left > WEEKS and resources is not None and resources.device == "cpu"
-    need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" if weeks else ""
-    print(f"About {spoken(left)} {where} ({basis}){need}.")
-    return 0

@@ -17,7 +17,7 @@ from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 from core.store.store import Store
 
-LOOKING = ("plan", "status", "regenerate-figures")  # modes that train nothing, and so fetch nothing
+LOOKING = ("plan", "list", "regenerate-figures")  # modes that train nothing, and so fetch nothing
 
 
 def scale_of(options: Options) -> Scale:
@@ -51,7 +51,7 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     looking = options.mode in LOOKING
     encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     own = options.text is not None or bool(options.pairs)
-    if options.mode in ("regenerate-figures", "status") and not own and not (options.data_dir and encoder):
+    if options.mode == "regenerate-figures" and not own and not (options.data_dir and encoder):
         recorded = finding.recorded_sources(scale, store)  # what is drawn needs no data
         if recorded is None:
             none = f"No run of scale {scale.name} is stored here"

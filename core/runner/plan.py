@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core.spec import methods
 from core.spec.errors import UserError, are, counted, nearest, say
@@ -50,6 +50,14 @@ class Plan:
     missing: tuple[PlannedRun, ...]
     entries: int
 
+    def line(self) -> str:
+        """How many runs there are, are done and are to train."""
+        shared = f", which {self.entries} cells × seeds share" if self.entries > len(self.runs) else ""
+        done = len(self.runs) - len(self.missing) or "none"
+        return (
+            f"{counted(len(self.runs), 'run')}{shared}: {done} done, {len(self.missing) or 'none'} to train."
+        )
+
 
 def tokens(config: RunConfig) -> int:
     """Mean tokens of a training sentence of a run."""
@@ -79,48 +87,44 @@ def _text(config: RunConfig) -> tuple[int, int, int]:
 
 def plan(
     studies: Sequence[Study], setup: Setup, store: Store, *, use_published: bool = False,
-    force: bool = False, labels: Sequence[str] = (),
+    force: bool = False, labels: Sequence[str] = (), keep_models: bool = False,
 ) -> Plan:  # fmt: skip
-    """The distinct runs that a setup of these studies asks for; a run that several cells need is counted
-    once.
+    """The distinct runs that a setup of these studies needs; a run that several cells share is counted once.
 
     Cells that the scale cannot run are left out. If `labels` are given, a cell needs at least one of them. A
-    run is missing if the store does not have it; with `force` every run is. A damaged run of the user's is
-    set aside and is missing. A published run counts as done only with `use_published`. Raises UserError for a
-    label that no cell has.
+    run is missing if the store does not have it; with `force` every run is, with `keep_models` a run without
+    its model. A damaged run of the user's is set aside and is missing. A published run counts as done only
+    with `use_published`. Raises UserError for a label that no cell has.
     """
     _check_labels(labels, [study.at(setup.scale) for study in studies])
     cells: dict[str, list[str]] = {}
-    found: dict[str, tuple[RunConfig, int]] = {}
-    entries = 0
+    configs: dict[str, tuple[RunConfig, int]] = {}
     for study in studies:
-        for cell, configs in setup.asked(study):
-            if labels and not set(labels).intersection(_names(cell)):
-                continue
-            for seed, config in enumerate(configs):
-                identity = run_id(config)
-                cells.setdefault(identity, []).append(f"{study.name} {'/'.join(cell.labels)}")
-                found.setdefault(identity, (config, seed))
-                entries += 1
-    runs = tuple(
+        for cell, asked in setup.asked(study):
+            for seed, config in enumerate(asked if not labels or set(labels) & set(_names(cell)) else ()):
+                cells.setdefault(run_id(config), []).append(f"{study.name} {'/'.join(cell.labels)}")
+                configs.setdefault(run_id(config), (config, seed))
+    runs = [
         PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
-        for identity, (config, seed) in found.items()
-    )
-    known = [run for run in runs if not force and sound(store, run.run_id, use_published)]
-    _note_other_code(known, store)
-    there = {run.run_id for run in known}
-    missing = batch([run for run in runs if run.run_id not in there]).missing
-    return Plan(runs=runs, missing=missing, entries=entries)
+        for identity, (config, seed) in configs.items()
+    ]
+    done = {run.run_id for run in runs if not force and sound(store, run.run_id, use_published)}
+    _note_other_code([run for run in runs if run.run_id in done], store)
+    if keep_models:
+        done -= {
+            run.run_id for run in runs if run.run_id in done and lacks_model(store, run.run_id, run.config)
+        }
+        if unfit := sum(not run.config.keepable for run in runs):
+            print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
+    missing = batch([run for run in runs if run.run_id not in done]).missing
+    return Plan(runs=tuple(runs), missing=missing, entries=sum(map(len, cells.values())))
 
 
 def _note_other_code(runs: Sequence[PlannedRun], store: Store) -> None:
     """Print how many of these stored runs were made by other code of their method than is there now."""
-    codes = [(run.config.method, store.codes.get(run.run_id)) for run in runs]
-    for method in dict.fromkeys(method for method, code in codes if code is not None):
-        number = sum(
-            other == method and code not in (None, methods.code_digest(method)) for other, code in codes
-        )
-        if number:
+    for method in dict.fromkeys(run.config.method for run in runs):
+        codes = [store.codes.get(run.run_id) for run in runs if run.config.method == method]
+        if number := sum(code not in (None, methods.code_digest(method)) for code in codes):
             say(f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains again.")
 
 
@@ -136,11 +140,11 @@ def _names(cell: Cell) -> tuple[str, ...]:
 
 
 def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
-    known = dict.fromkeys(name for study in studies for cell in study.cells for name in _names(cell))
+    names = dict.fromkeys(name for study in studies for cell in study.cells for name in _names(cell))
     for label in labels:
-        if label not in known:
-            some = ", ".join(map(repr, list(known)[:8]))
-            hint = nearest(label, known, f"there are {some} and others.")
+        if label not in names:
+            some = ", ".join(map(repr, list(names)[:8]))
+            hint = nearest(label, names, f"there are {some} and others.")
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
@@ -150,35 +154,17 @@ def sound(store: Store, identity: str, use_published: bool) -> bool:
     return store.verified(identity) or (use_published and store.has(identity, use_published=True))
 
 
-def without_runs(studies: Sequence[Study], setup: Setup) -> list[str]:
-    """A sentence for each study of which no cell can be run here, with the reasons."""
-    lines = []
-    for study in studies:
-        why = dict.fromkeys(setup.unavailable(study, cell) for cell in study.at(setup.scale).cells)
-        if why and None not in why:
-            lines.append(f"No cell of {study.name} can be run here: {'; '.join(filter(None, why))}.")
-    return lines
+def without_runs(study: Study, setup: Setup) -> str:
+    """Why no cell of a study can be run here, in a sentence; empty if some cell can."""
+    why = dict.fromkeys(setup.unavailable(study, cell) for cell in study.at(setup.scale).cells)
+    return "" if None in why else f"No cell of {study.name} can be run here: {'; '.join(map(str, why))}."
 
 
 def lacks_model(store: Store, identity: str, config: RunConfig) -> bool:
     """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
     if not config.keepable or store.has_model(identity):
         return False
-    if not store.has(identity, use_published=True):
-        return True
     try:
         return store.load(identity).status != "diverged"
     except (CorruptRun, MissingRun):
         return True  # it is trained again, and leaves its model then
-
-
-def with_models(plan: Plan, store: Store) -> Plan:
-    """The plan in which runs stored without their model count as missing; prints how many these are."""
-    missing = {run.run_id for run in plan.missing}
-    stored = [run for run in plan.runs if run.run_id not in missing]
-    again = [run for run in stored if lacks_model(store, run.run_id, run.config)]
-    if again:
-        print(f"{are(len(again), 'run')} stored without a model, and trained again to keep it.")
-    if unfit := sum(not run.config.keepable for run in plan.runs):
-        print(f"No model is kept of {counted(unfit, 'run')}: a head behind [CLS] is scored, which none has.")
-    return replace(plan, missing=batch([*plan.missing, *again]).missing)

@@ -29,7 +29,7 @@ from core.spec.scale import SCALES, Scale
 from core.spec.setup import check_length, check_precision
 from core.store.store import Store
 
-CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}
+CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}  # a run of scale demo takes less than a checkpoint saves
 
 
 class Training:
@@ -44,17 +44,14 @@ class Training:
     def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
         """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or the cluster
         was lost, 128 + signal if stopped. The warm process stays for the next plan, until `close`."""
-        done = len(plan.runs) - len(plan.missing)
-        shared = f", {plan.entries - len(plan.runs)} shared" if plan.entries > len(plan.runs) else ""
-        runs = f"{counted(len(plan.runs), 'run')}{shared}"
-        print(f"{runs}: {done} done, {len(plan.missing)} to train.", flush=True)
+        print(plan.line(), flush=True)
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan, found)
         self.store.prepare(models=self.options.keep_models)
         self.store.sweep_checkpoints()
-        seconds, stop = expectation(self.options, scale, found, self.store, cache_folder()).seconds, Stop()
+        seconds, stop = expectation(self.options, scale, found, self.store).seconds, Stop()
         with stopping(stop):
             scheduler = self._scheduler = self._scheduler or self.scheduler(scale, found)
             with Display(plan.missing, seconds, scheduler.jobs) as shown:
@@ -166,19 +163,13 @@ class Training:
             evaluation_path=_text(places.evaluation), evaluation_name=sources.evaluation_name,
             encoder_path=_text(places.encoder), encoder_name=sources.encoder_name,
             tensorboard=_text(self.options.tensorboard),
-            keep_models=self.options.keep_models, checkpoint_minutes=self.checkpoint_minutes(scale),
+            keep_models=self.options.keep_models, checkpoint_minutes=CHECKPOINT_MINUTES.get(scale.name),
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
                 (one.digest, str(folder), one.name)
                 for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
             ),
         )  # fmt: skip
-
-    def checkpoint_minutes(self, scale: Scale) -> float | None:
-        """Minutes between two checkpoints of a run, or None: a run of a made-up language takes less than what
-        a checkpoint saves."""
-        chosen = self.options.checkpoint_minutes
-        return (CHECKPOINT_MINUTES.get(scale.name) if chosen is None else chosen) or None
 
 
 @contextlib.contextmanager

@@ -70,9 +70,9 @@ def test_a_set_is_named_or_called_like_its_file(text, found):
 
 def test_names_twice_and_claims_are_refused():
     for arguments, sentence in (
-        (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "names a twice"), (["--all", "--pairs", "a.tsv"], "leave out --all"),
+        (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "one name twice"), (["--all", "--pairs", "a.tsv"], "--all does not go with it"),
         (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
-        (["table3", "--pairs", "x="], "names no set or no file"), (["table3", "--text", "a", "--publish"], "--publish is for runs on the papers' data"),
+        (["table3", "--pairs", "x="], "names no set or no file"), (["table3", "--text", "a", "--publish"], "--publish does not go with it"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=sentence):
             cli.parse(arguments)
@@ -98,7 +98,7 @@ def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     given = [*ONE_RUN, "--scale", "mini", "--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder"), *arguments]
     shipped = run_study.shipped()
     command = Command(cli.parse(given), given, replace(shipped, home=desk.folder / "home"))
-    chosen = shipped.chosen(["mocose-table3"], False)
+    chosen = [shipped.catalogue.find("mocose-table3")]
     found = inputs.sources(command.options, MINI, chosen, command.store)
     scale, (study,) = inputs.on_data(command.options, MINI, chosen, found, command.results)
     made = plan([study], Setup(profile="paper", scale=scale, sources=found.sources, seeds=1), command.store, labels=("0.85",))
@@ -258,7 +258,7 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     assert "Published runs of scale mini are on other data than yours" in drawn, drawn
 
 
-@pytest.mark.parametrize("mode", ["--plan", "--status", "--regenerate-figures"])
+@pytest.mark.parametrize("mode", ["--plan", "--list", "--regenerate-figures"])
 def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, monkeypatch, mode):
     monkeypatch.setattr("core.data.hub.fetch", lambda *_, **__: pytest.fail("something was asked for"))
     text, pairs = written(tmp_path / "mine.txt", "a sentence of my own\n" * 16_384), written(tmp_path / "news.tsv", PAIRS)

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,9 @@ from small_runs import planned, run, small, thinned
 from transformers import AutoModel, AutoTokenizer
 
 from core.engine import job
-from core.engine.evaluation.command import main
 from core.engine.kept_model import keep_model
-from core.runner.plan import Plan, PlannedRun, lacks_model, with_models
+from core.runner.evaluate import main
+from core.runner.plan import lacks_model
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.run import Execution
 from core.spec.vary import vary
@@ -71,9 +70,9 @@ def test_a_run_that_scores_a_head_keeps_no_model(config, tmp_path):
 
 def test_evaluate_reads_the_folder_and_scores_as_the_run_did(left, monkeypatch, capsys):
     folder, result = left
-    monkeypatch.setattr("core.engine.evaluation.command.load_demo", thinned)
+    monkeypatch.setattr("core.runner.evaluate.load_demo", thinned)
     monkeypatch.setattr("core.engine.evaluation.encoding.installed", lambda: False)
-    assert main([str(folder), "--scale", "demo", "--threads", "1"]) == 0
+    assert main([str(folder), "--scale", "demo"]) == 0
     scored = {row.task: row.value for row in result.rows if (row.checkpoint, row.metric) == ("selected", "spearman_all")}
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     shown = {words[0]: float(words[2]) for words in lines if words[0] in scored and words[0] != "DEV"}
@@ -116,14 +115,11 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
 
 
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk):
-    run_ = planned(1)
-    plan = Plan(runs=(run_,), missing=(), entries=1)
-    assert with_models(plan, desk.store).missing == (run_,)
+    run_, unfit = planned(1), vary(planned(1).config, {"eval.vector": "projection"})  # of a head no model is kept
+    assert lacks_model(desk.store, run_.run_id, run_.config) and not lacks_model(desk.store, "0" * 16, unfit)
     with whole_folder(model_folder(desk.results, run_.run_id)) as folder:
         made(folder, "[]")
-    assert with_models(plan, desk.store).missing == ()
-    unfit = PlannedRun(run_id="0" * 16, config=vary(run_.config, {"eval.vector": "projection"}), cells=("x",), seed=0)
-    assert with_models(replace(plan, runs=(unfit,)), desk.store).missing == ()  # of a head no model is kept
+    assert not lacks_model(desk.store, run_.run_id, run_.config)
     desk.store.save(run_.config, made_result(run_.config))
     path = desk.results / "runs" / f"{run_.run_id}.parquet"
     path.write_bytes(path.read_bytes()[:-9])  # a damaged run stops no command

@@ -24,7 +24,7 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
     "studies": ("core.spec", "studies"),
 }
 MORE = {
-    "core/engine/evaluation/command.py": ("core.runner.cli",),  # it reads a command line itself
+    "core/runner/evaluate.py": ("core.engine",),  # imported only once the command line and the data are right
     "core/engine/rewriting.py": ("tools.rewriting",),  # imported only when a rewritten text is missing
 }
 BESIDE_TORCH = {"core/data/encoders.py": {"safetensors", "tokenizers"}, "core/data/own_data.py": {"datasets"}}  # none imports torch

@@ -57,7 +57,6 @@ EVALUATE = {
     "{pickle} --scale demo": "only pickled weights, which can run code.*--allow-pickle",
     "{encoder}": "Give --data-dir",
     "{encoder} --scale demo": "cannot be (read|loaded)|do not fit",
-    "{encoder} --threads 5000": "no number from 1 to 4096",
     "{encoder} --data-dir {broken}": "STS.input.FNWN.txt cannot be read",
 }
 

@@ -53,47 +53,41 @@ def test_no_such_study_and_impossible_or_contradictory_settings(desk, capsys):
 
 
 OPTIONS = {
-    "--seeds 0": "at least 1 and at most 1000",
-    "--checkpoint-minutes nan": "no number of at least 0",
-    "--budget soon": "no time above 0 and of at most a year, such as 2h",
+    "--seeds 0": "'0' is no whole number from 1 to 1000",
+    "--budget soon": "'soon' is no time, such as 2h",
     "--device cuda": "No GPU is visible",
     "--no-such-option x": "Unrecognized arguments",
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
     "--vary loss.temperature=0.1": "gives one value; use --set for one value",
-    "--resolve": "--resolve needs to know how long it may take; add --budget",
-    "--budget 2h": "--budget is what --resolve may spend; add --resolve",
-    "--resolve --budget 2h --force": "--force does not go with --resolve",
-    "--verify-published 2 --plan": "--plan does not go with --verify-published",
-    "--plan --force": "--force goes with training, which --plan does not do; leave one out",
-    "--plan --status": "not allowed with argument",
-    "--regenerate-figures --publish": "draws everything that is published; add --all",
-    "--regenerate-figures --cell 0.9": "tables are drawn whole",
-    "--status": "results is not there; give the --results-dir of the command",
-    "--gpus 2": "--gpus says for which GPUs a plan is; add --plan",
-    "--text x --publish": "--publish is for runs on the papers' data",
-    "--encoder x": "--encoder names bert-base twice",
+    "--resolve": "--resolve needs --budget or --plan; add that, or leave --resolve out",
+    "--budget 2h": "--budget needs --resolve",
+    "--resolve --budget 2h --force": "runs and their number, so --force does not go with it; leave one out",
+    "--verify-published 2 --plan": "not allowed with argument",
+    "--plan --force": "--plan trains nothing, so --force does not go with it",
+    "--plan --list": "not allowed with argument",
+    "--regenerate-figures --cell 0.9": "draws what is stored, each table whole, so --cell",
+    "--regenerate-figures": "results is not there; give the --results-dir of the command",
+    "--gpus 2": "--gpus needs --plan or --list",
+    "--text x --publish": "--text makes tables without claims, so --publish does not go with it",
+    "--encoder x": "--encoder gives one name twice",
+    "--text \udce9": "is not UTF-8; give another name",
+}
+WORDS = {
+    "": "No study is named",
+    "--all table3": "--all names every study, so STUDY does not go with it",
+    "--all --set loss.temperature=0.1": "so --set does not go with it",
+    "table3 --scale demo --data-dir .": "Scale demo has its own text",
 }
 
 
 def test_options_and_what_does_not_go_together(desk, capsys):
     for line, sentence in OPTIONS.items():
         check(desk, capsys, ["table3", *line.split(), *here(desk)], sentence)
-    check(desk, capsys, ["table3", *here(desk), "--set", ""], "--set is given empty")
-    check(desk, capsys, ["table3", *here(desk, results_dir="\0")], "can be no folder")
-
-
-WORDS = {
-    "": "No study is named",
-    "--all table3": "--all is every study",
-    "--all --set loss.temperature=0.1": "--set changes one study's runs; name that study",
-    "--all --checkpoint last": "--checkpoint last reads studies that show scores",
-    "table3 --scale demo --data-dir .": "Scale demo has its own text",
-}
-
-
-def test_studies_that_do_not_go_with_an_option(desk, capsys):
     for line, sentence in WORDS.items():
         check(desk, capsys, [*line.split(), "--results-dir", str(desk.results)], sentence)
+    check(desk, capsys, ["table3", *here(desk), "--set", ""], "A word is empty")
+    check(desk, capsys, ["table3", *here(desk), "--data-dir="], "--data-dir= is empty")
+    check(desk, capsys, ["table3", *here(desk, results_dir="\0")], "can be no folder")
 
 
 DEMO = ("--plan", "--scale", "demo", "--device", "cpu")

@@ -1,6 +1,7 @@
 """The command line: what it plans, trains, publishes and draws."""
 
 import json
+import os
 
 import pytest
 from desk import Desk
@@ -10,16 +11,18 @@ from core.runner import cli
 from core.runner.inputs import scale_of
 from core.spec.errors import UserError
 from core.spec.scale import MINI
+from core.store.records import Failure
 
 
 def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand_for(tmp_path):
     options = cli.parse(["--seeds", "2", "table3", "--jobs", "3", "table7", "--set", "loss.temperature=0.1"])
-    assert options.studies == ("table3", "table7") and (options.seeds, options.jobs) == (2, 3)
-    assert options.settings == ("loss.temperature=0.1",) and options.mode == "train"
+    assert options.studies == ["table3", "table7"] and (options.seeds, options.jobs) == (2, 3)
+    assert options.settings == ["loss.temperature=0.1"] and options.mode == "train"
+    assert cli.parse(["--all", "--resolve", "--budget", "1h30m"]).budget == 5400.0
     own, large = tmp_path / "own", tmp_path / "large"
     given = cli.parse(["table3", "--encoder", str(own), "--encoder", f"bert-large={large}"])
     assert (given.encoder, given.other_encoders) == (own, (("bert-large", large),))
-    with pytest.raises(UserError, match="names bert-base twice; give each a name"):
+    with pytest.raises(UserError, match="gives one name twice"):
         cli.parse(["table3", "--encoder", "x", "--encoder", "bert-base=y"])
 
 
@@ -39,16 +42,12 @@ def test_a_plan_trains_and_writes_nothing_and_cells_are_chosen_by_one_label_or_b
     assert not desk.results.exists() and not desk.started()
 
 
-def test_cells_a_field_that_is_varied_and_the_last_checkpoint_share_stored_runs(desk):
+def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     """The table stays whole, and a run at the study's own value is the stored one."""
     cells = ("table3", "--seeds", "1", "--cell", "0.85", "--cell", "0.99")
     done = desk.do(*cells)
     assert done.returncode == 0 and "Trained 2 of 2 runs" in done.stdout, done.stderr
     assert {desk.store.load(run).config.ema.start for run in desk.store.runs()} == {0.85, 0.99}
-    last = desk.do(*cells[:3], "--checkpoint", "last", "--regenerate-figures", REAL_REPORT="1")
-    assert last.returncode == 0, last.stdout + last.stderr
-    table = (desk.results / "mini/paper/mocose-table3@last.csv").read_text()
-    assert len(table.splitlines()) == 1 + 6 and "last:avg:spearman" in table
     done = desk.do(*cells, "--vary", "train.learning_rate=1e-5,3e-5,9e-5", "--jobs", "2", REAL_REPORT="1")
     assert done.returncode == 0 and "Trained 4 of 4 runs" in done.stdout, done.stderr
     rates = [desk.store.load(run).config.train.learning_rate for run in desk.store.runs()]
@@ -78,14 +77,24 @@ def test_sources_are_known_by_content_and_a_damaged_digest_cache_is_begun_anew(d
     moved = Desk(tmp_path / "moved")
     assert moved.found().sources == found
     (moved.folder / "encoder" / "vocab.txt").write_text("word\n")
-    dev = moved.folder / "data" / "STS" / "STSBenchmark" / "sts-dev.csv"
-    dev.write_text(dev.read_text().replace("\t0.5\t", "\t0.6\t", 1))
     (moved.folder / "data" / "wiki_sentences.txt").write_text("a\n \nb")
     changed = moved.found().sources
-    for name in ("encoder_digest", "evaluation_digest", "corpus_digest"):
-        assert getattr(changed, name) != getattr(found, name)
-    assert changed.corpus_rows == 2
+    assert changed.corpus_digest != found.corpus_digest and changed.encoder_digest != found.encoder_digest
+    assert changed.corpus_rows == 2 and changed.evaluation_digest == found.evaluation_digest
     cache = desk.cache / "digests.json"
     assert list(json.loads(cache.read_text()).values()) == [[found.corpus_digest, 21_000, 21_000]]
     cache.write_text('{"x": 3, ')
     assert desk.found().sources == found and len(json.loads(cache.read_text())) == 1
+
+
+def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk, capsys, monkeypatch):
+    first, second = desk.six().runs[:2]
+    desk.store.prepare()
+    desk.store.record_failure(first.run_id, Failure(cause="exception", detail="ValueError: made up"))
+    claim = desk.store.claim(second.run_id)
+    out = desk.do("mocose-table3", "--seeds", "1", "--plan").stdout
+    os.close(claim)
+    assert "6 runs: none done, 6 to train." in out and f"running {second.run_id}" in out
+    assert f"failed  {first.run_id} {first.label}: exception: ValueError: made up" in out
+    listed = desk.do("mocose-table3", "--list").stdout
+    assert "6 cells, 18 runs: none done, 18 to train.  About" in listed and "scale mini can judge" in listed

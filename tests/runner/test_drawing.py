@@ -1,29 +1,80 @@
-"""Which studies are drawn when all are: those that are begun."""
+"""Which studies are drawn when all are: those that are started; what publishing takes away and refuses."""
 
+from desk import Desk
 from fake_store import FakeStore, config_of, made_setup
 
 from core.runner.draw import Drawing
 from studies import STUDIES, find
 
 FIGURE5, TABLE3, NOISE = find("figure5"), find("table3"), find("noise")
+CELLS = ("--cell", "a", "--cell", "b")
+KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run", "REAL_REPORT": "yes"}
 
 
-def begun(*stored, seeds=2):
-    """Names of the begun studies of all, where these (study, label, seed) are stored."""
+def started(*stored, seeds=2):
+    """Names of the started studies of all, where these (study, label, seed) are stored."""
     store = FakeStore()
     for study, label, seed in stored:
         store.add(config_of(study, label if isinstance(label, tuple) else (label,), seed), 50.0)
     drawing = Drawing(None, store, None, None)
-    return [study.name for study in drawing.begun(list(STUDIES), made_setup(seeds))]
+    return [study.name for study in drawing.started(list(STUDIES), made_setup(seeds))]
 
 
-def test_a_study_is_begun_by_a_run_of_its_own_a_whole_seed_or_the_first_check_of_a_claim():
-    assert begun((TABLE3, "0.85", 0)) == []  # the standard setting, which many tables have
-    assert begun((TABLE3, "0.9", 0)) == ["mocose-table3"]
+def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_claim():
+    assert started((TABLE3, "0.85", 0)) == []  # the standard setting, which many tables have
+    assert started((TABLE3, "0.9", 0)) == ["mocose-table3"]
     whole = [(TABLE3, label, 1) for label in TABLE3.axes[0].labels]
-    assert begun(*whole) == ["mocose-table3"] and begun(*whole, seeds=1) == []
+    assert started(*whole) == ["mocose-table3"] and started(*whole, seeds=1) == []
     bare = ("no predictor, η = 0", "last")  # the study of collapse asks for these runs, too
-    assert begun(*[(FIGURE5, bare, seed) for seed in (0, 1)]) == []
-    assert begun(*[(FIGURE5, bare, seed) for seed in (0, 1, 2)]) == ["mocose-figure5"]
+    assert started((FIGURE5, bare, 0)) == []
+    assert started(*[(FIGURE5, bare, seed) for seed in (0, 1)]) == ["mocose-figure5"]
     seeds = [(NOISE, NOISE.cells[0].labels[0], seed) for seed in range(NOISE.least_seeds)]
-    assert "noise" not in begun(*seeds[:-1]) and "noise" in begun(*seeds)
+    assert "noise" not in started(*seeds[:-1]) and "noise" in started(*seeds)
+
+
+def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk: Desk):
+    """Runs leave the packs when a profile or a study changes; their tables say what no run says any more."""
+    home = desk.folder / "home"
+    table, figure = (home / root / "mini" / "paper" for root in ("results/published", "figures/published"))
+    for folder in (table, figure, table.parent / "released"):
+        folder.mkdir(parents=True)
+    gone = [table / "mocose-two.md", table / "mocose-two_curves.csv", figure / "mocose-two-differences.png"]
+    gone.append(
+        table.parent / "released" / "mocose-two.csv"
+    )  # a profile of which nothing is published any more
+    stay = [table / "mocose-table4.csv", table / "own.md"]
+    for path in (*gone, *stay):
+        path.write_text("x")
+    assert desk.do("mocose-one", "--publish", "--jobs", "3", *CELLS, **KNOWN).returncode == 0
+    assert not any(path.exists() for path in gone) and all(path.exists() for path in stay)
+    assert (table / "mocose-one.csv").exists()
+    pack = desk.results / "published" / "mini" / "runs.parquet"
+    before = pack.read_bytes(), (table / "mocose-one.csv").read_bytes()
+    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")  # another encoder
+    other = ("--results-dir", str(desk.folder / "other"))
+    refused = desk.do("mocose-one", "--publish", "--jobs", "3", *CELLS, *other, **KNOWN)
+    assert refused.returncode == 2 and "are on other data than yours (encoder=encoder~" in refused.stderr
+    assert before == (pack.read_bytes(), (table / "mocose-one.csv").read_bytes())
+
+
+def test_where_nothing_published_is_started_everything_stays(desk: Desk):
+    """A damaged pack is as though it were empty."""
+    home = desk.folder / "home"
+    pack, table = (
+        home / "results/published/demo" / name for name in ("runs.parquet", "paper/esimcse-table11.csv")
+    )
+    table.parent.mkdir(parents=True, exist_ok=True)
+    table.write_text("x")
+    pack.write_bytes(b"no pack")
+    done = desk.do("--all", "--regenerate-figures", "--publish", "--scale", "demo")
+    assert done.returncode == 0 and "is damaged" in done.stdout and "Removed" not in done.stdout, done.stdout
+    assert table.read_text() == "x"
+
+
+def test_stored_runs_that_no_study_has_are_counted_and_kept(desk: Desk):
+    cell, known = ("mocose-one", "--cell", "a", "--seeds", "1"), KNOWN | {"REAL_REPORT": ""}
+    for changes in ((), ("--set", "train.weight_decay=0.25")):
+        assert desk.do(*cell, *changes, **known).returncode == 0
+    drawn = desk.do("--all", "--regenerate-figures", **known)
+    assert "1 stored run is of no study as it stands now" in drawn.stdout, drawn.stdout + drawn.stderr
+    assert len(list((desk.results / "runs").glob("*.parquet"))) == 2

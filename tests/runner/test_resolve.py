@@ -21,7 +21,8 @@ from core.report.comparability import Comparability
 from core.report.results import gather
 from core.report.verdicts import judge
 from core.runner import resolve as resolving
-from core.runner.estimate import History
+from core.runner.estimate import Expectation
+from core.runner.plan import cost
 from core.spec.scale import MINI
 from core.store.store import Store
 
@@ -66,24 +67,13 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
     assert len(desk.started()) == len(desk.store.runs())
 
 
-def test_two_commands_at_once_share_the_work(tmp_path):
-    desk = Desk(tmp_path)
-    desk.behave_all("sleep 0.1")
-    drivers = [desk.start(*BOTH, *RESOLVE, **KNOWN) for _ in range(2)]
-    ends = [driver.communicate(timeout=300) for driver in drivers]
-    assert [driver.returncode for driver in drivers] == [0, 0], ends
-    assert max(Counter(desk.started()).values()) == 1
-    trained = [sum(map(int, re.findall(r"Trained (\d+) of", out))) for out, _ in ends]
-    assert sum(trained) == len(desk.store.runs()) and min(trained) > 0, trained
-    assert outcomes(desk) == TRUTH
-
-
 def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     desk = Desk(tmp_path)
     done = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
     assert done.returncode == 0 and "The shortest step left takes" in done.stdout and not desk.started()
     plan = resolve(desk, *BOTH, "--resolve", "--plan").stdout
-    assert "mocose-one K1 (first run of the reference): 1 run to 1 seed, about" in plan and not desk.started()
+    assert "mocose-one K1 (first check): 6 runs to 3 seeds, about" in plan and not desk.started()
+    assert "5 claims are open; runs may settle 5." in plan
 
 
 def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(alone, tmp_path):
@@ -121,13 +111,15 @@ def filled(seeds: dict[str, int], levels=LEVELS, sd: float = 0.5, gap=None) -> F
 @pytest.fixture
 def choices(monkeypatch):
     """What may be trained, the best first."""
-    monkeypatch.setattr(resolving, "expectation", lambda *_: History())
-    options = SimpleNamespace(use_published=True, cluster=None, device="cpu", jobs=2)
+    expected = Expectation(seconds=cost, jobs=2, where="", gpu=False)
+    monkeypatch.setattr(resolving, "expectation", lambda *_: expected)
 
-    def found(store, *studies, left=1e9, failed=()):
+    def found(store, *studies, failed=()):
+        options = SimpleNamespace(use_published=True, budget=None)
         one = resolving.Resolving(options, store, None, studies or (ONE,), setup(), None)
         one.failed = set(failed)
-        return one._choices(left)
+        one.judge()
+        return one.choices()
 
     return found
 
@@ -145,18 +137,16 @@ def test_first_checks_come_before_chances_and_a_failed_run_takes_its_claims_out(
     store = filled(dict.fromkeys("bcd", 3), sd=0.8)
     found = choices(store)
     assert [choice.rank for choice in found] == sorted(choice.rank for choice in found)
-    assert found[0].why == "first run of the reference" and found[-1].why.startswith("a chance of")
+    assert found[0].why == "first check" and found[-1].why.startswith("a chance of")
     failed = {run.run_id for run in found[0].runs}
     assert "a" not in {run.cells[0][-1] for choice in choices(store, failed=failed) for run in choice.runs}
 
 
-def test_a_reference_and_simcse_run_before_any_check_and_a_method_that_does_not_learn_gets_nothing(choices):
+def test_simcse_runs_before_any_check_and_a_method_that_does_not_learn_gets_nothing(choices):
     named = replace(ONE, reference=("d",), claims=tuple(replace(one, gate="learns") for one in ONE.claims))
     store = filled({"a": 2, "b": 3})
-    (first,) = {(choice.why, choice.runs) for choice in choices(store, named)}
-    assert first[0] == "first run of the reference"
-    for seed, run in enumerate([first[1][0].config, *(config_of(ONE, ("d",), seed) for seed in (1, 2))]):
-        store.add(run, 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
+    for seed in range(3):
+        store.add(config_of(ONE, ("d",), seed), 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
     (bar,) = {(choice.why, len(choice.runs)) for choice in choices(store, named)}
     assert bar == ("SimCSE, the bar of other methods", 3)
     add_simcse(store, setup(3), 66.0, 67.0, 68.0, untrained=52.0)

@@ -55,7 +55,7 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
 def test_a_table_is_trained_once_and_a_deleted_run_again(desk):
     first = desk.do(*SIX)
     assert first.returncode == 0 and "Trained 6 of 6" in first.stdout, first.stderr
-    assert "6 done, 0 to train" in desk.do(*SIX).stdout and len(desk.started()) == 6
+    assert "6 done, none to train" in desk.do(*SIX).stdout and len(desk.started()) == 6
     victim = desk.started()[3]
     (desk.results / "runs" / f"{victim}.parquet").unlink()
     assert "Trained 1 of 1" in desk.do(*SIX).stdout and desk.started()[6:] == [victim]
@@ -75,8 +75,12 @@ def test_one_failure_leaves_the_others_and_is_told_at_the_end(desk):
         "python run_study.py mocose-table3 --seeds 1 --jobs 2",
     ):  # fmt: skip
         assert text in done.stdout
-    status = desk.do(*SIX, "--status").stdout
-    assert "3 done, 0 running, 3 failed, 0 missing" in status and "killed by signal 9" in status
+    plan = desk.do(*SIX, "--plan").stdout
+    assert (
+        "6 runs: 3 done, 3 to train." in plan
+        and plan.count("\nfailed  ") == 3
+        and "killed by signal 9" in plan
+    )
 
 
 def test_a_killed_driver_leaves_its_children_to_finish(desk):
@@ -155,9 +159,7 @@ def test_a_redo_that_fails_is_not_forgotten(desk):
     assert len(desk.started()) == 6 and "Of 1 run an older result is stored, which tables show." in out
     (again,) = [line for line in out.splitlines() if line.startswith("  python run_study.py")]
     assert " --force " in again
-    status = desk.do(*SIX, "--status").stdout
-    assert "1 done run failed when trained again; tables show the older result." in status
-    assert f"failed  {runs[1].run_id}" in status
+    assert f"failed  {runs[1].run_id}" in desk.do(*SIX, "--plan").stdout
     desk.behave()
     assert "Trained 6 of 6 runs." in desk.do(*SIX, "--force").stdout
     assert desk.store.failure(runs[1].run_id) is None

@@ -28,23 +28,23 @@ def scratch(desk: Desk) -> list[str]:
 
 
 def test_published_runs_are_trained_anew_and_compared(desk):
-    """Of twelve published runs: four as they were, one all but for a little on each kind of device, and two
-    with a failure."""
-    assert desk.do("mocose-one", "--publish", "--jobs", "3", **KNOWN).returncode == 0
+    """Two as they were, one all but for a little on each kind of device, and one with a failure."""
+    assert (
+        desk.do("mocose-one", "--publish", "--jobs", "3", "--cell", "a", "--cell", "b", **KNOWN).returncode
+        == 0
+    )
     for identity in desk.store.runs():
         (desk.results / "runs" / f"{identity}.parquet").unlink()
     started = len(desk.started())
-    out = verify(desk, 4, 0)
-    assert out.count("at most 0.000000 points apart over") == 4
-    assert sorted(desk.started()[started:]) == sorted(desk.store.runs())[:4] and not scratch(desk)
+    out = verify(desk, 2, 0)
+    assert out.count("at most 0.000000 points apart over") == 2
+    assert sorted(desk.started()[started:]) == sorted(desk.store.runs())[:2] and not scratch(desk)
     assert "at most 0.020000 points apart" in verify(desk, 1, 1, "off")
     out = verify(desk, 1, 0, "on_gpu")
     assert "0.020000 points apart" in out and "whose dropout masks differ" in out and not scratch(desk)
     desk.behave_all("raise")
-    out = verify(desk, 2, 1)
-    logs = re.findall(r"  log: (\S+)", out)
-    assert "the job broke on purpose" in out and "points apart" not in out
-    assert len(logs) == 2 and all(map(os.path.exists, logs))  # the folder stays then
+    (log,) = re.findall(r"  log: (\S+)", verify(desk, 1, 1))
+    assert os.path.exists(log)  # the folder stays then
 
 
 def frame(*rows: tuple) -> pd.DataFrame:

@@ -169,10 +169,7 @@ def command(tmp_path, capsys):
 
     def do(*words: str) -> tuple[int, str, str]:
         found = catalogue(Path(studies.__file__).parent, tmp_path)
-        around = run_study.Surroundings(
-            studies=found.studies, find=found.find, groups=found.groups, faults=found.faults, check=found.check, job="none", warm=(),
-            home=tmp_path / "home",
-        )  # fmt: skip
+        around = run_study.Surroundings(catalogue=found, job="none", warm=(), home=tmp_path / "home")
         status = run_study.main([*words, "--scale", "demo", "--device", "cpu"], around)
         assert not (tmp_path / "home" / "results").exists()
         return status, *capsys.readouterr()

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import run_study
 import studies
 from core.runner import estimate as rates
-from core.spec.catalogue import catalogue
+from core.spec.catalogue import Catalogue, catalogue
 
 
 @dataclass
@@ -41,31 +41,13 @@ rates.token_seconds = lambda *_: 1e-4  # jobs that train nothing need no timing 
 found = studies.CATALOGUE
 if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them
     found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))
-chosen, by_name = found.studies, found.find
 if os.environ.get("KNOWN_STUDIES"):
-    from tests.support.known_jobs import STUDIES as chosen
+    from tests.support.known_jobs import STUDIES
 
-    def by_name(name: str):
-        """The study of that name among the made-up ones."""
-        return next(study for study in chosen if study.name == name)
+    found = Catalogue({}, {Path(f"mocose/{study.name}.py"): study for study in STUDIES}, ())
 
 
-def find(name: str):
-    """The study of that name among those chosen."""
-    return next(study for study in chosen if study.name == by_name(name).name)
-
-
-sys.exit(
-    run_study.main(
-        sys.argv[1:],
-        run_study.Surroundings(
-            studies=chosen,
-            find=find,
-            faults=found.faults,
-            check=found.check,
-            job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
-            warm=(),
-            home=Path(os.environ["FAKE_HOME"]),
-        ),
-    )
+around = run_study.Surroundings(
+    catalogue=found, home=Path(os.environ["FAKE_HOME"]), job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"), warm=()
 )
+sys.exit(run_study.main(sys.argv[1:], around))

@@ -1,0 +1,144 @@
+"""`run_study.py evaluate MODEL`: score any encoder on disk with the evaluator that scores the runs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from core.data.own_data import DEV, data_file, named_pairs, own_sets
+from core.data.sts import StsSet, load_demo, load_sts, load_stsb
+from core.runner import devices
+from core.runner.cli import Parser
+from core.spec.errors import UserError, say
+from core.spec.scale import DEMO, SCALES, STS_TESTS
+from core.store.files import write_whole
+
+POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
+AGGREGATES = ("all", "mean", "wmean")
+GEOMETRY = ("alignment", "alignment_all", "uniformity")
+COLUMNS = ("task", "metric", "value", "pairs")  # of the CSV file, behind model and pooling
+NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print a line for each set, the average, alignment and uniformity. Returns 0."""
+    options, began = _parser().parse_args(argv), time.monotonic()
+    _check_csv(options.csv)
+    tests, dev, sets, geometry_of = _sets(options)
+    devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
+    from core.engine.evaluation import scoring  # torch takes seconds: mistakes are found first
+
+    encode, pooling = _encoder(options)
+    pairs = {name: len(one) for name, one in sets.items()}
+    say(f"Read {len(tests)} test sets and {dev or 'no development set'}, {sum(pairs.values())} pairs.")
+    evaluation = scoring.evaluate(sets, encode, geometry_of)
+    average = {of: evaluation.average(tests, of) for of in AGGREGATES}
+    rows: list[tuple[str, str, float, object]] = []
+    say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
+    for name, score in {**evaluation.scores, "avg": average}.items():
+        numbers = " ".join(f"{score[of]:>7.2f}" for of in AGGREGATES)
+        note = NO_SCORE if math.isnan(score["all"]) else ""
+        if name == "avg":
+            note = f"  of the {len(tests)} tests{f', without {dev}' if dev else ''}"
+        say(f"{name.replace('avg', 'average'):<10} {pairs.get(name, ''):>6} {numbers}{note}")
+        rows += [(name, f"spearman_{of}", score[of], pairs.get(name, "")) for of in AGGREGATES]
+    for metric in GEOMETRY:
+        whole, batched = (evaluation.geometry[f"{metric}_{over}"] for over in ("global", "batched64"))
+        say(f"{metric.replace('_', ', ')}: {whole:.4f}, in batches of 64 {batched:.4f}")
+    rows += [(geometry_of[-1].name, metric, value, "") for metric, value in evaluation.geometry.items()]
+    say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
+    if options.csv is not None:
+        import pandas
+
+        table = pandas.DataFrame(rows, columns=COLUMNS)
+        table.insert(0, "model", options.model.name)
+        table.insert(1, "pooling", pooling)
+        write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
+    return 0
+
+
+def _check_csv(path: Path | None) -> None:
+    """Refuse a --csv that cannot be written, or that would replace something else than such a table."""
+    if path is None:
+        return
+    ours = path.is_file() and not path.is_symlink() and path.read_bytes().startswith(b"model,pooling,task,")
+    if (path.exists() or path.is_symlink()) and not ours:
+        raise UserError(f"{path} is there and holds no scores of this command; give another --csv.")
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"{path} cannot be written, since its folder is not there; give another --csv.")
+
+
+def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any], str]:
+    """The function from sentences to vectors, and its pooling in words. Prints what was read."""
+    from core.engine.evaluation import encoding
+
+    folder, pooling, longest, why = options.model, options.pooling, None, "as asked"
+    if pooling is None and not (folder / "modules.json").is_file():
+        pooling, why = "cls", "since the folder names none; choose another with --pooling"
+    elif pooling is None and encoding.installed():
+        modules = encoding.load_modules(folder, options.device, options.allow_pickle)
+        pooling = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
+        _say_read(folder, modules[0].auto_model, modules.max_seq_length)
+        say(f"Pooling {pooling}, as the folder says, by sentence-transformers. {encoding.unfollowed(folder)}")
+        return lambda texts: modules.encode(list(texts), show_progress_bar=False), pooling
+    elif pooling is None:
+        (pooling, longest), why = encoding.stated(folder), "as the folder says"
+    checkpoint = encoding.load_checkpoint(
+        folder, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
+    )
+    checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, longest or checkpoint.max_length))
+    _say_read(folder, checkpoint.model, checkpoint.max_length)
+    say(f"Pooling {pooling}, {why}.")
+    return lambda texts: encoding.sentence_vectors(checkpoint, texts, pooling), pooling
+
+
+def _say_read(folder: Path, model: Any, longest: int | None) -> None:
+    config, weights = model.config, sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}"
+    say(f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at {longest} tokens.")
+
+
+def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str | None, dict[str, StsSet], list[StsSet]]:
+    """Test names, development set, all sets to score, and those that give alignment and uniformity."""
+    cache = devices.cache_folder()
+    own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
+    tests = tuple(name for name in own if name != DEV) or tuple(own)
+    if SCALES[options.scale].generated:
+        if options.data_dir is not None:
+            raise UserError(
+                f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
+            )
+        sets = load_demo() | own
+        return (*DEMO.tests, *tests), DEMO.dev, sets, [sets[DEMO.dev]]
+    if options.data_dir is not None:
+        sets = load_sts(options.data_dir) | own
+        whole = [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
+        return (*STS_TESTS, *tests), "STS-B dev", sets, whole
+    if own:
+        return tests, DEV if DEV in own and tests != (DEV,) else None, own, list(own.values())
+    raise UserError("Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo.")
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="run_study.py evaluate",
+        description="Score an encoder's folder on the STS tests (Spearman x 100, SentEval's 'all').",
+    )
+    add = parser.add_argument
+    add("model", type=Path, metavar="MODEL", help="folder with config.json, weights and a tokenizer")
+    add(
+        "--pooling", choices=POOLINGS, help="how tokens become a vector (default: as the folder says, or cls)"
+    )
+    add("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
+    add("--pairs", action="append", default=[], type=named_pairs, metavar="[NAME=]FILE",
+        help="pairs of your own: two sentences and a score a line, separated by tabs")  # fmt: skip
+    add("--scale", choices=tuple(SCALES), default="paper", help="demo scores on the generated pairs")
+    add("--device", choices=("cpu", "cuda"), default="cpu")
+    add("--csv", type=Path, help="write every number to this file, too")
+    add("--allow-pickle", action="store_true", help="load pickled weights, if you trust where they came from")
+    return parser
