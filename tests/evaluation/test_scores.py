@@ -143,7 +143,7 @@ def test_a_looked_up_matrix_is_that_of_rows():
     assert torch.equal(found, rows([arrays[i] for i in chosen]))
     batch, wanted = padded(found), pack([arrays[i] for i in chosen])
     assert torch.equal(batch.ids[batch.mask.flatten()], wanted.ids) and torch.equal(batch.mask, wanted.mask)
-    assert torch.equal(batch.ids[batch.first], wanted.ids[wanted.first]) and torch.equal(batch.row * width + batch.slot, batch.cells)
+    assert torch.equal(batch.ids[batch.first], wanted.ids[wanted.first])
 
 
 @pytest.mark.parametrize("make", [tiny.bert, tiny.roberta])
