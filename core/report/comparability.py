@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 from scipy.special import stdtrit
 
 from core.report.contrasts import cells_of
@@ -66,7 +67,7 @@ def comparability(result: StudyResult) -> Comparability:
             no_verdict[claim.key] = "; ".join(dict.fromkeys(failed))
         elif close:
             provisional[claim.key] = "; ".join(dict.fromkeys(close))
-    trained = [cell for cell in result.cells if not cell.unavailable and _is_trained(cell.metric)]
+    trained = _trained(result)
     learning = [_learning(cell, result) for cell in _learners(trained, result)]
     worst = sorted(learning, key=lambda check: (False, None, True).index(check.met))[:1]
     return Comparability((*_of_configurations(trained, result), *worst), no_verdict, provisional)
@@ -131,16 +132,13 @@ def gain(runs: Iterable[RunResult], task: str) -> Estimate:
     """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
     gains = []
     for run in runs:
-        before, after = (_score(run, checkpoint, task) for checkpoint in ("untrained", "selected"))
-        score = counted(run.status, after, SCORED)
-        if before is not None and score is not None:
-            gains.append(score - before)
+        before, after = (
+            math.nan if run.rows is None else run.rows.of(checkpoint, "spearman_all").get(task, math.nan)
+            for checkpoint in ("untrained", "selected")
+        )
+        score = counted(run.status, None if math.isnan(after) else after, SCORED)
+        gains += [] if math.isnan(before) or score is None else [score - before]
     return over_seeds(gains)
-
-
-def _score(run: RunResult, checkpoint: str, task: str) -> float | None:
-    number = None if run.rows is None else run.rows.one(checkpoint, task, "spearman_all")
-    return None if number is None or math.isnan(number.value) else number.value
 
 
 def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
@@ -159,23 +157,22 @@ def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
     return method.mean - bar, half
 
 
-def _is_trained(metric: Metric) -> bool:
-    """Whether a number comes from training: not a time, a count of data, or a score without training."""
-    return metric.checkpoint in ("selected", "last", "curve")
+def _trained(result: StudyResult, contrasts: Iterable[Contrast] | None = None) -> list[CellResult]:
+    """The cells, of these contrasts or all, that run here and of which a number comes from training: not a
+    time, a count of data, or a score without training."""
+    read = [(cell.metric, cell) for cell in result.cells]
+    if contrasts is not None:
+        read = [(one.metric or cell.metric, cell) for one in contrasts for cell in cells_of([one], result)]
+    names = {cell.name for metric, cell in read if metric.checkpoint in ("selected", "last", "curve")}
+    return [cell for cell in result.cells if cell.name in names and not cell.unavailable]
 
 
 def _gates(claim: Claim, result: StudyResult) -> list[Check]:
     """The checks that a claim has to pass. A claim on collapse does not require its method to learn."""
-
-    def trained(contrasts: Iterable[Contrast]) -> list[CellResult]:
-        cells = [(contrast, cell) for contrast in contrasts for cell in cells_of([contrast], result)]
-        names = {cell.name for contrast, cell in cells if _is_trained(contrast.metric or cell.metric)}
-        return [cell for cell in result.cells if cell.name in names and not cell.unavailable]
-
     contrasts = claim.predicate.contrasts()
     scored = [contrast for contrast in contrasts if contrast.of != "share" and claim.gate != "none"]
-    failed = [check for check in _of_configurations(trained(contrasts), result) if not check.met]
-    return [*failed[:1], *(_learning(cell, result) for cell in _learners(trained(scored), result))]
+    failed = [check for check in _of_configurations(_trained(result, contrasts), result) if not check.met]
+    return [*failed[:1], *(_learning(cell, result) for cell in _learners(_trained(result, scored), result))]
 
 
 def _learners(cells: Sequence[CellResult], result: StudyResult) -> list[CellResult]:
@@ -184,24 +181,18 @@ def _learners(cells: Sequence[CellResult], result: StudyResult) -> list[CellResu
     The study's reference where it is of that method; else the best of `must_learn`; else the best of all. A
     cell that a claim says collapses must not stand for what a scale can train, or the claim could never hold.
     """
-    learners, study = [], result.study
+    learners, trained = [], _trained(result)
     for key in dict.fromkeys(_method(cell, result) for cell in cells):
-        same = [
-            cell
-            for cell in result.cells
-            if cell.runs and _is_trained(cell.metric) and _method(cell, result) == key
-        ]
-        named = [cell for cell in same if any(matches(one, cell.cell.labels) for one in study.must_learn)]
-        groups = [[cell for cell in same if cell.cell.labels == study.reference], named or same]
+        same = [cell for cell in trained if _method(cell, result) == key]
+        must = result.study.must_learn
+        named = [cell for cell in same if any(matches(one, cell.cell.labels) for one in must)] or same
+        groups = [[cell for cell in same if cell.cell.labels == result.study.reference], named]
         begun = [[cell for cell in group if cell.begun] for group in groups]
         chosen = next((group for group in (*begun, *groups) if group), [])
-        learners += [max(chosen, key=_mean_gain)] if chosen else []
+        learners += sorted(chosen, key=lambda cell: -np.nan_to_num(gain(cell.runs, "avg").mean, nan=-np.inf))[
+            :1
+        ]
     return learners
-
-
-def _mean_gain(cell: CellResult) -> float:
-    mean = gain(cell.runs, "avg").mean
-    return -math.inf if math.isnan(mean) else mean
 
 
 def _method(cell: CellResult, result: StudyResult) -> tuple[str, str]:
@@ -235,5 +226,5 @@ def _simcse(cell: CellResult, result: StudyResult) -> Sequence[RunResult]:
     """SimCSE's runs on the cell's encoder: the scale's own, or the study's row on another encoder."""
     if cell.cell.encoder == "bert-base":
         return result.simcse
-    rows = (one for one in result.cells if _method(one, result) == ("simcse", cell.cell.encoder))
-    return next((one.runs for one in rows if _is_trained(one.metric)), ())
+    rows = [one for one in _trained(result) if _method(one, result) == ("simcse", cell.cell.encoder)]
+    return rows[0].runs if rows else ()

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from core.report.looks import scatter_by_seed
-from core.report.quantities import counted
-from core.report.quantities import value as value_of
 from core.report.results import CellResult, StudyResult
 from core.report.statistics import Labels
 from core.spec.claim import Contrast
@@ -59,13 +57,9 @@ class Readings:
         return self.read[metric]
 
     def _of_cell(self, cell: CellResult, metric: Metric) -> dict[int, float]:
-        numbers, of = {}, (metric, self.result.aggregate, self.result.scale)
-        for run in cell.runs:
-            read = None if run.rows is None else value_of(run.rows, *of)
-            number = counted(run.status, read, metric)
-            if number is not None and (metric.checkpoint != "time" or self._on_one_device(run.seed)):
-                numbers[run.seed] = number
-        return numbers
+        timed, of = metric.checkpoint == "time", (metric, self.result.aggregate, self.result.scale)
+        runs = (run for run in cell.runs if not timed or self._on_one_device(run.seed))
+        return {run.seed: number for run in runs if (number := run.read(*of)) is not None}
 
     def _on_one_device(self, seed: int) -> bool:
         runs = (run for cell in self.result.cells for run in cell.runs if run.seed == seed)

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from core.report.quantities import SPECTRUM, curve, value
+from core.report.quantities import SPECTRUM, value
 from core.report.results import CellResult, RunResult, RunStatus, StudyResult
-from core.report.statistics import NOT_TESTED, Interval, Labels, comparisons, over_seeds
+from core.report.statistics import NOT_TESTED, Interval, Labels, clear_best, comparisons, over_seeds
 from core.report.verdicts import Judged, reasons, why_unmarked
-from core.report.words import ENVIRONMENT, OUTCOMES, contrast_here, flattened, why
-from core.spec.claim import Contrast
+from core.report.words import ENVIRONMENT, OUTCOMES, contrast_here, flattened
+from core.spec.claim import Claim, Contrast
 from core.spec.errors import UserError, shown
 from core.spec.result import decimals, unit
 from core.spec.study import Study
@@ -27,6 +27,11 @@ SETTING = ("scale", "profile", "encoder")
 FAILED: tuple[RunStatus, ...] = ("collapsed", "diverged")
 # units whose differences are points
 POINTS = ("Spearman × 100", "accuracy × 100", "difference of Spearman × 100")
+PAIRED = {  # columns of a comparison, and what STUDY.csv calls them
+    "n": "paired_n", "difference": "paired_difference", "ci95_low": "paired_ci95_low",
+    "ci95_high": "paired_ci95_high", "tested_low": "tested_low", "tested_high": "tested_high",
+    "tested_n": "tested_n", "different": "different",
+}  # fmt: skip
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
     "mtd": Metric(task="train", title="", quantity="mtd_nominal", checkpoint="last"),
@@ -55,12 +60,19 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if len(parts := result.parts) > 1:
         return pd.concat(map(cell_frame, parts), ignore_index=True)
-    unmarked, tested = bool(why_unmarked(result)), _tested(result)
-    rows = []
-    for labels, (cell, base) in _bases(result).items():
+    study, unmarked, best = result.study, bool(why_unmarked(result)), _best(result)
+    cells, rows = {cell.cell.labels: cell for cell in result.cells}, []
+    pattern = base_pattern(study) or ()
+    bases = {
+        labels: tuple(own if one is None else one for own, one in zip(labels, pattern, strict=False))
+        for labels in cells
+    }
+    tested = _tested(cells, bases, study.claims)
+    for labels, cell in cells.items():
         row: Row = {**_setting(result, cell), **dict(zip(_axes(result), labels, strict=True))}
-        row |= _numbers(cell, base, tested.get(labels, NOT_TESTED))
+        row |= _numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
         row["different"] = "no verdict" if row["different"] and unmarked else row["different"]
+        row["best"] = "yes" if labels == best else ""
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -74,44 +86,39 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     return {"scale": result.scale.name, "profile": result.profile, "encoder": name}
 
 
-def _bases(result: StudyResult) -> dict[Labels, tuple[CellResult, CellResult | None]]:
-    """Each cell by its labels, with the cell that it is compared with."""
-    cells = {cell.cell.labels: cell for cell in result.cells}
-    pattern = base_pattern(result.study) or ()
-    return {
-        labels: (
-            cell,
-            cells.get(tuple(own if one is None else one for own, one in zip(labels, pattern, strict=False))),
-        )
-        for labels, cell in cells.items()
-    }
-
-
-def _alike(cell: CellResult, base: CellResult) -> bool:
-    """Whether a cell can be compared with another."""
-    return unit(cell.metric) == unit(base.metric) and not cell.unavailable
-
-
-def _tested(result: StudyResult) -> dict[Labels, Interval]:
+def _tested(
+    cells: Mapping[Labels, CellResult], bases: Mapping[Labels, Labels], claims: Sequence[Claim]
+) -> dict[Labels, Interval]:
     """Each cell against its base, with the interval that verdicts are tested with."""
-    groups: dict[Labels, dict[Labels, dict[int, float]]] = {}
-    for labels, (cell, base) in _bases(result).items():
-        if base is not None and base.by_seed and _alike(cell, base):
-            groups.setdefault(base.cell.labels, {})[labels] = cell.by_seed
     tested: dict[Labels, Interval] = {}
-    for labels, values in groups.items():
-        tested |= comparisons(values, labels, result.study.claims)
+    for place in dict.fromkeys(bases.values()):
+        base = cells.get(place)
+        group = [
+            cells[labels] for labels in cells if bases[labels] == place and not cells[labels].unavailable
+        ]
+        if base is not None and base.by_seed:
+            like = {
+                cell.cell.labels: cell.by_seed for cell in group if unit(cell.metric) == unit(base.metric)
+            }
+            tested |= comparisons(like, place, claims)
     return tested
+
+
+def _best(result: StudyResult) -> Labels | None:
+    """The cell that is highest and distinguishable from every other; none while one is missing."""
+    if any(cell.count("missing", "incomplete") for cell in result.cells):
+        return None  # a cell still to come may be better
+    like = [cell for cell in result.cells if unit(cell.metric) == unit(result.study.metric)]
+    return clear_best({cell.cell.labels: cell.by_seed for cell in like})
 
 
 def _numbers(cell: CellResult, base: CellResult | None, tested: Interval) -> Row:
     estimate, places = cell.estimate, decimals(cell.metric) + 2
-    paired, printed, of_base = over_seeds(()), cell.cell.published, None
-    if base is not None:
-        own, theirs = cell.by_seed, base.by_seed
-        if _alike(cell, base):
-            paired = over_seeds([own[seed] - theirs[seed] for seed in sorted(own.keys() & theirs.keys())])
-        of_base = base.cell.published if _alike(cell, base) or cell.metric == base.metric else None
+    printed, of_base, own, theirs = cell.cell.published, None, cell.by_seed, dict[int, float]()
+    if base is not None and unit(cell.metric) == unit(base.metric):
+        theirs, same = base.by_seed, not cell.unavailable or cell.metric == base.metric
+        of_base = base.cell.published if same else None
+    paired = over_seeds([own[seed] - theirs[seed] for seed in sorted(own.keys() & theirs.keys())])
     row: Row = {
         "mean": estimate.mean, "ci95_low": estimate.low, "ci95_high": estimate.high,
         "n": estimate.n, "sd": estimate.sd,
@@ -121,8 +128,7 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Interval) -> Row
         "paired_n": paired.n,
         "printed_difference": np.nan if printed is None or of_base is None else printed - of_base,
         "tested_low": tested.low, "tested_high": tested.high, "tested_n": tested.n,
-        "different": "" if not tested.n else "yes" if tested.distinguishable else "no",
-        "best": "yes" if cell.is_best else "",
+        "different": "" if not tested.n else "yes" if tested.distinguishable else "no", "best": "",
         "values": " ".join("-" if run.value is None else f"{run.value:.{places}f}" for run in cell.runs),
         "failed_seeds": " ".join(str(run.seed) for run in cell.runs if run.status in FAILED),
         "printed_runs": " ".join(f"{one:g}" for one in cell.cell.published_runs),
@@ -157,10 +163,7 @@ def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
             continue
         values = {labels: cell.by_seed, partner: other.by_seed}
         numbers = _numbers(cell, other, comparisons(values, partner, result.study.claims)[labels])
-        names = {"a": cell.name, "b": other.name, "n": numbers.pop("paired_n")}
-        names |= {name: numbers[f"paired_{name}"] for name in ("difference", "ci95_low", "ci95_high")}
-        kept = ("tested_low", "tested_high", "tested_n", "different")
-        rows.append(names | {name: numbers[name] for name in kept})
+        rows.append({"a": cell.name, "b": other.name} | {name: numbers[key] for name, key in PAIRED.items()})
     if not rows:
         known = ", ".join(dict.fromkeys(label for labels in cells for label in labels))
         raise UserError(
@@ -219,7 +222,7 @@ def _points(run: RunResult, kind: str, checkpoint: str, aggregate: str) -> Itera
     if run.rows is None:
         return ()
     if kind == "curve":
-        return curve(run.rows, aggregate).items()
+        return run.rows.curve(aggregate).items()
     values = run.rows.spectrum(checkpoint)
     return enumerate(values / values[0], 1) if len(values) and values[0] > 0 else ()
 
@@ -264,7 +267,7 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
             rows.append((
                 *_setting(result).values(), result.study.name, verdict.claim.key, verdict.claim.text,
                 contrast_here(verdict.contrast, result), unit_of(verdict.contrast, result.study),
-                verdict.outcome, why(verdict), estimate.mean, np.nan if share else estimate.low,
+                verdict.outcome, verdict.reason, estimate.mean, np.nan if share else estimate.low,
                 np.nan if share else estimate.high, estimate.n, tested.low, tested.high, tested.n,
                 np.nan if verdict.printed_effect is None else verdict.printed_effect,
             ))  # fmt: skip

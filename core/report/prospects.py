@@ -32,23 +32,18 @@ SIMCSE_SPREAD, SIMCSE_SOURCE = 0.84, "hppRC's 50 seeds of SimCSE"
 FIGURES_SOURCE = "MoCoSE's single runs, read off its figures"
 
 
-class Normal(NamedTuple):
-    """A contrast's mean over the threshold and its SD over seeds, taken as true."""
-
-    mean: float
-    sd: float
+Normal = tuple[float, float]  # a contrast's mean over the threshold and its SD over seeds, taken as true
 
 
 class Cost(NamedTuple):
-    """What settling a claim takes: `seeds` for 80 % power to show what the paper prints, the `runs` of its
-    cells up to there and their `hours` on one device. No check has that power: None, and no runs."""
+    """What settling a claim takes: `seeds` for 80 % power to show what the paper prints, and the hours of the
+    `runs` of its cells up to there. No check has that power: None, and no runs."""
 
     study: str
     claim: str
     effect: float
     seeds: int | None
-    runs: tuple[str, ...]
-    hours: float
+    runs: Mapping[str, float]
 
     @property
     def words(self) -> str:
@@ -56,14 +51,14 @@ class Cost(NamedTuple):
         head = f"{self.claim}, printed {self.effect:+.2f}".replace("-", "−")
         if self.seeds is None:
             return f"{head}: more than {LOOKS[-1]} seeds"
-        return f"{head}: {self.seeds} seeds, {counted(len(self.runs), 'run')}, {self.hours:,.0f} H100 hours"
+        return f"{head}: {self.seeds} seeds, {_spent(self.runs)}"
 
 
 def power(claim: Claim, of: Mapping[Contrast, Normal], look: int, claims: int) -> dict[str, float]:
     """The chance of each verdict at a check (from 0) in a study of so many claims."""
 
     def chance(support: bool, shift: float = 0.0) -> float:
-        shifted = {contrast: Normal(mean + shift, sd) for contrast, (mean, sd) in of.items()}
+        shifted = {contrast: (mean + shift, sd) for contrast, (mean, sd) in of.items()}
         return _chance(claim.predicate, shifted, LOOKS[look], alpha_at(look, claims), support)
 
     margin = claim.margin
@@ -133,12 +128,12 @@ def _cost(verdict: Verdict, result: Judged, seconds: Callable[[RunConfig], float
         printed = printed_value(contrast, result)
         if printed is None:
             return None
-        of[contrast] = Normal(printed, spread * math.sqrt(squares))
+        of[contrast] = printed, spread * math.sqrt(squares)
     cells = cells_of(of, result)
     scores = all(cell.metric.quantity == "spearman" and cell.metric.task in AVERAGES for cell in cells)
     if not scores or any(cell.unavailable for cell in cells) or verdict.printed_effect is None:
         return None
-    support = truth(claim.predicate, lambda contrast: of[contrast].mean > 0)
+    support = truth(claim.predicate, lambda contrast: of[contrast][0] > 0)
     outcome = "supported" if support else "contradicted"
     claims = len(result.study.claims)
     chances = (power(claim, of, look, claims)[outcome] for look in range(len(LOOKS)))
@@ -146,28 +141,22 @@ def _cost(verdict: Verdict, result: Judged, seconds: Callable[[RunConfig], float
     configs = (
         result.setup.config(result.study, cell.cell, seed) for seed in range(seeds or 0) for cell in cells
     )
-    runs = {run_id(config): config for config in configs}
-    return Cost(
-        study=result.study.name,
-        claim=claim.key,
-        effect=verdict.printed_effect,
-        seeds=seeds,
-        runs=tuple(runs),
-        hours=sum(map(seconds, runs.values())) / 3600,
-    )
+    hours = {run_id(config): seconds(config) / 3600 for config in configs}
+    return Cost(result.study.name, claim.key, verdict.printed_effect, seeds, hours)
+
+
+def _spent(hours: Mapping[str, float]) -> str:
+    return f"{counted(len(hours), 'run')}, {sum(hours.values()):,.0f} H100 hours"
 
 
 def summary(costs: Sequence[Cost]) -> str:
     """What settles the claims that a check can settle, in a few words."""
-    able = [one for one in costs if one.seeds]
-    hours: dict[str, float] = {}
-    for one in able:
-        hours |= dict.fromkeys(one.runs, one.hours / len(one.runs))
+    able = [cost for cost in costs if cost.seeds]
     settled = f"{len(able)} of {counted(len(costs), 'claim')}"
     if not able:
         return f"{settled} settled by {LOOKS[-1]} seeds"
-    most, cost = max(one.seeds or 0 for one in able), f"{sum(hours.values()):,.0f} H100 hours"
-    return f"up to {most} seeds, {counted(len(hours), 'run')} and {cost} would settle {settled}"
+    hours = {run: spent for cost in able for run, spent in cost.runs.items()}
+    return f"up to {max(cost.seeds or 0 for cost in able)} seeds, {_spent(hours)} would settle {settled}"
 
 
 def lines(
@@ -197,7 +186,7 @@ def chances(claim: Claim, readings: Readings, claims: int) -> dict[int, float]:
         return {}
     values = {contrast: readings.samples(contrast, n) for contrast in contrasts}
     of = {
-        contrast: Normal(float(one.mean()), float(one.std(ddof=1)))
+        contrast: (float(one.mean()), float(one.std(ddof=1)))
         for contrast, one in values.items()
         if one is not None
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,16 +24,8 @@ UNBOUNDED = "curve_late_range"
 SPECTRUM = "singular_value_"  # and an index: singular values of the development sentences' vectors
 
 
-class Number(NamedTuple):
-    """One number of a run."""
-
-    task: str
-    step: int
-    value: float
-
-
 class Rows:
-    """A run's numbers by checkpoint and metric; `table` has the columns of `core.spec.result.Row`.
+    """A run's numbers; `table` has the columns of `core.spec.result.Row`.
 
     A report asks each run for some hundred numbers, and a search of the table takes a millisecond, so they
     are indexed when the first is asked for. `time` is one more checkpoint, from the run's provenance: task
@@ -46,30 +37,33 @@ class Rows:
         self._seconds = provenance.get("step_seconds")
 
     @cached_property
-    def _numbers(self) -> dict[tuple[str, str], list[Number]]:
-        numbers: dict[tuple[str, str], list[Number]] = {}
+    def _numbers(self) -> dict[tuple[str, str], dict[tuple[str, int], float]]:
+        """By checkpoint and metric, then by task and step."""
+        numbers: dict[tuple[str, str], dict[tuple[str, int], float]] = {}
         columns = [self.table[name].to_pylist() for name in ("checkpoint", "metric", "task", "step", "value")]
-        for checkpoint, metric, *number in zip(*columns, strict=True):
-            numbers.setdefault((checkpoint, metric), []).append(Number(*number))
+        for checkpoint, metric, task, step, number in zip(*columns, strict=True):
+            numbers.setdefault((checkpoint, metric), {})[task, step] = number
         if isinstance(self._seconds, int | float):
-            numbers["time", "step_seconds"] = [Number("train", 0, float(self._seconds))]
+            numbers["time", "step_seconds"] = {("train", 0): float(self._seconds)}
         return numbers
 
-    def of(self, checkpoint: str, metric: str) -> list[Number]:
-        """The numbers of a metric at a checkpoint, in stored order."""
-        return self._numbers.get((checkpoint, metric), [])
+    def of(self, checkpoint: str, metric: str) -> dict[str, float]:
+        """The numbers of a metric at a checkpoint, by task."""
+        return {task: number for (task, _), number in self._numbers.get((checkpoint, metric), {}).items()}
 
-    def one(self, checkpoint: str, task: str, metric: str) -> Number | None:
-        """The first number of a task; None if there is none."""
-        return next((number for number in self.of(checkpoint, metric) if number.task == task), None)
+    def curve(self, aggregate: str) -> pd.Series:
+        """The development score x 100 by step, in order, step 0 (before training) first."""
+        numbers = self._numbers.get(("curve", f"spearman_{aggregate}"), {})
+        points = {step: number for (task, step), number in numbers.items() if task == "dev"}
+        return pd.Series(points, dtype=float).sort_index()
 
     def spectrum(self, checkpoint: str = "selected") -> np.ndarray:
         """Singular values of the development sentences' vectors, largest first; empty if none were kept."""
         values = [
-            number.value
+            number
             for (place, metric), numbers in self._numbers.items()
             if place == checkpoint and metric.startswith(SPECTRUM)
-            for number in numbers
+            for number in numbers.values()
         ]
         return np.sort(np.array(values, dtype=float))[::-1]
 
@@ -114,52 +108,38 @@ def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | N
         parts = [part for task in scale.tests if (part := read(task=task)) is not None]
         number = sum(parts) / len(parts) if parts else None
     elif name in SUMS:
-        places = ((sign, quantity, place or metric.checkpoint) for sign, quantity, place in SUMS[name])
-        terms = [(sign, read(quantity=quantity, checkpoint=place)) for sign, quantity, place in places]
-        if all(part is not None for _, part in terms):
-            number = sum(sign * part for sign, part in terms if part is not None)
+        terms = [
+            (sign, read(quantity=part, checkpoint=at or metric.checkpoint)) for sign, part, at in SUMS[name]
+        ]
+        number = sum(sign * (np.nan if part is None else part) for sign, part in terms)
     elif name in CURVE:
-        scores = curve(rows, aggregate)
+        scores = rows.curve(aggregate)
         number = CURVE[name](scores) if len(scores) > 1 else None
     elif name == "collapsed":
         cosine, rank = read(quantity="mean_cosine"), read(quantity="effective_rank")
         if cosine is not None or rank is not None:
             number = float((cosine or 0.0) > SAME or (FLAT if rank is None else rank) < FLAT)
     elif kind in ("spectrum", "singular") and index.isdigit():
-        number = singular(rows.spectrum(metric.checkpoint), int(index), divided=kind == "spectrum")
+        values = rows.spectrum(metric.checkpoint)
+        if len(values) > 1 and values[0] > 0:
+            place = min(len(values) - 1, round(int(index) * len(values) / PAPER_WIDTH))
+            number = values[place] / (values[0] if kind == "spectrum" else 1.0)
     else:
         column = f"spearman_{aggregate}" if name == "spearman" else name
-        number = _stored(rows, replace(metric, quantity=column), scale)
+        number = _stored(rows.of(metric.checkpoint, column), metric, scale)
     return float(number) if number is not None and np.isfinite(number) else None
 
 
-def _stored(rows: Rows, metric: Metric, scale: Scale) -> float | None:
+def _stored(numbers: dict[str, float], metric: Metric, scale: Scale) -> float | None:
     """A number that has a row of its own, or the mean over transfer tasks."""
-    numbers = {number.task: number.value for number in rows.of(metric.checkpoint, metric.quantity)}
+    task, parts = metric.task, scale.tests if metric.task == "avg" else ()
+    if task == "avg_transfer" and task not in numbers:
+        parts = scale.probes
+        numbers[task] = sum(numbers.get(name, np.nan) for name in parts) / len(parts)
     if numbers and metric.quantity.startswith(GEOMETRY):
         # of the scale's own sentences, which stand for STS-B's
-        numbers.setdefault(metric.task, list(numbers.values())[-1])
-    parts = scale.tests if metric.task == "avg" else ()
-    if metric.task == "avg_transfer" and metric.task not in numbers:
-        parts = scale.probes
-        numbers[metric.task] = sum(numbers.get(name, np.nan) for name in parts) / len(parts)
-    whole = all(np.isfinite(numbers.get(name, np.nan)) for name in parts)
-    return numbers.get(metric.task) if whole else None
-
-
-def curve(rows: Rows, aggregate: str) -> pd.Series:
-    """The development score x 100 by step, in order, step 0 (before training) first."""
-    points = {one.step: one.value for one in rows.of("curve", f"spearman_{aggregate}") if one.task == "dev"}
-    return pd.Series(points, dtype=float).sort_index()
-
-
-def singular(values: np.ndarray, index: int, divided: bool) -> float:
-    """The singular value at `index` of bert-base's 768, or the same share of this width, over the largest if
-    `divided`."""
-    if len(values) < 2 or values[0] <= 0:
-        return float("nan")
-    place = min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))
-    return float(values[place] / (values[0] if divided else 1.0))
+        numbers.setdefault(task, list(numbers.values())[-1])
+    return numbers.get(task) if all(np.isfinite(numbers.get(name, np.nan)) for name in parts) else None
 
 
 def worst_value(metric: Metric) -> float | None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from core.report.quantities import Rows, counted, value
-from core.report.statistics import Estimate, clear_best, over_seeds
+from core.report.statistics import Estimate, over_seeds
 from core.spec.baseline import SIMCSE
 from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
-from core.spec.result import unit
 from core.spec.scale import Scale, Sources
 from core.spec.setup import Setup, parts
 from core.spec.study import Study
@@ -38,16 +37,20 @@ class RunResult:
     rows: Rows | None = None
     trouble: str = ""
 
+    def read(self, metric: Metric, aggregate: str, scale: Scale) -> float | None:
+        """What the run counts for in a metric; None: nothing to count."""
+        number = None if self.rows is None else value(self.rows, metric, aggregate, scale)
+        return counted(self.status, number, metric)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
     """One entry of a table over its seeds. `unavailable` says why the scale cannot run it; it has no runs
-    then. `is_best`: highest, and distinguishable from every other cell."""
+    then."""
 
     cell: Cell
     metric: Metric
     runs: tuple[RunResult, ...]
-    is_best: bool
     unavailable: str
 
     @property
@@ -116,11 +119,6 @@ class StudyResult:
         return self.setup.sources
 
     @property
-    def seeds(self) -> int:
-        """How many seeds each cell is to have."""
-        return self.setup.seeds_of(self.study)
-
-    @property
     def runs(self) -> tuple[RunResult, ...]:
         """Every distinct run, in table order; cells that read different numbers from one run share it."""
         runs: dict[str, RunResult] = {}
@@ -179,24 +177,19 @@ def _printable_names(sources: Sources) -> Sources:
 def _gather(
     study: Study, setup: Setup, store, loaded: dict[str, RunResult], simcse: tuple[RunResult, ...]
 ) -> StudyResult:
-    cells, aggregate = [], ""
-    for cell in study.cells:
-        unavailable = setup.unavailable(study, cell) or ""
-        runs = () if unavailable else _runs(study, cell, setup, store, loaded)
-        if not unavailable and not aggregate:
-            aggregate = setup.config(study, cell, 0).sts.aggregate
-        metric = study.metric_of(cell)
-        cells.append(CellResult(cell=cell, metric=metric, runs=runs, is_best=False, unavailable=unavailable))
-    whole = not any(cell.count("missing", "incomplete") for cell in cells)  # a cell to come may be better
-    like = [cell for cell in cells if unit(cell.metric) == unit(study.metric)]
-    best = clear_best({cell.name: cell.by_seed for cell in like}) if whole else None
-    return StudyResult(
-        study=study,
-        setup=setup,
-        aggregate=aggregate or "all",
-        cells=tuple(replace(cell, is_best=cell.name == best) for cell in cells),
-        simcse=simcse,
+    whys = [setup.unavailable(study, cell) or "" for cell in study.cells]
+    cells = tuple(
+        CellResult(
+            cell=cell,
+            metric=study.metric_of(cell),
+            runs=() if why else _runs(study, cell, setup, store, loaded),
+            unavailable=why,
+        )
+        for cell, why in zip(study.cells, whys, strict=True)
     )
+    available = [cell.cell for cell in cells if not cell.unavailable]
+    aggregate = setup.config(study, available[0], 0).sts.aggregate if available else "all"
+    return StudyResult(study=study, setup=setup, aggregate=aggregate, cells=cells, simcse=simcse)
 
 
 def _runs(
@@ -214,8 +207,7 @@ def _runs(
         if run.status == "missing" and seed >= seeds:
             break
         if run.rows is not None:
-            read = value(run.rows, metric, config.sts.aggregate, setup.scale)
-            number = counted(run.status, read, metric)
+            number = run.read(metric, config.sts.aggregate, setup.scale)
             absent = number is None and run.status == "ok"
             run = replace(run, value=number, status="incomplete" if absent else run.status)
         runs.append(run)

@@ -33,12 +33,11 @@ class Verdict:
     `tested` is the effect with its tested bounds at the check that settled the claim, or the latest that all
     its cells have reached (n is 0 before the first). `estimate` is over all seeds, with its 95 % interval.
     Effects lie above the claim's threshold, or below it if negative. `reason` says why there is no verdict,
-    or why it is provisional. `printed_effect` is the same contrast on the paper's numbers.
+    why it is provisional, or that the paper prints no larger difference than an equivalent claim's margin. `printed_effect` is the same contrast on the paper's numbers.
     """
 
     claim: Claim
     outcome: Outcome
-    provisional: bool
     reason: str
     contrast: Contrast
     tested: Interval
@@ -86,35 +85,39 @@ def _verdict(claim: Claim, readings: Readings, checks: Comparability) -> Verdict
     decision = decide(claim, readings.samples, len(readings.result.study.claims))
     seeds = {contrast: readings.seeds(contrast) for contrast in claim.predicate.contrasts()}
     waiting = decision.outcome == "undecided" and not all(seeds.values())
-    barred, provisional = checks.no_verdict.get(claim.key, ""), ""
+    barred = checks.no_verdict.get(claim.key, "")
     outcome: Outcome = "no verdict" if barred else "not run" if waiting else decision.outcome
-    if outcome not in ("no verdict", "not run", "undecided"):
-        provisional = checks.provisional.get(claim.key, "")
+    notes = [barred or (_out_of_reach(claim, readings.result) if waiting else "")]
     weakest = turning(claim.predicate, _strengths(seeds, decision.n, readings), decision)
     every = readings.samples(weakest, seeds[weakest])
+    printed, margin = printed_value(weakest, readings.result), claim.margin
+    if claim.key in checks.provisional and outcome not in ("undecided", "not run"):
+        notes.append(f"provisional: {checks.provisional[claim.key]}")
+    if outcome == "equivalent" and printed is not None and abs(printed) < (margin or 0.0) - ROUNDING:
+        notes.append(AS_PRINTED)
     return Verdict(
         claim=claim,
         outcome=outcome,
-        provisional=bool(provisional),
-        reason=barred or provisional or (_out_of_reach(claim, readings.result) if waiting else ""),
+        reason="; ".join(note for note in notes if note),
         contrast=weakest,
         tested=_tested(claim, weakest, decision, readings),
         estimate=over_seeds(() if every is None else every),
-        printed_effect=printed_value(weakest, readings.result),
+        printed_effect=printed,
     )
 
 
 def _out_of_reach(claim: Claim, result: StudyResult) -> str:
     """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do not leave;
     else ""."""
-    whys = []
-    for contrast in claim.predicate.contrasts():
-        for cell in cells_of([contrast], result):
-            if cell.unavailable:
-                whys.append(cell.unavailable)
-            elif contrast.metric is not None:
-                transfer = result.setup.config(result.study, cell.cell, 0).eval.transfer
-                whys.append(unmeasured(contrast.metric, transfer, result.scale) or "")
+    whys = [
+        cell.unavailable
+        or contrast.metric
+        and unmeasured(
+            contrast.metric, result.setup.config(result.study, cell.cell, 0).eval.transfer, result.scale
+        )
+        for contrast in claim.predicate.contrasts()
+        for cell in cells_of([contrast], result)
+    ]
     return "; ".join(dict.fromkeys(why for why in whys if why))
 
 
@@ -163,14 +166,6 @@ def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dic
         return {contrast: of(contrast) for contrast in seeds}
     printed = {contrast: printed_value(contrast, readings.result) for contrast in seeds}
     return {contrast: np.nan if value is None else value for contrast, value in printed.items()}
-
-
-def as_printed(verdict: Verdict) -> str:
-    """Of an "equivalent" claim whose printed lead is below its margin: that the paper prints no larger
-    one."""
-    effect, margin = verdict.printed_effect, verdict.claim.margin
-    small = effect is not None and margin is not None and abs(effect) < margin - ROUNDING
-    return AS_PRINTED if verdict.outcome == "equivalent" and small else ""
 
 
 def why_unmarked(result: Judged) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from core.report.quantities import worst_value
 from core.report.results import StudyResult
-from core.report.verdicts import Judged, Outcome, Verdict, as_printed, reasons
+from core.report.verdicts import Judged, Outcome, reasons
 from core.spec.claim import Contrast, Labels
 from core.spec.errors import counted
 from core.spec.fields import explained
@@ -89,13 +89,6 @@ def _cell(labels: Labels, result: StudyResult) -> str:
 def _term(weight: float, name: str, first: bool) -> str:
     sign = ("" if first else " plus ") if weight > 0 else "minus " if first else " minus "
     return f"{sign}{name}" if abs(weight) == 1.0 else f"{sign}{abs(weight):.3g} × {name}"
-
-
-def why(verdict: Verdict) -> str:
-    """The reason beside a verdict: why there is none, why it is provisional, or what "equivalent" leaves
-    open."""
-    head = "provisional: " if verdict.provisional else ""
-    return "; ".join(part for part in (f"{head}{verdict.reason}", as_printed(verdict)) if part)
 
 
 def by_value(result: Judged) -> list[str]:

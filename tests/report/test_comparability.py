@@ -140,8 +140,7 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     assert set(close.checks.provisional) == {"AB", "AS"}
     assert "too close to call" in close.checks.provisional["AB"]
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
-    assert verdict.provisional and verdict.outcome == "supported"
-    assert claim_frame([close]).set_index("claim").loc["AB", "reason"].startswith("provisional: a gains +3.7")
+    assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: a gains +3.7")
     assert any(line.startswith("Provisional AB, AS: ") for line in reasons(close))
     one_run = filled(
         study(), simcse=(60.0,), a=around(58.0), b=around(52.0)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from fake_store import as_table
 
-from core.report.quantities import Rows, counted, singular, worst_value
+from core.report.quantities import Rows, counted, worst_value
 from core.report.quantities import value as value_of
 from core.spec.scale import DEMO
 from core.spec.table import Metric
@@ -36,7 +36,7 @@ def test_a_spectrum_is_read_at_the_same_share_of_any_width_and_at_its_own_checkp
     assert value(frame, "spectrum_192") == pytest.approx(0.8)  # 192 of 768 is 2 of 8
     assert value(frame, "singular_192") == 8.0
     assert value(frame, "spectrum_192", checkpoint="untrained") is None
-    assert singular([4.0, 2.0], 5000, divided=True) == 0.5  # never beyond the last
+    assert value(frame, "spectrum_5000") == pytest.approx(0.3)  # never beyond the last
 
 
 @pytest.mark.parametrize(
