@@ -12,18 +12,19 @@ Nothing is trained, drawn or written, and torch is not loaded.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+import studies
 from core.data import sources as finding
+from core.report import frames, verdicts
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, canonical_json
 from core.spec.methods import PROFILES
@@ -32,12 +33,8 @@ from core.spec.setup import Setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 
-if TYPE_CHECKING:
-    from core.report.verdicts import Judged
-
 HOME = Path(__file__).resolve().parents[1]
-Settings = str | Sequence[str]
-AVERAGES = ("checkpoint", "task", "metric", "run_id", "value")
+DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int64"}  # columns of runs.csv
 
 
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
@@ -47,9 +44,8 @@ def load(results_dir: str | Path | None = None, published: bool = True) -> Resul
     Raises UserError if the folder is not there.
     """
     folder = HOME / "results" if results_dir is None else Path(os.path.expanduser(results_dir))
-    if results_dir == "" or not folder.is_dir():
-        hint = "give the one that --results-dir named"
-        raise UserError(f"{str(results_dir or folder)!r} is no results folder; {hint}.")
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no results folder; give the one that --results-dir named.")
     return Results(Store(folder, HOME / "results" / "published" if published else None))
 
 
@@ -60,7 +56,7 @@ class Results:
     store: Store
 
     def runs(self, scale: str | None = None) -> pd.DataFrame:
-        """One row a run: study, cell, scale, profile, seed, status, source, average test score x 100,
+        """One row a run: study, cell, profile, seed, scale, status, source, average test score x 100,
         seconds, host, encoder, and every field of its configuration by path (`loss.temperature`, …).
 
         Study, cell, profile and seed are those of `runs.csv`: empty for runs that have not been drawn.
@@ -68,120 +64,73 @@ class Results:
         if scale is not None and scale not in SCALES:
             raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows: dict[str, dict] = {}
-        for name in SCALES if scale is None else (scale,):
-            footers, scores = self.store.published_averages(name) or ([], None)
-            found = {} if scores is None else _by_run(scores)
-            for footer in footers:
-                rows[footer["run_id"]] = _run_row(footer, "published", found.get(footer["run_id"], {}))
+        for name in SCALES if scale is None else (scale,):  # thousands, so none is loaded by itself
+            footers, averages = self.store.published_averages(name) or ([], None)
+            scores = {} if averages is None else _averages(averages)
+            rows |= {footer["run_id"]: _run_row(footer, "published", scores) for footer in footers}
         for run in self._each(own=True):
             footer = {"run_id": run.run_id, "config": canonical_json(run.config), "status": run.status}
             footer["provenance"] = json.dumps(run.provenance, default=str)
-            table = run.table.append_column("run_id", [[run.run_id] * run.table.num_rows])
-            rows[run.run_id] = _run_row(footer, "own", _by_run(table).get(run.run_id, {}))
-        known = [row for row in rows.values() if row.pop("numerics") == NUMERICS]
-        frame = pd.DataFrame([row for row in known if scale in (None, row["scale"])])
+            rows[run.run_id] = _run_row(footer, "own", _averages(run.table, run.run_id))
+        frame = pd.DataFrame(
+            [
+                row
+                for row in rows.values()
+                if row.pop("numerics") == NUMERICS and scale in (None, row["scale"])
+            ]
+        )
         if not len(frame):
             return frame
-        drawn = self._drawn()
-        others = [name for name in frame.columns if name != "run"]
-        return frame.merge(drawn, on="run", how="left")[[*drawn.columns, *others]]
+        drawn = frame[["run"]].join(self._drawn(), on="run")
+        return pd.concat([drawn, frame.drop(columns="run")], axis=1)
 
     def _drawn(self) -> pd.DataFrame:
         """Study, cell, profile and seed of each run by the `runs.csv` of both folders; profiles that share it
         are joined."""
-        roots = [self.store.root, *([self.store.published] if self.store.published else [])]
+        roots = [root for root in (self.store.root, self.store.published) if root is not None]
         files = [
-            path for root in roots for name in SCALES for path in sorted(Path(root, name).glob("*/runs.csv"))
+            path for root in roots for name in SCALES for path in sorted((root / name).glob("*/runs.csv"))
         ]
-        columns = ["run", "study", "cell", "profile", "seed"]
-        parts = [
-            pd.read_csv(path, usecols=["run_id", *columns[1:]], dtype={"cell": str, "seed": "Int64"}).rename(
-                columns={"run_id": "run"}
-            )
-            for path in files
-        ]
-        if not parts:
-            return pd.DataFrame(columns=columns, dtype=object)
-        joined = pd.concat(parts).drop_duplicates()
-        each = {
-            "study": "first",
-            "cell": "first",
-            "profile": lambda names: " ".join(dict.fromkeys(names)),
-            "seed": "first",
-        }
-        return joined.groupby("run", as_index=False).agg(each)[columns]
+        parts = [pd.read_csv(path, usecols=list(DRAWN), dtype=DRAWN) for path in files]
+        joined = pd.concat(parts or [pd.DataFrame(columns=list(DRAWN))]).drop_duplicates()
+        each = dict.fromkeys(list(DRAWN)[1:], "first")
+        return joined.groupby("run_id").agg(each | {"profile": lambda names: " ".join(dict.fromkeys(names))})
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are x 100."""
-        return _joined(self._each(), lambda run: run.rows)
+        return _joined((run.run_id, run.rows) for run in self._each())
 
     def curves(self) -> pd.DataFrame:
         """One row a check: run, step, dev (Spearman x 100 on the development set), mean training loss."""
-        return _joined(self._each(), _curve)
+        return _joined((run.run_id, _curve(run)) for run in self._each())
 
     def pairs(self) -> pd.DataFrame:
         """One row a test pair of your own runs: run, task, subset, gold, cosine, words_a, words_b."""
-        found = ((run, self._pairs(run)) for run in self._each() if run.source == "own")
-        parts = [frame.assign(run=run.run_id) for run, frame in found if frame is not None]
-        return (
-            _run_first(pd.concat(parts, ignore_index=True))
-            if parts
-            else pd.DataFrame(columns=["run", "task", "subset", "gold", "cosine", "words_a", "words_b"])
-        )
+        parts = []
+        for run in self._each(own=True):
+            with contextlib.suppress(CorruptRun, MissingRun):
+                parts.append((run.run_id, self.store.load_pairs(run.run_id)))
+        return _joined((run, frame) for run, frame in parts if frame is not None)
 
-    def table(
-        self,
-        study: str,
-        scale: str = "demo",
-        profile: str = PROFILES[0],
-        seeds: int | None = None,
-        settings: Settings = (),
-        vary: Settings = (),
-    ) -> pd.DataFrame:
-        """A study's table, one row a cell, with the columns of its CSV file. What it takes, `study` says."""
-        return importlib.import_module("core.report.frames").cell_frame(
-            self.study(study, scale, profile, seeds, settings, vary)
-        )
+    def table(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
+        """A study's table, one row a cell, with the columns of its CSV file. `setup` is that of `study`."""
+        return frames.cell_frame(self.study(study, scale, **setup))
 
-    def claims(
-        self,
-        study: str,
-        scale: str = "demo",
-        profile: str = PROFILES[0],
-        seeds: int | None = None,
-        settings: Settings = (),
-        vary: Settings = (),
-    ) -> pd.DataFrame:
+    def claims(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds."""
-        return importlib.import_module("core.report.frames").claim_frame(
-            [self.study(study, scale, profile, seeds, settings, vary)]
-        )
+        return frames.claim_frame([self.study(study, scale, **setup)])
 
-    def seeds(
-        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None
-    ) -> pd.DataFrame:
+    def seeds(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """One row a cell and seed of a study: its labels, run, status, and the value that counts in means and
         verdicts."""
-        return importlib.import_module("core.report.frames").value_frame(
-            self.study(study, scale, profile, seeds)
-        )
+        return frames.value_frame(self.study(study, scale, **setup))
 
-    def compare(
-        self,
-        study: str,
-        a: str,
-        b: str,
-        scale: str = "demo",
-        profile: str = PROFILES[0],
-        seeds: int | None = None,
-    ) -> pd.DataFrame:
+    def compare(self, study: str, a: str, b: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """Row `a` of a study minus row `b`, paired by seed: over all common seeds with a 95 % interval, and
         the interval that verdicts are tested with. A row is a label, or all labels of a cell as in
         `half/512`; one frame's row for each pair of cells that differ in that label alone. Raises UserError
         for a label that the study has not."""
-        return importlib.import_module("core.report.frames").pair_frame(
-            self.study(study, scale, profile, seeds), a, b
-        )
+        return frames.pair_frame(self.study(study, scale, **setup), a, b)
 
     def study(
         self,
@@ -189,9 +138,9 @@ class Results:
         scale: str = "demo",
         profile: str = PROFILES[0],
         seeds: int | None = None,
-        settings: Settings = (),
-        vary: Settings = (),
-    ) -> Judged:
+        settings: str | Sequence[str] = (),
+        vary: str | Sequence[str] = (),
+    ) -> verdicts.Judged:
         """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as
         `loss.temperature=0.1`, and `vary` those of `--vary`, such as `loss.temperature=0.05,0.1`; one or
         several.
@@ -201,49 +150,40 @@ class Results:
         if scale not in SCALES or profile not in PROFILES:
             hint = f"scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}"
             raise UserError(f"There is no scale {scale!r} under {profile!r}; {hint}.")
-        if seeds is not None and (type(seeds) is not int or seeds < 1):
-            hint = "give a whole number of at least 1, or None for the scale's own"
-            raise UserError(f"{seeds!r} is no number of seeds; {hint}.")
-        at = SCALES[scale]
-        found = finding.recorded_sources(at, self.store)
-        if found is None:
+        if seeds is not None and seeds < 1:
+            raise UserError(f"{seeds} is no number of seeds; give at least 1, or None for the scale's own.")
+        recorded = finding.recorded_sources(SCALES[scale], self.store)
+        if recorded is None:
             hint = "train some, and they can be read"
             raise UserError(f"No run of scale {scale} is stored in {self.store.root}; {hint}.")
-        find = importlib.import_module("studies").find
-        setup = Setup(profile=profile, scale=at, sources=found.sources, seeds=seeds or at.seeds)
-        given, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))
-        wanted = setup.varied(find(study), given, fields) if given or fields else find(study)
-        return importlib.import_module("core.report.verdicts").study_result(wanted, setup, self.store)
+        setup = Setup(
+            profile=profile, scale=SCALES[scale], sources=recorded.sources, seeds=seeds or SCALES[scale].seeds
+        )
+        changes, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))
+        wanted = studies.find(study)
+        if changes or fields:
+            wanted = setup.varied(wanted, changes, fields)
+        return verdicts.study_result(wanted, setup, self.store)
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
-        """Every run that can be believed, or one's `own`; damaged ones, those of another version of the code,
-        and those that went meanwhile, are passed over."""
-        for identity in self.store.runs():
-            if own and not self.store.has(identity):
-                continue
+        """Every run that can be believed, or your own alone; damaged runs, those of another version of the
+        code, and those that went meanwhile, are left out."""
+        for run in self.store.runs():
             with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
-                yield self.store.load(identity)
-
-    def _pairs(self, run: StoredRun) -> pd.DataFrame | None:
-        """A run's pairs; None where there are none that can be believed."""
-        try:
-            return self.store.load_pairs(run.run_id)
-        except (CorruptRun, MissingRun):
-            return None
+                if not own or self.store.has(run):
+                    yield self.store.load(run)
 
 
-def _by_run(table: pa.Table) -> dict[str, dict[str, float]]:
+def _averages(table: pa.Table, run: str = "") -> dict[tuple[str, str], float]:
     """The average test scores of selected checkpoints, by run and aggregation."""
-    found: dict[str, dict[str, float]] = {}
-    for checkpoint, task, metric, run, value in zip(
-        *(table[name].to_pylist() for name in AVERAGES), strict=True
-    ):
-        if (checkpoint, task) == ("selected", "avg"):
-            found.setdefault(run, {})[metric] = value
-    return found
+    return {
+        (row.get("run_id", run), row["metric"]): row["value"]
+        for row in table.to_pylist()
+        if (row["checkpoint"], row["task"]) == ("selected", "avg")
+    }
 
 
-def _run_row(footer: dict[str, str], source: str, scores: dict[str, float]) -> dict:
+def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], float]) -> dict:
     """A run's row from its footer."""
     document, provenance = json.loads(footer["config"]), json.loads(footer["provenance"])
     fields, seconds = document["run"], provenance.get("seconds")
@@ -254,30 +194,22 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[str, float]) -> d
     }  # fmt: skip
     return {
         "run": footer["run_id"], "scale": fields["scale"], "method": fields["method"],
-        "status": footer["status"],
-        "source": source,
-        "score": scores.get(f"spearman_{flat['sts.aggregate']}"),
+        "status": footer["status"], "source": source,
+        "score": scores.get((footer["run_id"], f"spearman_{flat['sts.aggregate']}")),
         "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
         "host": provenance.get("host"), "encoder": provenance.get("encoder"),
-        "numerics": document["numerics"],
-        **flat,
+        "numerics": document["numerics"], **flat,
     }  # fmt: skip
 
 
 def _curve(run: StoredRun) -> pd.DataFrame:
-    rows = run.rows[run.rows["checkpoint"] == "curve"]
-    kept = {
-        "dev": rows[(rows["task"] == "dev") & (rows["metric"] == f"spearman_{run.config.sts.aggregate}")],
-        "loss": rows[(rows["task"] == "train") & (rows["metric"] == "loss")],
-    }
-    columns = [frame.set_index("step")["value"].rename(name) for name, frame in kept.items()]
-    return pd.concat(columns, axis=1).rename_axis("step").sort_index().reset_index()
+    rows = run.rows[run.rows["checkpoint"] == "curve"].set_index("step")
+    dev = rows[(rows["task"] == "dev") & (rows["metric"] == f"spearman_{run.config.sts.aggregate}")]["value"]
+    loss = rows[(rows["task"] == "train") & (rows["metric"] == "loss")]["value"]
+    return pd.DataFrame({"dev": dev, "loss": loss}).rename_axis("step").reset_index()
 
 
-def _joined(runs: Iterator[StoredRun], frame_of) -> pd.DataFrame:
-    parts = [frame_of(run).assign(run=run.run_id) for run in runs]
-    return _run_first(pd.concat(parts, ignore_index=True)) if parts else pd.DataFrame(columns=["run"])
-
-
-def _run_first(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[["run", *(name for name in frame.columns if name != "run")]]
+def _joined(parts: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
+    """These runs' frames under one another, with the run's id first."""
+    rows = [frame.assign(run=run)[["run", *frame.columns]] for run, frame in parts]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=["run"])

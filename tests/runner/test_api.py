@@ -88,7 +88,7 @@ def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
     for cell in STUDY.cells:
         config = setup.config(setup.varied(STUDY, ("loss.temperature=0.1",)), cell, 0)
         store.save(config, made_result(config))
-    mine = load().table("table6b", "demo", "paper", 1, "loss.temperature=0.1")
+    mine = load().table("table6b", "demo", seeds=1, settings="loss.temperature=0.1")
     assert set(mine["n"]) == {1} and "printed" not in mine.dropna(axis=1, how="all")
     assert set(load().table("table6b", settings=["loss.temperature=0.2"])["n"]) == {0}
     assert set(load().table("table6b")["n"]) == {2}
