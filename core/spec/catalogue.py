@@ -34,13 +34,11 @@ class Fault(NamedTuple):
 class Catalogue:
     """Every paper and study of some folders, in order."""
 
-    def __init__(self, papers: Mapping[str, Paper], files: Mapping[Path, Study], faults: Sequence[Fault]):
-        self.papers, self.faults, self._files = tuple(papers.values()), tuple(faults), files
-        self.studies = tuple(files.values())
-        self.groups = {
-            folder: tuple(study for path, study in files.items() if path.parent.name == folder)
-            for folder in papers
-        }
+    def __init__(self, files: Mapping[Path, Study], faults: Sequence[Fault]):
+        self.files, self.faults, self.studies = files, tuple(faults), tuple(files.values())
+        self.groups: dict[str, tuple[Study, ...]] = {}  # by folder
+        for file, study in files.items():
+            self.groups[file.parent.name] = (*self.groups.get(file.parent.name, ()), study)
 
     def find(self, name: str) -> Study:
         """The study of that name. Raises UserError: the study's fault, or the nearest name.
@@ -48,7 +46,7 @@ class Catalogue:
         Without the paper, a name means the first study that has it: `table7` is `mocose-table7`.
         """
         short = {
-            s.name.removeprefix(f"{path.parent.name}-"): s for path, s in reversed(list(self._files.items()))
+            s.name.removeprefix(f"{path.parent.name}-"): s for path, s in reversed(list(self.files.items()))
         }
         studies = {**short, **{study.name: study for study in self.studies}}
         if name in studies:
@@ -67,51 +65,47 @@ class Catalogue:
         try:
             check_runs(study)
         except UserError as error:
-            file = next((path for path, other in self._files.items() if other.name == study.name), Path())
+            file = next((path for path, other in self.files.items() if other.name == study.name), Path())
             raise UserError(f"{place(file, 'STUDY')}: {error}") from error
 
 
 def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
-    papers: dict[str, Paper] = {}
     files: dict[Path, Study] = {}
     faults = []
     places = [path for folder in folders for path in sorted(folder.iterdir()) if any(path.glob("[!_.]*.py"))]
-    taken = {f"name {path.name}": path.name for path in places}  # names and claim keys, with their owners
+    taken = {f"name {path.name}": path.name for path in places}  # names and keys, with their owners
     for folder in places:
-        file = folder / "__init__.py"
         try:
-            paper = _stated(file, "PAPER", Paper)
-            refuse(
-                folder.name in papers or paper.key in [other.key for other in papers.values()],
-                f"The paper {paper.key} is there already; give this folder another key.",
-            )
-            papers[folder.name] = paper
+            paper = _stated(folder / "__init__.py", "PAPER", Paper)
+            _take(taken, [f"paper {paper.key}"], folder)
         except Exception as error:
-            faults.append(_fault(file, error, "PAPER"))
+            faults.append(_fault(folder / "__init__.py", error, "PAPER"))
             continue
         for file in sorted(folder.glob("[!_.]*.py")):
             try:
                 study = _study(file, paper)
-                own = [f"name {study.name}", *(f"key {claim.key}" for claim in study.claims)]
-                for text in own:
-                    refuse(text in taken, f"The {text} is that of {taken.get(text)}, too; give each its own.")
-                taken |= dict.fromkeys(own, f"{folder.name}/{file.name}")
+                _take(taken, [f"name {study.name}", *(f"key {claim.key}" for claim in study.claims)], file)
                 files[file] = study
             except Exception as error:  # whatever a file does when it is run, other studies go on
                 faults.append(_fault(file, error, "STUDY"))
-    papers = dict(sorted(papers.items(), key=lambda item: (item[1].order, item[0])))
-    ordered = sorted(
-        files.items(), key=lambda item: (list(papers).index(item[0].parent.name), _order(item[1]))
-    )
-    return Catalogue(papers, dict(ordered), faults)
+    return Catalogue(dict(sorted(files.items(), key=_order)), faults)
+
+
+def _take(taken: dict[str, str], names: Sequence[str], owner: Path) -> None:
+    """Note these names and keys as the owner's. Raises UserError for one that is another's."""
+    for name in names:
+        refuse(name in taken, f"The {name} is that of {taken.get(name)}, too; give each its own.")
+    taken |= dict.fromkeys(names, f"{owner.parent.name}/{owner.name}")
 
 
 def _study(file: Path, paper: Paper) -> Study:
     """The study of a file, with its paper's facts."""
     study = _stated(file, "STUDY", Study)
-    hint = f"it holds studies of {paper.key}"
-    refuse(study.paper != paper.key, f"There is no paper {study.paper} in this folder; {hint}.")
+    refuse(
+        study.paper != paper.key,
+        f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.",
+    )
     refuse(
         study.settings or study.varied,
         "A file's study has no settings, which a command gives; use base_changes.",
@@ -132,11 +126,13 @@ def _stated(file: Path, name: str, kind: type) -> Any:
     return value
 
 
-def _order(study: Study) -> tuple:
-    """Where a study stands in its paper: by its order, then tables, figures and others, each by number."""
-    kind = [study.title.startswith(word) for word in ("Table", "Figure")]
+def _order(item: tuple[Path, Study]) -> tuple:
+    """Where a study stands: by its paper, its order, then tables, figures and others, each by number."""
+    file, study = item
+    kind = [not study.title.startswith(word) for word in ("Table", "Figure")]
     parts = [(int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", study.title)]
-    return (study.order, *(not is_kind for is_kind in kind), parts, study.name)
+    paper = study.source.order if study.source is not None else 0
+    return (paper, file.parent.name, study.order, kind, parts, study.name)
 
 
 def _fault(file: Path, error: Exception, stated: str) -> Fault:

@@ -4,7 +4,7 @@ training."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from operator import contains
 
 from core.spec import methods
 from core.spec.claim import POINT, ROUNDING, Labels
@@ -32,68 +32,76 @@ def check_study(study: Study) -> None:
         f"A study cannot be called {study.name[:80]!r}, since files and links are named after it; "
         "give it a name of letters, digits and hyphens that no other file has.",
     )
-    _check_axes(study)
-    _check_cells(study)
+    axes = [axis.name for axis in study.axes]
+    laid = [name for name in (study.rows, study.columns) if name is not None]
+    for kind, names in (
+        ("axes", axes),
+        ("axes of rows and columns", laid),
+        ("cells", [_joined(cell.labels) for cell in study.cells]),
+        ("claims", [claim.key for claim in study.claims]),
+    ):
+        for name in names:
+            twice = f"{study.name} has two {kind} called {name}; give each a name of its own."
+            refuse(names.count(name) > 1, twice)
+    figure = (study.figure.x, study.figure.series) if study.figure is not None else ()
+    metrics = [study.metric, *(cell.metric for cell in study.cells)]
+    metrics += [contrast.metric for claim in study.claims for contrast in claim.predicate.contrasts()]
+    tasks = {metric.task.removesuffix(" train").removesuffix(" dev") for metric in metrics if metric}
+    profiles = [*study.by_profile, *(name for cell in study.cells for name in cell.by_profile)]
+    for kind, used, known in (
+        ("axis", (*laid, *filter(None, figure), *(["task"] if study.tasks is not None else [])), axes),
+        ("method", [cell.method or study.method for cell in study.cells], methods.names()),
+        ("profile", profiles, PROFILES),
+        ("task", tasks, (*TASKS, *sorted(SETS))),
+    ):
+        for name in used:
+            refuse(name not in known, f"There is no {kind} {name}; choose one of {', '.join(known)}.")
+    _check_cells(study, [place for place, name in enumerate(axes) if name in laid] or [0])
     named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
     named += [("figure", study.figure.base)] if study.figure is not None else []
     named += [("must_learn", labels) for labels in study.must_learn]
     named += [(f"Claim {claim.key}", labels) for claim in study.claims for labels in claim.cells()]
     for owner, labels in named:
-        if labels is not None and not study.matching(labels):
-            what = f"{_joined(labels)}, which is no cell of {study.name}"
-            raise UserError(f"{owner} speaks of {what}; name one of its cells.")
-    _check_distinct(study, "claims", [claim.key for claim in study.claims])
-    metrics = [study.metric, *(cell.metric for cell in study.cells)]
-    metrics += [contrast.metric for claim in study.claims for contrast in claim.predicate.contrasts()]
-    for task in {metric.task for metric in metrics if metric is not None}:
-        _check_one_of("task", task.removesuffix(" train").removesuffix(" dev"), (*TASKS, *sorted(SETS)))
+        refuse(
+            labels is not None and not study.matching(labels),
+            f"{owner} speaks of {_joined(labels or ())}, which is no cell of {study.name}; name a cell.",
+        )
 
 
-def _check_axes(study: Study) -> None:
-    names = [axis.name for axis in study.axes]
-    _check_distinct(study, "axes", names)
-    used = [study.rows, study.columns, "task" if study.tasks is not None else None]
-    used += [study.figure.x, study.figure.series] if study.figure is not None else []
-    _check_distinct(study, "axes of rows and columns", [name for name in used[:2] if name])
-    for name in filter(None, used):
-        _check_one_of("axis", name, names)
-
-
-def _check_cells(study: Study) -> None:
-    _check_distinct(study, "cells", [_joined(cell.labels) for cell in study.cells])
-    laid = [place for place, axis in enumerate(study.axes) if axis.name in (study.rows, study.columns)] or [0]
-    places: dict[tuple[str, ...], Cell] = {}
+def _check_cells(study: Study, laid: list[int]) -> None:
+    """Refuse cells beside the axes, two runs at one place of the table, and changes that an option settles.
+    `laid` are the places of the axes along rows and columns."""
+    axes = [axis.labels for axis in study.axes]
+    table: dict[tuple[str, ...], Cell] = {}
     for cell in study.cells:
-        pairs = list(zip(cell.labels, study.axes, strict=False))
-        if len(cell.labels) != len(study.axes) or any(label not in axis.labels for label, axis in pairs):
-            hint = "give it one label of each, in their order"
-            raise UserError(
-                f"The cell {_joined(cell.labels)} does not lie on the axes of {study.name}; {hint}."
-            )
-        _check_one_of("method", cell.method or study.method, methods.names())
+        on_axes = len(cell.labels) == len(axes) and all(map(contains, axes, cell.labels))
+        refuse(
+            not on_axes,
+            f"The cell {_joined(cell.labels)} does not lie on the axes of {study.name}; give it one label of "
+            "each, in their order.",
+        )
         # several numbers of one run may share a place
-        other = places.setdefault(tuple(cell.labels[place] for place in laid), cell)
+        other = table.setdefault(tuple(cell.labels[place] for place in laid), cell)
         runs = [(each.method, each.encoder, each.changes, each.by_profile) for each in (other, cell)]
         refuse(
             runs[0] != runs[1],
             f"{_joined(other.labels)} and {_joined(cell.labels)} fall on one place of the table of "
             f"{study.name}, which lays out rows and columns alone; name other axes, or split the study.",
         )
-    changes = [(study.base_changes, study.by_profile)]
-    changes += [(cell.changes, cell.by_profile) for cell in study.cells]
-    for base, by_profile in changes:
-        for profile in by_profile:
-            _check_one_of("profile", profile, PROFILES)
-        for path in {path for each in (base, *by_profile.values()) for path in each}:
-            option = "method=" if path == "method" else settled_for_cells(path)
-            hint = "leave it out, or change another field"
-            refuse(
-                option, f"{study.name} changes {path}, which {option} settles whatever a study says; {hint}."
-            )
+    changes = [study.base_changes, *study.by_profile.values()]
+    changes += [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
+    for path in {path for each in changes for path in each}:
+        option = "method=" if path == "method" else settled_for_cells(path)
+        refuse(
+            option,
+            f"{study.name} changes {path}, which {option} settles; leave it out.",
+        )
     for place, axis in enumerate(study.axes):
-        empty = sorted(set(axis.labels) - {cell.labels[place] for cell in study.cells})
-        hint = "add one or drop the label"
-        refuse(empty, f"No cell of {study.name} has the label {', '.join(empty)} along {axis.name}; {hint}.")
+        for label in axis.labels:
+            refuse(
+                label not in [cell.labels[place] for cell in study.cells],
+                f"No cell of {study.name} has the label {label} along {axis.name}; add one or drop it.",
+            )
 
 
 def check_runs(study: Study) -> None:
@@ -133,15 +141,6 @@ def check_runs(study: Study) -> None:
                 f"Claim {claim.key} has a margin of a point, and its unit is another: {names}. Give it a "
                 "margin in their unit, or None.",
             )
-
-
-def _check_distinct(study: Study, kind: str, names: list[str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    refuse(twice, f"{study.name} has two {kind} called {twice}; give each a name of its own.")
-
-
-def _check_one_of(kind: str, name: str, known: Collection[str]) -> None:
-    refuse(name not in known, f"There is no {kind} {name}; choose one of {', '.join(known)}.")
 
 
 def _joined(labels: Labels) -> str:

@@ -54,8 +54,10 @@ class Contrast(Typed):
 
     def check(self):
         one = len(self.terms) == 1 and abs(self.terms[0].weight) == 1.0 and None not in self.terms[0].cell
-        hint = "use collapsed() or sound() for each cell"
-        refuse(self.of == "share" and not one, f"A share of runs is of one cell, by its own labels; {hint}.")
+        refuse(
+            self.of == "share" and not one,
+            "A share of runs is of one cell, by its own labels; use collapsed() or sound() for each cell.",
+        )
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -70,10 +72,9 @@ class Joined(Typed):
     needed: int
 
     def check(self):
-        hint = "compare a cell with at least one other"
         refuse(
             not 1 <= self.needed <= len(self.parts),
-            f"{self.needed} of {len(self.parts)} comparisons cannot be needed; {hint}.",
+            f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell with another.",
         )
 
     def contrasts(self) -> tuple[Contrast, ...]:

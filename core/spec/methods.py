@@ -96,8 +96,10 @@ def derived(base: str, *, title: str, section: type[Section] | None = None) -> M
     def check(self: RunConfig) -> None:
         parent.run.check(self)
         usual = parent.paper.loss.temperature
-        why = f"{place(model, '    def contrast')}: no line reads loss.temperature; leave it {usual}."
-        refuse(not reads and self.loss.temperature != usual, why)
+        refuse(
+            not reads and self.loss.temperature != usual,
+            f"{place(model, '    def contrast')}: no line reads loss.temperature; leave it {usual}.",
+        )
 
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
     if section is not None:
@@ -180,8 +182,8 @@ def _trouble(folder: Path, fields: tuple[str, ...]) -> str:
             if name in HOOKS and len(node.args.args) != len(HOOKS[name]):
                 return f"{where}: write def {name}({', '.join(HOOKS[name])})."
         if "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions:
-            hint = "write its loss as def contrast(self, first, second)"
-            return f"{place(file, '', model.lineno)}: Model leaves out contrast; {hint}."
+            where = place(file, "", model.lineno)
+            return f"{where}: Model leaves out contrast; write def contrast(self, first, second)."
         for field in fields:
             if not re.search(rf"\.{field}_?\b", text):
                 where = place(folder / "settings.py", rf"\s*{field}_?:")
@@ -221,8 +223,10 @@ def base(name: str, profile: str) -> RunConfig:
 
 def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
     """What a profile changes in a configuration of `paper`, as far as the run has the sections."""
-    hint = f"choose one of {', '.join(PROFILES)}"
-    refuse(profile not in PROFILES, f"There is no profile {profile!r}; {hint}.")
+    refuse(
+        profile not in PROFILES,
+        f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.",
+    )
     stated = method(run.method)
     steps = {"paper": {}, "repaired": stated.repaired, "released": over(stated.repaired, stated.released)}
     changes = {}

@@ -142,8 +142,10 @@ def at_scale(
     """
     encoder = sources.encoder(stands_for)
     if encoder is None:
-        hint = f"give one with --encoder {stands_for}=FOLDER"
-        raise UserError(f"Scale {scale.name} has no encoder in the place of {stands_for}; {hint}.")
+        raise UserError(
+            f"Scale {scale.name} has no encoder in the place of {stands_for}; "
+            f"give one with --encoder {stands_for}=FOLDER."
+        )
     batches = scale.batch_size / PAPER_BATCH
     width = encoder.hidden / PAPER_HIDDEN
     batch = scaled_count(run.train.batch_size, batches)

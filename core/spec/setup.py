@@ -19,7 +19,6 @@ from core.spec.table import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import has, parse_setting, setting_path, vary
 
 Runs = Mapping[tuple[str, ...], RunConfig]  # a run of each cell that can be run, by the cell's labels
-MOST_NAMED = 5  # rows in a footnote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,9 @@ class Setup:
         run = vary(run, {path: value for path, value in named.items() if path in UNSCALED})
         held = "seed.data" in named or "seed.data" in profile_changes(run, self.profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
-        values = [f"{path}={label}" for path, label in zip(study.varied, _values(study, cell), strict=True)]
+        values = [
+            f"{path}={label}" for path, label in zip(study.varied, study.varied_labels(cell), strict=True)
+        ]
         settings = [text for text in (*study.settings, *values) if has(run, setting_path(text))]
         if settings:
             run = vary(run, dict(parse_setting(run, text) for text in settings))
@@ -90,8 +91,7 @@ class Setup:
         for make, texts in ((with_settings, settings), (with_axes, fields)):
             cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
             runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
-            hint = "nothing can vary"
-            refuse(not runs, f"No cell of {study.name} can be run at scale {self.scale.name}; {hint}.")
+            refuse(not runs, f"No cell of {study.name} can be run or varied at scale {self.scale.name}.")
             study = make(study, texts, runs) if texts else study
         return study
 
@@ -104,10 +104,10 @@ class Setup:
                 run = study.paper_config(cell, self.profile)
                 other, same = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, run))
                 names = " and ".join("/".join(each.labels) for each in (other, cell))
-                hint = "give them values further apart, or choose another --scale"
                 refuse(
                     (same, other.encoder) != (run, cell.encoder),
-                    f"{names} of {study.name} are one run at scale {self.scale.name}; {hint}.",
+                    f"{names} of {study.name} are one run at scale {self.scale.name}; give them values "
+                    "further apart, or choose another --scale.",
                 )
 
 
@@ -157,10 +157,7 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
     """
     values = _parsed(study, "--vary", fields, runs)
     for path, words in values.items():
-        if len(words) == 1:
-            raise UserError(f"--vary {path}={next(iter(words))} gives one value; use --set for one value.")
-        twice = len({repr(value) for value in words.values()}) < len(words)
-        refuse(twice, f"--vary {path}={','.join(words)} gives a value twice; give each once.")
+        refuse(len(words) == 1, f"--vary {path}={', '.join(words)} gives one value; use --set for one value.")
     places = list(product(*values.values()))  # labels of each place of the grid
     cells = []
     for place in places:
@@ -211,12 +208,7 @@ def parts(study: Study) -> tuple[Study, ...]:
 
 def values(part: Study) -> str:
     """The varied values of one part of a study, as tables name them: "3e-4", "3e-4/64"."""
-    return "/".join(_values(part, part.cells[0]))
-
-
-def _values(study: Study, cell: Cell) -> tuple[str, ...]:
-    """The labels of a cell along the varied axes, which are the last."""
-    return cell.labels[len(cell.labels) - len(study.varied) :]
+    return "/".join(part.varied_labels(part.cells[0]))
 
 
 def _parsed(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[str, dict[str, object]]:
@@ -228,13 +220,15 @@ def _parsed(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict
     for text in texts:
         path, written = setting_path(text), text.partition("=")[2]
         words = [word.strip() for word in (written.split(",") if option == "--vary" else [written])]
-        example = "FIELD=a,b,c, such as train.learning_rate=3e-4,1e-3"
-        if option == "--set":
-            example = "FIELD=VALUE, such as loss.temperature=0.1"
+        example = "FIELD=VALUE, such as loss.temperature=0.1"
+        if option == "--vary":
+            example = "FIELD=a,b,c, such as train.learning_rate=3e-4,1e-3"
         refuse(not path or not all(words), f"{option} takes {example}, not {text[:80]!r}.")
         refuse(path in values, f"{option} gives {path} twice; give it once.")
-        both = path in map(setting_path, study.settings)
-        refuse(both, f"--set and --vary both give {path}; leave one of them out.")
+        refuse(
+            path in map(setting_path, study.settings),
+            f"--set and --vary both give {path}; leave one of them out.",
+        )
         section = path.partition(".")[0]
         nearest = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
         values[path] = {word: parse_setting(nearest, f"{path}={word}")[1] for word in words}
@@ -256,9 +250,8 @@ def _unchanged(paths: Mapping[str, object], runs: Runs) -> Iterator[str]:
     """A footnote for each field that some cells lack, with their labels."""
     for path in paths:
         names = ["/".join(labels) for labels, run in runs.items() if not has(run, path)]
-        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         if names:
-            yield f"No field {path}, and so unchanged: {', '.join([*names[:MOST_NAMED], *more])}."
+            yield f"No field {path}, and so unchanged: {', '.join(names)}."
 
 
 def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:

@@ -87,6 +87,10 @@ class Study(Typed):
         """What the entry of a cell is."""
         return cell.metric or self.metric
 
+    def varied_labels(self, cell: Cell) -> tuple[str, ...]:
+        """The labels of a cell along the varied axes, which are the last."""
+        return cell.labels[len(cell.labels) - len(self.varied) :]
+
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or they are the
         paper's.
@@ -143,16 +147,6 @@ class Study(Typed):
         if cell.method not in (None, self.method):
             return own
         return over(over(self.base_changes, self.by_profile.get(profile, {})), own)
-
-    def at_last(self) -> Study:
-        """The same runs read at their last checkpoint instead of the selected one, under a name of its own
-        and without the paper's numbers (D40)."""
-        cells = tuple(
-            replace(cell, metric=replace(self.metric_of(cell), checkpoint="last")) for cell in self.cells
-        )
-        own = replace(self, cells=cells, metric=replace(self.metric, checkpoint="last")).without_paper()
-        name, title = f"{self.name}@last", f"{self.title} at the last checkpoint"
-        return replace(own, name=name, title=title, claims=(), must_learn=())
 
     def on(self, data: str, own: bool) -> Study:
         """The same cells with another encoder or on other data, which `data` names, under a name of its own.

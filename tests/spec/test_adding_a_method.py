@@ -123,7 +123,7 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
 
 WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ({"model": ("def contrast", "def contrasts")}, "model.py, line 9: contrasts is no hook; did you mean contrast?"),
-    ({"model": ("def contrast", "def _compared")}, "model.py, line 6: Model leaves out contrast; write its loss as def contrast("),
+    ({"model": ("def contrast", "def _compared")}, "model.py, line 6: Model leaves out contrast; write def contrast("),
     ({"model": ("self, first, second", "self, first")}, "model.py, line 9: write def contrast(self, first, second)."),
     ({"model": (".redundancy", ".weight")}, "settings.py, line 14: model.py does not read redundancy; read it there"),
     ({"model": ("class Model", "class Twins")}, "model.py, line 1: it states no Model"),

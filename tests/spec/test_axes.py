@@ -68,7 +68,6 @@ REFUSED = {
     ("queue.size=512,1.5",): "queue.size is",
     ("train.learning_rate=1e-3,-1",): "must be at least 0",
     ("train.learning_rate=3e-4",): "gives one value; use --set for one value",
-    ("train.learning_rate=3e-4,0.0003",): "gives a value twice",
     ("train.learning_rate=3e-4,",): "--vary takes FIELD=a,b,c",
     ("train.learning_rate",): "--vary takes FIELD=a,b,c",
     ("=1,2",): "--vary takes FIELD=a,b,c",
