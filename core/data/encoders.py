@@ -73,19 +73,18 @@ def check_encoder(folder: Path) -> None:
             raise UserError(
                 f"The weights in {folder} do not fit its config.json ({name} is {has}, not {shape}); {hint}."
             )
-    settings, problem = json_object(folder / "tokenizer_config.json"), ""
+    settings, padding = json_object(folder / "tokenizer_config.json"), config.get("pad_token_id", 1)
     generic = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend")
-    if generic and json_object(folder / "tokenizer.json").get("post_processor") is None:
-        problem = "no post-processor, so it sets no [CLS] before a sentence"
+    bare = generic and json_object(folder / "tokenizer.json").get("post_processor") is None
     unknown = {_token(settings, "unk_token", "[UNK]"), "[UNK]", "<unk>"}  # <unk> is XLM-RoBERTa's
-    if kind == "bert" and words and unknown.isdisjoint(words):
-        problem = "no token for unknown words"
-    padding = config.get("pad_token_id", 1)
     pad = words.get(_token(settings, "pad_token", "<pad>"), padding)
-    if kind == "roberta" and pad != padding:
-        problem = f"{pad} as id of its padding, but config.json has pad_token_id {padding}"
-    if problem:
-        raise UserError(f"The tokenizer in {folder} has {problem}; copy the encoder's own tokenizer there.")
+    problems = {
+        "no post-processor, so it sets no [CLS] before a sentence": bare,
+        "no token for unknown words": kind == "bert" and words and unknown.isdisjoint(words),
+        f"{pad} as id of its padding, not {padding} as config.json": kind == "roberta" and pad != padding,
+    }
+    if found := [problem for problem, is_there in problems.items() if is_there]:
+        raise UserError(f"The tokenizer in {folder} has {found[0]}; copy the encoder's own tokenizer there.")
 
 
 def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[str, int]]:
@@ -124,12 +123,11 @@ def json_object(path: Path) -> dict[str, Any]:
 
 def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json. Raises UserError if it is missing or unreadable."""
-    folder = Path(folder)
-    if not (folder / "config.json").is_file():
-        inner = [*folder.glob("*_Transformer/config.json"), *folder.glob("snapshots/*/config.json")]
-        hint = inner[0].parent if inner else "a folder with config.json, model.safetensors and a tokenizer"
-        raise UserError(f"{folder} holds no config.json; give {hint}.")
-    return json_object(folder / "config.json")
+    path = Path(folder) / "config.json"
+    if not path.is_file():
+        hint = "give a folder with config.json, model.safetensors and a tokenizer"
+        raise UserError(f"{folder} holds no config.json; {hint}.")
+    return json_object(path)
 
 
 def positions(folder: Path) -> int:

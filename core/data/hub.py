@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tarfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -214,9 +215,8 @@ def unpack(archive: Path) -> Path:
         if not target.is_dir():
             with whole_folder(target) as part:
                 try:
-                    with tarfile.open(archive) as tar:
-                        tar.extractall(part, filter="data")
-                except (tarfile.TarError, EOFError) as error:
+                    shutil.unpack_archive(archive, part, filter="data")
+                except (tarfile.TarError, EOFError, shutil.ReadError) as error:
                     reason = str(error).splitlines()[0].rstrip(":")
                     hint = f"delete it and fetch it again, {WITHOUT}"
                     raise UserError(f"{archive} cannot be unpacked ({reason}); {hint}.") from error

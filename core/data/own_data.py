@@ -2,7 +2,7 @@
 
     FILE                     a sentence a line; or two sentences and a score a line, separated by tabs
     FILE.jsonl               a table of this machine, also .json and .parquet, and for pairs .csv
-    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit; also OWNER/NAME/CONFIGURATION
+    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in READERS
 
 `?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a configuration, `&`
@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl
 
 from core.data.sts import Pair, StsSet, set_of, sets_digest
-from core.data.text import numbered_lines
+from core.data.text import numbered_lines, parsed
 from core.spec.errors import UserError, say
 from core.spec.scale import Scale
 from core.spec.section import decimal
@@ -46,13 +46,7 @@ READERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 # Files that are read by line without `hf:`. A text that ends in .csv is, as its digest in stored runs says.
 BY_LINE: dict[Kind, tuple[str, ...]] = {"text": (".txt", ".tsv", ".csv"), "pairs": (".txt", ".tsv")}
-COLUMNS: dict[Kind, tuple[tuple[str, ...], ...]] = {
-    "text": (("text", "sentence", "sentences", "sent"),),
-    "pairs": (
-        ("sentence1", "sentence_1", "sent1", "text1"), ("sentence2", "sentence_2", "sent2", "text2"),
-        ("score", "similarity_score", "label"),
-    ),
-}  # fmt: skip
+COLUMNS: dict[Kind, tuple[str, ...]] = {"text": ("text",), "pairs": ("sentence1", "sentence2", "score")}
 _PLACE = re.compile(
     r"hf:(?P<name>.+?)(@(?P<revision>[0-9a-f]{40}))?#(?P<split>[^#?]+)(\?(?P<options>.*))?", re.DOTALL
 )
@@ -72,7 +66,7 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}{f'/{self.config}' if self.config else ''}, split {self.split}"
+        return ", ".join(filter(None, (self.name, self.config, f"split {self.split}")))
 
 
 def named_pairs(text: str) -> tuple[str, str]:
@@ -112,7 +106,7 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
         hint = "only a command that trains fetches it; train with a network first, or give a file"
         raise UserError(f"{table} is not in {cache}, and {hint}.")
     print(f"Reading {table}, with the datasets library.", flush=True)
-    content = b"".join(_lines(table, kind))
+    content = _lines(table, kind)
     target = cache / "hf" / f"{stem}.{key}.{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
     write_whole(target, content)
     return target
@@ -132,12 +126,10 @@ def _table(place: str, kind: Kind) -> Table:
     if not parts["revision"] and not (path.is_dir() or path.is_file() and _ending(path) in READERS):
         endings = ", ".join(READERS)
         raise UserError(f"{path} is no folder and no file that ends in {endings}; {HOW}.")
-    if parts["revision"] and name.count("/") == 2:
-        name, _, config = name.rpartition("/")
     return Table(name if parts["revision"] else str(path), parts["revision"], parts["split"], config, columns)
 
 
-def _lines(table: Table, kind: Kind) -> Iterator[bytes]:
+def _lines(table: Table, kind: Kind) -> bytes:
     """The rows as lines, columns between tabs and white space runs made single blanks. Raises UserError."""
     import datasets
 
@@ -156,31 +148,26 @@ def _lines(table: Table, kind: Kind) -> Iterator[bytes]:
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200] or 'no rows'}"
             what = f"could not be read by the datasets library ({reason})"
             raise UserError(f"{table} {what}; mend it.") from error
-        columns = table.columns or _columns(rows.column_names, kind)
+        only = tuple(rows.column_names) if len(rows.column_names) == len(COLUMNS[kind]) == 1 else ()
+        columns = table.columns or only or COLUMNS[kind]
         if missing := [name for name in columns if name not in rows.column_names]:
-            has = f"has the columns {', '.join(rows.column_names)}, and no {' or '.join(missing)}"
+            has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
             raise UserError(f"{table} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
-        for number, row in enumerate(rows.select_columns(list(columns)), start=1):
-            try:
-                texts = [_text(row[column], column) for column in columns]
-                if kind == "pairs":
-                    _pair(*texts)
-                line = ("\t".join(texts) + "\n").encode()
-            except ValueError as error:
-                raise UserError(f"{table}, row {number}: {error}; mend the row.") from error
-            yield line
+
+
+        def line(row: Mapping[str, Any]) -> bytes:
+            texts = [_text(row[column], column) for column in columns]
+            if kind == "pairs":
+                _pair(texts)
+            return ("\t".join(texts) + "\n").encode()
+
+        numbered = enumerate(rows.select_columns(list(columns)), start=1)
+        return b"".join(parsed(f"{table}, row", numbered, line, "mend the row"))
 
 
 def _ending(path: Path) -> str:
     """The ending that says what a file holds, which may be packed by gzip."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
-
-
-def _columns(names: Sequence[str], kind: Kind) -> list[str]:
-    """The usual columns among these; a text may be the only column. The first usual name if there is none."""
-    if kind == "text" and len(names) == 1:
-        return list(names)
-    return [next((name for name in choices if name in names), choices[0]) for choices in COLUMNS[kind]]
 
 
 def _text(value: Any, column: str) -> str:
@@ -193,11 +180,16 @@ def _text(value: Any, column: str) -> str:
     return " ".join(str(value).split())
 
 
-def _pair(a: str, b: str, score: str) -> Pair:
-    """A pair from its texts. Raises ValueError that says what was expected."""
+def _pair(fields: Sequence[str]) -> Pair:
+    """A pair from its columns. Raises ValueError that says what was expected."""
+    if len(fields) != 3:
+        raise ValueError(
+            f"expected two sentences and a score, separated by tabs, but found {len(fields)} columns"
+        )
+    a, b, score = (" ".join(field.split()) for field in fields)
     number = decimal(score)
     if number is None:
-        raise ValueError(f"expected a score, but found {score.strip()[:40]!r}")
+        raise ValueError(f"expected a score, but found {score[:40]!r}")
     if not a or not b or max(len(a), len(b)) > LONGEST:
         raise ValueError(f"expected two sentences of 1 to {LONGEST} characters")
     return a, b, number
@@ -209,18 +201,11 @@ def read_pairs(path: Path) -> list[Pair]:
     A first line whose third column names a score is a header. Raises UserError, naming file and line, for all
     else.
     """
-    pairs = []
-    for number, line in numbered_lines(path, option="--pairs", mend="save it in that encoding"):
-        fields = [" ".join(field.split()) for field in line.split("\t")]
-        if fields == [""] or (number == 1 and len(fields) == 3 and _SCORE_TITLE.fullmatch(fields[2])):
-            continue
-        try:
-            if len(fields) != 3:
-                what = f"but found {len(fields)} columns"
-                raise ValueError(f"expected two sentences and a score, separated by tabs, {what}")
-            pairs.append(_pair(*fields))
-        except ValueError as error:
-            raise UserError(f"{path}, line {number}: {error}; mend the line.") from error
+    numbered = numbered_lines(path, option="--pairs", mend="save it in that encoding")
+    lines = [(number, line) for number, line in numbered if line.strip()]
+    header = [line.split("\t") for number, line in lines[:1] if number == 1 and line.count("\t") == 2]
+    lines = lines[1:] if header and _SCORE_TITLE.fullmatch(header[0][2]) else lines
+    pairs = list(parsed(f"{path}, line", lines, lambda line: _pair(line.split("\t")), "mend the line"))
     quoted = sum(bool(_SPREADSHEET.fullmatch(text)) for a, b, _ in pairs for text in (a, b))
     if quoted:
         say(f"{path} has {quoted} fields as a spreadsheet quotes them; quotes are kept, so save it unquoted.")

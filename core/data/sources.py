@@ -4,7 +4,6 @@ here."""
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,15 +132,13 @@ def local_places(
 
 
 def corpus_file(data_dir: Path) -> Path:
-    """The training text in a data folder: one of the known names, or the only text file but for a README."""
-    texts = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
-    others = [path for path in data_dir.glob("*.txt") if not re.match("(?i)readme|license", path.name)]
-    if len(texts := texts or others) == 1:
-        return texts[0]
-    hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there"
-    raise UserError(
-        f"{data_dir} has {len(texts)} text files, but training needs one; {hint}, or use --scale demo."
-    )
+    """The training text in a data folder: one of the known names, or its only text file."""
+    known = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
+    texts = known or list(data_dir.glob("*.txt"))
+    if len(texts) != 1:
+        hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"
+        raise UserError(f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
+    return texts[0]
 
 
 def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHED) -> Found:
@@ -268,8 +265,5 @@ def _word(name: str) -> str:
 
 
 def _folder_name(folder: Path) -> str:
-    """What to call an encoder: its folder's name, with the one above where that says nothing."""
-    folder = folder.resolve()
-    if folder == MINI_ENCODER:
-        return "mini encoder"
-    return f"{folder.parent.name}/{folder.name}" if folder.name == "model" else folder.name
+    """What to call an encoder in tables."""
+    return "mini encoder" if folder.resolve() == MINI_ENCODER else folder.resolve().name

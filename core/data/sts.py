@@ -9,13 +9,13 @@ another number.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from core.data.text import AGAIN, DEMO_FOLDER, numbered_lines
+from core.data.text import AGAIN, DEMO_FOLDER, Example, numbered_lines, parsed
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 from core.spec.section import decimal
@@ -142,16 +142,19 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and sentences."""
-    path, count = senteval_root(evaluation_path) / STSB_SPLITS[split][0], STSB_SPLITS[split][1]
-    rows = [(number, line) for number, line in numbered_lines(path) if line.strip()]  # a blank end
-    return _table("STS-B" if split == "test" else f"STS-B {split}", path, rows, count, 7, (5, 6, 4))
+    file, count = STSB_SPLITS[split]
+    path = senteval_root(evaluation_path) / file
+    lines = [(number, line) for number, line in numbered_lines(path) if line.strip()]  # some end in a blank
+    pairs = examples(path, count, lambda line: _pair(line, 7, (5, 6, 4)), lines)
+    return set_of("STS-B" if split == "test" else f"STS-B {split}", pairs)
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
     """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
-    path, count = senteval_root(evaluation_path) / SICK_SPLITS[split][0], SICK_SPLITS[split][1]
-    rows = numbered_lines(path)[1:]
-    return _table("SICK-R" if split == "test" else f"SICK-R {split}", path, rows, count, 5, (1, 2, 3))
+    file, count = SICK_SPLITS[split]
+    path = senteval_root(evaluation_path) / file
+    pairs = examples(path, count, lambda line: _pair(line, 5, (1, 2, 3)), numbered_lines(path)[1:])
+    return set_of("SICK-R" if split == "test" else f"SICK-R {split}", pairs)
 
 
 def load_demo() -> dict[str, StsSet]:
@@ -179,59 +182,55 @@ def _year(root: Path, name: str) -> StsSet:
     labels: list[str] = []
     pairs: list[Pair] = []
     for subset, count in STS_YEARS[name].items():
-        input_path, gold_path = (root / file for file in year_files(name, subset))
-        lines, scores = numbered_lines(input_path), numbered_lines(gold_path)
+        path, gold_path = (root / file for file in year_files(name, subset))
+        lines, scores = numbered_lines(path), numbered_lines(gold_path)
         if len(lines) != len(scores):
             what = f"{len(lines)} lines of text but {len(scores)} of gold scores ({gold_path})"
             raise UserError(f"{name} {subset} has {what}; {AGAIN}.")
-        for (number, line), (_, score) in zip(lines, scores, strict=True):
-            if score.strip():
-                gold, fields = _gold(gold_path, number, score), line.split("\t")
-                if len(fields) != 2:
-                    what = f"two sentences separated by a tab, found {len(fields)} columns"
-                    raise malformed(input_path, number, what)
-                a, b = (sentence(input_path, number, field) for field in fields)
-                pairs.append((a, b, gold))
-        labels += [subset] * (len(pairs) - len(labels))
-        check_count(f"{name} {subset}", f"scored pairs in {input_path.parent}", count, labels.count(subset))
+        scored = [score for score in scores if score[1].strip()]
+        golds = parsed(f"{gold_path}, line", scored, _gold, AGAIN)
+        both = examples(path, count, _two_sentences, [lines[number - 1] for number, _ in scored])
+        pairs += [(a, b, gold) for (a, b), gold in zip(both, golds, strict=True)]
+        labels += [subset] * count
     return set_of(name, pairs, labels)
 
 
-def _table(
-    name: str, path: Path, lines: list[tuple[int, str]], count: int, width: int, places: tuple[int, int, int]
-) -> StsSet:
-    """The set in the lines of a table, `width` columns or more; `places` are those of sentences and gold."""
-    pairs = []
-    for number, line in lines:
-        if len(fields := line.split("\t")) < width:
-            raise malformed(path, number, f"{width} tab-separated columns, found {len(fields)}")
-        a, b, gold = (fields[place] for place in places)
-        pairs.append((sentence(path, number, a), sentence(path, number, b), _gold(path, number, gold)))
-    check_count(name, f"scored pairs in {path.parent}", count, len(pairs))
-    return set_of(name, pairs)
+def examples(
+    path: Path, count: int, read: Callable[[str], Example], lines: Sequence[tuple[int, str]]
+) -> list[Example]:
+    """What `read` makes of these lines of a file, as many as were published. Raises UserError."""
+    rows = list(parsed(f"{path}, line", lines, read, AGAIN))
+    if len(rows) != count:
+        raise UserError(f"{path} has {len(rows)} examples, but {count} are published; {AGAIN}.")
+    return rows
 
 
-def sentence(path: Path, number: int, text: str) -> str:
-    """A line's sentence with white space runs made single blanks. Raises UserError if there is none."""
+def _pair(line: str, width: int, places: tuple[int, int, int]) -> Pair:
+    """The pair in a line of `width` columns or more; `places` are those of the sentences and of gold."""
+    fields = line.split("\t")
+    if len(fields) < width:
+        raise ValueError(f"expected {width} tab-separated columns, found {len(fields)}")
+    a, b, gold = (fields[place] for place in places)
+    return sentence(a), sentence(b), _gold(gold)
+
+
+def _two_sentences(line: str) -> tuple[str, str]:
+    fields = line.split("\t")
+    if len(fields) != 2:
+        raise ValueError(f"expected two sentences separated by a tab, found {len(fields)} columns")
+    return sentence(fields[0]), sentence(fields[1])
+
+
+def sentence(text: str) -> str:
+    """A sentence with white space runs made single blanks. Raises ValueError if there is none."""
     words = " ".join(text.split())  # as SentEval does; it matters to byte-level tokenizers
     if not words:
-        raise malformed(path, number, "a sentence, found none")
+        raise ValueError("expected a sentence, found none")
     return words
 
 
-def _gold(path: Path, number: int, text: str) -> float:
+def _gold(text: str) -> float:
     gold = decimal(text)
     if gold is None or not 0.0 <= gold <= 5.0:
-        raise malformed(path, number, f"a gold score from 0 to 5, found {text.strip()[:40]!r}")
+        raise ValueError(f"expected a gold score from 0 to 5, found {text.strip()[:40]!r}")
     return gold
-
-
-def malformed(path: Path, number: int, expected: str) -> UserError:
-    """The complaint about a line that is not as `expected`."""
-    return UserError(f"{path}, line {number}: expected {expected}; {AGAIN}.")
-
-
-def check_count(name: str, kind: str, expected: int, count: int) -> None:
-    """Raise UserError unless a set has as many examples of this kind as were published."""
-    if count != expected:
-        raise UserError(f"{name} has {count} {kind}, but {expected} are published; {AGAIN}.")

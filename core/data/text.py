@@ -9,11 +9,15 @@ import hashlib
 import io
 import re
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from core.spec.errors import UserError
 from core.spec.run import Data
 
+Row = TypeVar("Row")
+Example = TypeVar("Example")
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
 LONGEST = 100_000  # characters; no sentence has so many
 AGAIN = "fetch SentEval's data again"
@@ -134,3 +138,17 @@ def numbered_lines(
     if not lines[-1]:
         lines.pop()
     return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
+
+
+def parsed(
+    where: str, rows: Iterable[tuple[int, Row]], read: Callable[[Row], Example], mend: str
+) -> Iterator[Example]:
+    """What `read` makes of each of these numbered rows or lines; `where` names them up to their number.
+
+    A ValueError says what was expected. Raises UserError with that and the number; `mend` says what to do.
+    """
+    for number, row in rows:
+        try:
+            yield read(row)
+        except ValueError as error:
+            raise UserError(f"{where} {number}: {error}; {mend}.") from error

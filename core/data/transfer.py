@@ -17,8 +17,7 @@ from core.data.sts import (
     SST_SPLITS,
     TREC_SPLITS,
     TWO_FILES,
-    check_count,
-    malformed,
+    examples,
     sentence,
     senteval_root,
 )
@@ -69,13 +68,17 @@ def load_transfer(evaluation_path: Path) -> list[TransferTask]:
     anything missing, malformed, wrongly encoded or of another count than published.
     """
     root = senteval_root(evaluation_path)
+
+    def rows(file: str, count: int, read: Callable[[str], Row]) -> list[Row]:
+        lines = numbered_lines(root / file, "latin-1" if read is _trec else "utf-8")
+        return examples(root / file, count, read, lines[1:] if read is _mrpc else lines)  # MRPC has a header
+
     tasks = []
     for name, sides in TWO_FILES.items():  # the sentences of class 1, then those of class 0, as SentEval does
-        both = _rows(root, *sides["pos"], _labelled(1)) + _rows(root, *sides["neg"], _labelled(0))
-        tasks.append(TransferTask(name, _part(both)))
+        tasks.append(TransferTask(name, _part(rows(*sides["pos"], _one) + rows(*sides["neg"], _zero))))
     readers = {"SST-2": (SST_SPLITS, _sst), "TREC": (TREC_SPLITS, _trec), "MRPC": (MRPC_SPLITS, _mrpc)}
     for name, (splits, read) in readers.items():
-        parts = {split: _part(_rows(root, *place, read)) for split, place in splits.items()}
+        parts = {split: _part(rows(*place, read)) for split, place in splits.items()}
         tasks.append(TransferTask(name, **parts))
     return tasks
 
@@ -106,40 +109,35 @@ def _part(rows: Sequence[Row]) -> Part:
     return Part(*map(tuple, zip(*rows, strict=True)))
 
 
-def _rows(root: Path, file: str, count: int, read: Callable[[Path, int, str], Row]) -> list[Row]:
-    """The examples of a file, as many as were published. TREC is in ISO-8859-1; MRPC begins with a header."""
-    path = root / file
-    lines = numbered_lines(path, "latin-1" if read is _trec else "utf-8")[1 if read is _mrpc else 0 :]
-    rows = [read(path, number, line) for number, line in lines]
-    check_count(str(path), "examples", count, len(rows))
-    return rows
+def _one(line: str) -> Row:
+    """A sentence of class 1. An empty line (CR has one) is an example, read as a full stop: so do the papers'
+    evaluations, before they encode."""
+    return " ".join(line.split()) or ".", 1
 
 
-def _labelled(label: int) -> Callable[[Path, int, str], Row]:
-    """A reader of files of one class. An empty line (CR has one) is an example, read as a full stop: so do
-    the papers' evaluations, before they encode."""
-    return lambda path, number, line: (" ".join(line.split()) or ".", label)
+def _zero(line: str) -> Row:
+    return _one(line)[0], 0
 
 
-def _sst(path: Path, number: int, line: str) -> Row:
+def _sst(line: str) -> Row:
     text, _, label = line.rpartition("\t")
     if label.strip() not in ("0", "1"):
-        raise malformed(path, number, f"a sentence, a tab and 0 or 1, found {line[-40:]!r}")
-    return sentence(path, number, text), int(label)
+        raise ValueError(f"expected a sentence, a tab and 0 or 1, found {line[-40:]!r}")
+    return sentence(text), int(label)
 
 
-def _trec(path: Path, number: int, line: str) -> Row:
+def _trec(line: str) -> Row:
     kind, _, text = line.partition(" ")
     coarse = kind.partition(":")[0]
     if coarse not in TREC_KINDS:
         kinds = ", ".join(TREC_KINDS)
-        raise malformed(path, number, f"a question's kind ({kinds}) and a colon, found {kind[:40]!r}")
-    return sentence(path, number, text), TREC_KINDS.index(coarse)
+        raise ValueError(f"expected a question's kind ({kinds}) and a colon, found {kind[:40]!r}")
+    return sentence(text), TREC_KINDS.index(coarse)
 
 
-def _mrpc(path: Path, number: int, line: str) -> Row:
+def _mrpc(line: str) -> Row:
     fields = line.split("\t")
     if len(fields) != 5 or fields[0] not in ("0", "1"):
         what = "0 or 1, two ids and two sentences separated by tabs"
-        raise malformed(path, number, f"{what}, found {line[:40]!r}")
-    return sentence(path, number, fields[3]), int(fields[0]), sentence(path, number, fields[4])
+        raise ValueError(f"expected {what}, found {line[:40]!r}")
+    return sentence(fields[3]), int(fields[0]), sentence(fields[4])

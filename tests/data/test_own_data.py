@@ -31,54 +31,41 @@ def written(path: Path, content: str) -> Path:
     return path
 
 
-def test_pairs_are_read_as_they_stand(tmp_path):
+def test_pairs_are_read_as_they_stand_and_a_line_that_is_no_pair_is_named(tmp_path):
+    path = tmp_path / "a.tsv"
     text = "\ufefffirst\tsecond\tscore\r\n  a  b \tc\t0.9\r\n\nd\te\t-3\n"
-    assert read_pairs(written(tmp_path / "a.tsv", text)) == [("a b", "c", 0.9), ("d", "e", -3.0)]
-
-
-@pytest.mark.parametrize(
-    "content, sentence",
-    [
-        ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\nc\td\thigh\n", "line 2: expected a score, but found 'high'"),
-        ("a\tb\t1\nc\t \t2\n", "line 2: expected two sentences of"), ("a\tb\t1\nc\td\tnan\n", "line 2: expected a score"),
+    assert read_pairs(written(path, text)) == [("a b", "c", 0.9), ("d", "e", -3.0)]
+    for content, sentence in (
+        ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\t2\n", "but found 4 columns"),
+        ("a\tb\t1\nc\td\thigh\n", "line 2: expected a score, but found 'high'"),
+        ("a\tb\t1\nc\t \t2\n", "line 2: expected two sentences of"), ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"),
         ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"), ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
-        ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"), ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
-        ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"), ("a\tb\t1\t2\n", "but found 4 columns"),
-        ("a\tb\t1\nc\0\td\t2\n", "a.tsv, line 2 is not UTF-8; save it in that encoding"),
-        ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"), ("a\tb\t1e-400\nc\td\t1\n", "line 1: expected a score"),
-    ],
-)  # fmt: skip
-def test_a_line_that_is_no_pair_is_named(content, sentence, tmp_path):
-    with pytest.raises(UserError, match=re.escape(sentence)):
-        read_pairs(written(tmp_path / "a.tsv", content))
+        ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"), ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"),
+        ("a\tb\t1e-400\nc\td\t1\n", "line 1: expected a score"), ("a\tb\t1\nc\td\t1\n", "no two different scores"),
+        ("", "has 0 pairs"), ("a\tb\t1\nc\0\td\t2\n", "a.tsv, line 2 is not UTF-8; save it in that encoding"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=re.escape(sentence)):
+            read_pairs(written(path, content))
 
 
-@pytest.mark.parametrize(
-    "text, found",
-    [
+def test_a_set_is_named_or_called_like_its_file_and_names_twice_are_refused():
+    hub = "hf:mteb/sts12-sts@" + "0" * 40 + "#test"
+    for text, found in (
         ("x/news.tsv", ("news", "x/news.tsv")), ("dev=x/news.tsv", ("dev", "x/news.tsv")), ("My set=a=b.tsv", ("My set", "a=b.tsv")),
-        ("hf:mteb/sts12-sts@" + "0" * 40 + "#test", ("sts12-sts", "hf:mteb/sts12-sts@" + "0" * 40 + "#test")), ("a/b=c.tsv", ("b=c", None)),
-    ],
-)  # fmt: skip
-def test_a_set_is_named_or_called_like_its_file(text, found):
-    if found[1] is None:
-        with pytest.raises(UserError, match="NAME=FILE"):
-            named_pairs(text)
-    else:
+        (hub, ("sts12-sts", hub)),
+    ):  # fmt: skip
         assert named_pairs(text) == found
-
-
-def test_names_twice_and_claims_are_refused():
     for arguments, sentence in (
         (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "one name twice"), (["--all", "--pairs", "a.tsv"], "--all does not go with it"),
-        (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
+        (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--pairs", "a/b=c.tsv"], "NAME=FILE"),
+        (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
         (["table3", "--pairs", "x="], "names no set or no file"), (["table3", "--text", "a", "--publish"], "--publish does not go with it"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=sentence):
             cli.parse(arguments)
 
 
-def test_names_and_content_are_the_identity_of_pairs_and_nothing_else(tmp_path):
+def test_names_and_content_are_the_identity_of_pairs_which_take_the_place_of_the_scale_s(tmp_path):
     one, same = (written(tmp_path / name, PAIRS) for name in ("a.tsv", "b.tsv"))
     other = written(tmp_path / "c.tsv", PAIRS.replace("2.25", "2.5"))
     digest, *others = (
@@ -86,9 +73,6 @@ def test_names_and_content_are_the_identity_of_pairs_and_nothing_else(tmp_path):
         for name, path, rest in (("x", one, None), ("x", other, None), ("y", one, None), ("x", one, "rest"))
     )
     assert own_digest(own_sets([("x", same)]), None) == digest and len({digest, *others}) == 4
-
-
-def test_one_s_own_sets_take_the_place_of_the_scale_s():
     assert (with_own_pairs(MINI, ["x", "dev", "y"]).tests, with_own_pairs(MINI, ["x", "dev", "y"]).dev) == (("x", "y"), "dev")
     assert (with_own_pairs(MINI, ["x"]).dev, with_own_pairs(MINI, ["dev"]).tests, with_own_pairs(MINI, [])) == (MINI.dev, MINI.tests, MINI)
 
@@ -175,22 +159,26 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
         data_file(f"hf:{data}#test", "text", cache)
 
 
-ROWS = (  # a table and its file, and the sentence
-    ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}', "row 1: expected a text or a number in sentence2, but found None"),
-    ("a.jsonl", '{"sentence1": "a", "sentence2": ["b"], "score": 1}', "row 1: expected a text or a number in sentence2, but found ['b']"),
-    ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}', "row 1: expected a text or a number in score"),
-    ("a.csv", "sentence1,sentence2,score\nNA,null,1\n,b,2\n", "row 2: expected two sentences of 1 to 10000 characters"),
-    ("a.csv", "A,B,score\na,b,1\n", "has the columns A, B, score, and no sentence1 or sentence2"),
-    ("a.csv", "sentence1,sentence2,score\n\udce9,b,1\n", "could not be read by the datasets library (UnicodeDecodeError: "),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name, content, sentence", ROWS, ids=[sentence[:30] for *_, sentence in ROWS])
-def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path, name, content, sentence):
-    (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(UserError, match=re.escape(sentence)) as refused:
-        data_file(f"hf:{tmp_path / name}#train", "pairs", tmp_path / "cache")
-    assert str(tmp_path / name) in str(refused.value) and not list((tmp_path / "cache").glob("hf/*"))
+def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):
+    for name, content, sentence in (
+        ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}', "row 1: expected a text or a number in sentence2, but found None"),
+        ("a.jsonl", '{"sentence1": "a", "sentence2": ["b"], "score": 1}', "row 1: expected a text or a number in sentence2, but found ['b']"),
+        ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}', "row 1: expected a text or a number in score"),
+        ("a.csv", "sentence1,sentence2,score\nNA,null,1\n,b,2\n", "row 2: expected two sentences of 1 to 10000 characters"),
+        ("a.csv", "A,B,score\na,b,1\n", "has the columns A, B, score, and no sentence1, sentence2"),
+        ("a.csv", "sentence1,sentence2,score\n\udce9,b,1\n", "could not be read by the datasets library (UnicodeDecodeError: "),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
+        with pytest.raises(UserError, match=re.escape(sentence)) as refused:
+            data_file(f"hf:{tmp_path / name}#train", "pairs", tmp_path / "cache")
+        assert str(tmp_path / name) in str(refused.value) and not list((tmp_path / "cache").glob("hf/*"))
+    for place, sentence in (
+        ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"),
+        ("hf:./nowhere#test", "is no folder and no file that ends in .csv"), ("missing.json", "missing.json is no file"),
+        ("hf:./a.csv#train?column=a", "names no data set and its columns"), ("hf:./a.csv#train?columns=a,b", "names no data set and its"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            data_file(place, "pairs", tmp_path)
 
 
 def test_columns_and_configurations_can_be_named_and_quotes_of_a_tsv_are_letters(tmp_path, capsys):
@@ -217,7 +205,7 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
 
     def load(path, split, revision, cache_dir, **more):
         asked.append((path, split, revision, more["name"]))
-        return datasets.Dataset.from_dict({"sent": ["one  two", "three"], "id": [1, 2]})
+        return datasets.Dataset.from_dict({"text": ["one  two", "three"], "id": [1, 2]})
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     monkeypatch.chdir(tmp_path)
@@ -229,20 +217,11 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
     assert asked == [("some/texts", "train", "a" * 40, None)]
     written(data_file(place, "text", tmp_path), "one two\n")
     assert data_file(place, "text", tmp_path).read_text() == "one two\nthree\n" and len(asked) == 2
-    data_file(f"hf:some/texts/en@{'a' * 40}#train", "text", tmp_path)
+    data_file(f"hf:some/texts@{'a' * 40}#train?config=en", "text", tmp_path)
     assert asked[-1] == ("some/texts", "train", "a" * 40, "en")
     (tmp_path / "some" / "texts").mkdir(parents=True)
     with pytest.raises(UserError, match="some/texts is a folder here, too"):
         data_file(place, "text", tmp_path)
-
-
-@pytest.mark.parametrize("place, sentence", [
-    ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"), ("hf:./nowhere#test", "is no folder and no file that ends in .csv"), ("missing.json", "missing.json is no file"),
-    ("hf:./a.csv#train?column=a", "names no data set and its columns"), ("hf:./a.csv#train?columns=a,b", "names no data set and its columns"),
-])  # fmt: skip
-def test_a_data_set_that_is_not_named_rightly_is_one_sentence(place, sentence, tmp_path):
-    with pytest.raises(UserError, match=sentence):
-        data_file(place, "pairs", tmp_path)
 
 
 def test_published_runs_take_no_plain_names_from_a_users_own(desk):
