@@ -12,17 +12,17 @@ from typing import Annotated, Literal
 
 from core.methods.simcse.settings import PAPER as SIMCSE
 from core.methods.simcse.settings import check_two_views
-from core.spec.errors import UserError
+from core.spec.errors import refuse
 from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, Switch, scaled_count
-from core.spec.section import Section
+from core.spec.section import Bound, Section, at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MomentumQueue(Section):
     """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
 
-    size: Annotated[int, "sentences in ESimCSE's queue, oldest first"] = 160
+    size: Annotated[int, "sentences in ESimCSE's queue, oldest first", at_least(1)] = 160
     view: Annotated[Literal["original", "repeated"], "which view of a sentence enters the queue (D70)"] = (
         "original"
     )
@@ -34,10 +34,6 @@ class MomentumQueue(Section):
     def label(cls):
         return "queue"
 
-    def check(self):
-        if self.size < 1:
-            raise UserError(f"queue.size is {self.size}; for no queue set queue=none and momentum=none.")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(Section):
@@ -47,7 +43,11 @@ class Repetition(Section):
     10, D72).
     """
 
-    rate: Annotated[float, "largest share of a sentence's tokens that is written twice (D67)"] = 0.32
+    rate: Annotated[
+        float,
+        "largest share of a sentence's tokens that is written twice (D67)",
+        Bound("above 0 and at most 1; dup=none is no repetition", lambda value: 0 < value <= 1),
+    ] = 0.32
     unit: Annotated[
         Literal["subword", "word", "stopword", "mask"],
         "what is repeated, or put in instead: a stop-word or a mask (D72)",
@@ -55,7 +55,7 @@ class Repetition(Section):
     range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or as released (D61)"] = (
         "paper"
     )
-    cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)"] = 10
+    cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)", at_least(1)] = 10
     recut: Annotated[
         bool, "cut the repeated sentence at data.max_length again; word mode always does (D62)"
     ] = False
@@ -67,13 +67,6 @@ class Repetition(Section):
     @classmethod
     def label(cls):
         return "dup"
-
-    def check(self):
-        if not 0.0 < self.rate <= 1.0:
-            hint = "set dup=none for no repetition"
-            raise UserError(f"dup.rate is {self.rate}, but it lies in (0, 1]; {hint}.")
-        if self.cap is not None and self.cap < 1:
-            raise UserError(f"dup.cap is {self.cap}, but it must be at least 1, or none.")
 
     def cap_is_idle(self, length: int) -> bool:
         """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays within it.
@@ -106,7 +99,11 @@ class Repetition(Section):
 class Momentum(Section):
     """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e."""
 
-    lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)"] = 0.995
+    lambda_: Annotated[
+        float,
+        "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)",
+        Bound("above 0 and below 1; queue=none and momentum=none is no queue", lambda value: 0 < value < 1),
+    ] = 0.995
     init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = (
         "pretrained_copy"
     )
@@ -118,13 +115,6 @@ class Momentum(Section):
     when: Annotated[
         Literal["after_forward", "after_optimizer"], "when in a step the momentum encoder is moved (D69)"
     ] = "after_forward"
-
-    def check(self):
-        if not 0.0 < self.lambda_ < 1.0:
-            raise UserError(
-                f"momentum.lambda is {self.lambda_}, but it lies strictly between 0 and 1; "
-                "to switch the queue off set queue=none and momentum=none (D73)."
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +128,13 @@ class ESimCSERun(RunConfig):
 
     def check(self):
         RunConfig.check(self)
-        if (self.queue is None) != (self.momentum is None):
-            raise UserError("ESimCSE's queue and momentum encoder go together; set both or set both to none.")
-        if self.queue is None and self.dup is None:
-            raise UserError("ESimCSE without repetition and without a queue is SimCSE; set method=simcse.")
-        if self.queue is not None and self.queue.view == "repeated" and self.dup is None:
-            raise UserError("queue.view=repeated needs repetition; set dup or queue.view=original.")
         check_two_views(self)
+        why = "ESimCSE's queue and momentum encoder go together; set both or set both to none."
+        refuse((self.queue is None) != (self.momentum is None), why)
+        why = "ESimCSE without repetition and without a queue is SimCSE; set method=simcse."
+        refuse(self.queue is None and self.dup is None, why)
+        why = "queue.view=repeated needs repetition; set dup or queue.view=original."
+        refuse(self.queue is not None and self.queue.view == "repeated" and self.dup is None, why)
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         changes: dict[str, object] = (

@@ -11,88 +11,79 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from core.spec import run as common
-from core.spec.errors import UserError
+from core.spec.errors import refuse
 from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, Switch, TextView, scaled_count
-from core.spec.section import Section
+from core.spec.section import SHARE, Bound, Section, at_least
+
+DEPTH = Bound("one of 0 to 3 (D12)", lambda value: 0 <= value <= 3)
+DECAY = Bound("between 0 and 1", lambda value: 0 <= value <= 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heads(Section):
-    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md). `out_size` is the width of
-    the contrastive space (D13)."""
+    """MoCoSE's pooler, projection and predictor (studies/reference/methods.md)."""
 
-    projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)"] = 1
-    predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)"] = 2
-    out_size: Annotated[int, "width of the space in which vectors are contrasted (D13)"] = 768
-    predictor_hidden: Annotated[int | None, "width inside the predictor; none is out_size (D13)"] = None
+    projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)", DEPTH] = 1
+    predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)", DEPTH] = 2
+    out_size: Annotated[int, "width of the space in which vectors are contrasted (D13)", at_least(1)] = 768
+    predictor_hidden: Annotated[
+        int | None, "width inside the predictor; none is out_size (D13)", at_least(1)
+    ] = None
     projection_tail: Annotated[
         Literal["linear_ln_dropout", "linear_ln", "linear"], "what the projection ends in (D11)"
     ] = "linear_ln_dropout"
     predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"] = field(
         default="tanh", metadata={"neutral": "tanh"}
     )
-    dropout: Annotated[float, "dropout between the heads' layers"] = 0.1
+    dropout: Annotated[float, "dropout between the heads' layers", SHARE] = 0.1
 
     def check(self):
-        for name in ("projection_layers", "predictor_layers"):
-            if not 0 <= (depth := getattr(self, name)) <= 3:
-                raise UserError(f"heads.{name} is {depth}, but only depths 0 to 3 are defined (D12).")
-        if self.out_size < 1:
-            raise UserError(f"heads.out_size is {self.out_size}, but it must be at least 1.")
-        if not 0.0 <= self.dropout < 1.0:
-            raise UserError(f"heads.dropout is {self.dropout}, but a dropout rate lies in [0, 1).")
-        if self.predictor_tail != "tanh" and not self.predictor_layers:
-            raise UserError("heads.predictor_tail has no effect without predictor layers; leave it tanh.")
-        if self.predictor_hidden is not None and self.predictor_layers < 2:
-            raise UserError("heads.predictor_hidden has no effect below 2 predictor layers; leave it none.")
+        why = "heads.predictor_tail has no effect without predictor layers; leave it tanh."
+        refuse(self.predictor_tail != "tanh" and not self.predictor_layers, why)
+        why = "heads.predictor_hidden has no effect below 2 predictor layers; leave it none."
+        refuse(self.predictor_hidden is not None and self.predictor_layers < 2, why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NegativeQueue(Section):
-    """MoCoSE's queue of past keys, newest first (D17)."""
+    """MoCoSE's queue of past keys, newest first (D17).
 
-    size: Annotated[int, "keys that MoCoSE's queue holds, newest first (D17)"] = 512
+    Only the slide deck has other `negatives` than the entries. `clusters` counts centres, not sentences, so
+    no scale changes it.
+    """
+
+    size: Annotated[int, "keys that MoCoSE's queue holds, newest first (D17)", at_least(1)] = 512
     init: Annotated[
         Literal["paper_grow", "released_2022"],
         "how the queue starts: grows from random vectors, or as released in 2022 (D14, D15)",
     ] = "paper_grow"
-    init_size: Annotated[int, "random vectors in the queue at the start (D14, D16)"] = 128
+    init_size: Annotated[int, "random vectors in the queue at the start (D14, D16)", at_least(0)] = 128
     slice: Annotated[
         tuple[tuple[int, int], ...] | None,
         "places of the full queue that enter the loss, such as 0-128 or 0-128,384-512; none is all (D44)",
     ] = None
-    # Slide deck only: what stands for the visible entries in the loss. `clusters` counts centres, not
-    # sentences: no scale changes it.
     negatives: Annotated[
         Literal["entries", "mean", "kmeans"],
         "what stands for the visible entries in the loss; only the slides have another than entries",
     ] = field(default="entries", metadata={"neutral": "entries"})
-    clusters: Annotated[int | None, "k-means centres, whatever the scale; with negatives kmeans alone"] = (
-        field(default=None, metadata={"neutral": None})
-    )
+    clusters: Annotated[
+        int | None, "k-means centres, whatever the scale; with negatives kmeans alone", at_least(1)
+    ] = field(default=None, metadata={"neutral": None})
 
     @classmethod
     def label(cls):
         return "queue"
 
     def check(self):
-        if self.size < 1:
-            raise UserError(f"queue.size is {self.size}, but the queue needs at least one place.")
-        if not 0 <= self.init_size <= self.size:
-            raise UserError(
-                f"queue.init_size is {self.init_size}, but it lies in 0 … queue.size={self.size}."
-            )
+        for name, count in (("init_size", self.init_size), ("clusters", self.clusters or 0)):
+            refuse(count > self.size, f"queue.{name} is {count}, more than queue.size={self.size}; lower it.")
         for start, stop in self.slice or ():
-            if not 0 <= start < stop <= self.size:
-                hint = "choose 0 <= start < stop <= size"
-                raise UserError(f"queue.slice {start}-{stop} does not fit a queue of {self.size}; {hint}.")
-        if self.slice is not None and not self.slice:
-            raise UserError("queue.slice is empty; leave it none to use the whole queue.")
-        if (self.negatives == "kmeans") != (self.clusters is not None):
-            raise UserError("queue.clusters goes with queue.negatives=kmeans alone; set both or neither.")
-        if self.clusters is not None and not 1 <= self.clusters <= self.size:
-            raise UserError(f"queue.clusters is {self.clusters}, but it lies in 1 … {self.size}.")
+            fits = 0 <= start < stop <= self.size
+            refuse(not fits, f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower it.")
+        refuse(self.slice == (), "queue.slice is empty; leave it none to use the whole queue.")
+        why = "queue.clusters goes with queue.negatives=kmeans alone; set both or neither."
+        refuse((self.negatives == "kmeans") != (self.clusters is not None), why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +99,8 @@ class Target(Section):
     dropout: Annotated[Switch, "dropout in the target branch (D9)"] = "on"
 
     def check(self):
-        if not self.freeze_projection and self.stop_gradient:
-            raise UserError("target.freeze_projection=false needs target.stop_gradient=false.")
+        why = "target.freeze_projection=false needs target.stop_gradient=false."
+        refuse(not self.freeze_projection and self.stop_gradient, why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,38 +111,33 @@ class EMA(Section):
         Literal["constant", "cosine_to_end", "released_cosine"],
         "how the decay of the target's moving average goes along the run (D2)",
     ] = "released_cosine"
-    start: Annotated[float, "decay at the start: target <- decay * target + (1 - decay) * online (D3)"] = 0.85
-    end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)"] = 1.0
+    start: Annotated[
+        float, "decay at the start: target <- decay * target + (1 - decay) * online (D3)", DECAY
+    ] = 0.85
+    end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)", DECAY] = 1.0
     total_updates: Annotated[
-        int | None, "updates in which released_cosine rises and comes down; none is the whole run (D2)"
+        int | None,
+        "updates in which released_cosine rises and comes down; none is the whole run (D2)",
+        at_least(1),
     ] = 15000
     when: Annotated[
         Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"
     ] = "after_optimizer_step"
 
     def check(self):
-        if not 0.0 <= self.start <= 1.0:
-            raise UserError(f"ema.start is {self.start}, but a decay lies between 0 and 1.")
-        if self.schedule == "constant":
-            if self.end is not None or self.total_updates is not None:
-                hint = "set none"
-                raise UserError(f"ema.schedule=constant takes neither ema.end nor ema.total_updates; {hint}.")
-            return
-        if self.end is None or not 0.0 <= self.end <= 1.0:
-            raise UserError(f"ema.schedule={self.schedule} needs ema.end between 0 and 1.")
-        if self.schedule == "released_cosine":
-            if self.total_updates is None or self.total_updates < 1:
-                raise UserError("ema.schedule=released_cosine needs ema.total_updates of at least 1.")
-        elif self.total_updates is not None:
-            hint = "set ema.total_updates to none"
-            raise UserError(f"ema.schedule=cosine_to_end runs over the whole run; {hint}.")
+        why = "ema.schedule=constant takes no ema.end; any other schedule needs ema.end."
+        refuse((self.schedule == "constant") != (self.end is None), why)
+        why = "ema.total_updates goes with ema.schedule=released_cosine alone; set both or neither."
+        refuse((self.schedule == "released_cosine") != (self.total_updates is not None), why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FGSM(Section):
     """x' = x + epsilon * sign(gradient) on the looked-up word embeddings (D18 - D20)."""
 
-    epsilon: Annotated[float, "length of the step along the gradient's sign, on word embeddings (D19)"] = 5e-9
+    epsilon: Annotated[
+        float, "length of the step along the gradient's sign, on word embeddings (D19)", at_least(0)
+    ] = 5e-9
     gradient: Annotated[
         Literal["none", "stale_online", "current"],
         "whose gradient: of this input, of the previous step's batch, or none (D18)",
@@ -160,12 +146,10 @@ class FGSM(Section):
     at_eval: Annotated[bool, "move sentences in evaluation, too, by the last stored gradient (D20)"] = False
 
     def check(self):
-        if self.epsilon < 0:
-            raise UserError(f"fgsm.epsilon is {self.epsilon}, but it must not be negative.")
-        if (self.gradient == "none") != (self.epsilon == 0):
-            raise UserError("fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither.")
-        if self.at_eval and self.gradient != "stale_online":
-            raise UserError("fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online.")
+        why = "fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither."
+        refuse((self.gradient == "none") != (self.epsilon == 0), why)
+        why = "fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online."
+        refuse(self.at_eval and self.gradient != "stale_online", why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,26 +164,22 @@ class Augmentation(Section):
     position_shuffle_range: Annotated[
         Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"
     ] = None
-    token_cutoff: Annotated[float, "share of tokens whose embeddings become 0"] = 0.0
+    token_cutoff: Annotated[float, "share of tokens whose embeddings become 0", SHARE] = 0.0
     token_cutoff_pool: Annotated[
         Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
         "of which tokens that share is taken (D22)",
     ] = None
-    feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)"] = 0.0
+    feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)", SHARE] = 0.0
 
     @classmethod
     def label(cls):
         return "aug"
 
     def check(self):
-        for name in ("token_cutoff", "feature_cutoff"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise UserError(f"aug.{name} is {getattr(self, name)}, but a rate lies in [0, 1).")
-        if (self.position_shuffle == "off") != (self.position_shuffle_range is None):
-            hint = "set both or neither"
-            raise UserError(f"aug.position_shuffle and position_shuffle_range go together; {hint}.")
-        if (self.token_cutoff == 0) != (self.token_cutoff_pool is None):
-            raise UserError("aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither.")
+        why = "aug.position_shuffle and position_shuffle_range go together; set both or neither."
+        refuse((self.position_shuffle == "off") != (self.position_shuffle_range is None), why)
+        why = "aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither."
+        refuse((self.token_cutoff == 0) != (self.token_cutoff_pool is None), why)
 
     def active(self) -> bool:
         """Whether any of them is on."""
@@ -212,12 +192,9 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
     constant: eta = start. cosine_to_end: half a cosine from start to end over the run's `steps`, then end.
     released_cosine: end - (end - start) * (cos(pi * t / T) + 1) / 2, T = total_updates; after T down again.
     """
-    if ema.schedule == "constant" or ema.end is None:
+    if ema.end is None:
         return ema.start
-    if ema.schedule == "released_cosine" and ema.total_updates is not None:
-        progress = update / ema.total_updates
-    else:
-        progress = min(1.0, update / steps)
+    progress = min(1.0, update / steps) if ema.total_updates is None else update / ema.total_updates
     return ema.end - (ema.end - ema.start) * (math.cos(math.pi * progress) + 1.0) / 2.0
 
 
@@ -260,36 +237,31 @@ class MoCoSERun(RunConfig):
 
     def check(self):
         RunConfig.check(self)
-        if self.eval.vector is None or self.eval.head is not None:
-            raise UserError("method mocose needs eval.vector and takes no eval.head.")
-        if not self.loss.in_batch_negatives and self.queue.init_size == 0:
-            why = "or the first step has no negatives"
-            raise UserError(f"loss.in_batch_negatives=false needs queue.init_size of at least 1, {why}.")
-        if self.fgsm.gradient == "stale_online" and not self.data.drop_last:
-            why = "since a ragged batch has other slots (D20)"
-            raise UserError(f"fgsm.gradient=stale_online needs data.drop_last=true, {why}.")
-        if self.text is not None and self.fgsm.gradient == "current" and self.fgsm.views == "both_same":
-            hint = "a target view of another text; set fgsm.views=online_only"
-            raise UserError(f"fgsm.gradient=current has no gradient for {hint}.")
+        why = "method mocose needs eval.vector and takes no eval.head."
+        refuse(self.eval.vector is None or self.eval.head is not None, why)
+        why = "loss.in_batch_negatives=false needs queue.init_size of at least 1: the first step has no negatives."
+        refuse(not self.loss.in_batch_negatives and self.queue.init_size == 0, why)
+        why = "fgsm.gradient=stale_online needs data.drop_last=true: a ragged batch has other slots (D20)."
+        refuse(self.fgsm.gradient == "stale_online" and not self.data.drop_last, why)
+        why = "fgsm.gradient=current has no gradient for another text; set fgsm.views=online_only."
+        both = self.fgsm.gradient == "current" and self.fgsm.views == "both_same"
+        refuse(both and self.text is not None, why)
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         """Widths, queue, period of the released decay (D2); the own encoder where no model is fetched."""
-        heads, queue = self.heads, self.queue
-        changes: dict[str, object] = {
-            "heads.out_size": scaled_count(heads.out_size, measure.width),
-            "queue.size": scaled_count(queue.size, measure.batches),
+        heads, queue, width, batches = self.heads, self.queue, measure.width, measure.batches
+        counts = {
+            "heads.out_size": (heads.out_size, width),
+            "heads.predictor_hidden": (heads.predictor_hidden, width),
+            "queue.size": (queue.size, batches),
+            "queue.init_size": (queue.init_size if queue.init_size > 1 else None, batches),
+            "ema.total_updates": (self.ema.total_updates, measure.paper_steps / common.PAPER_STEPS),
         }
-        if queue.init_size > 1:
-            changes["queue.init_size"] = scaled_count(queue.init_size, measure.batches)
-        if heads.predictor_hidden is not None:
-            changes["heads.predictor_hidden"] = scaled_count(heads.predictor_hidden, measure.width)
+        changes: dict[str, object] = {
+            path: scaled_count(count, factor) for path, (count, factor) in counts.items() if count is not None
+        }
         if queue.slice is not None:
-            changes["queue.slice"] = tuple(
-                tuple(round(n * measure.batches) for n in cut) for cut in queue.slice
-            )
-        if self.ema.total_updates is not None:
-            share = measure.paper_steps / common.PAPER_STEPS
-            changes["ema.total_updates"] = scaled_count(self.ema.total_updates, share)
+            changes["queue.slice"] = tuple((round(a * batches), round(b * batches)) for a, b in queue.slice)
         if self.text is not None and self.text.kind in common.CONTEXTUAL and not measure.hub_models:
             changes["text.model"] = common.OWN_ENCODER
         return changes
@@ -329,25 +301,16 @@ PAPER = MoCoSERun(
     # 4.1 "1 million sentences from the English Wikipedia"; how they are read (D36): guess
     data=common.Data(digest="", rows=1_000_000),
     encoder=common.Encoder(digest=""),  # 3 "dropout = 0.1", for both sizes
-    # 5.2 "projection is 1 layer and the prediction has 2 layers"; 5.4 "consistent with the encoder": 768
-    heads=Heads(
-        # 3 "composed of several fully connected layers": so a key ends in one, not in LayerNorm and dropout
-        # (D11). What stands between layers and behind the predictor is unsaid (the poster has an "MLP"):
-        # guess, the code's LayerNorm, dropout and tanh (D11).
-        projection_tail="linear",
-    ),
-    loss=common.Loss(  # temperature: guess (D32)
-        in_batch_negatives=False,  # eq. 3, "l is the negative samples in the queue"; Algorithm 1, line 6 (D1)
-    ),
-    queue=NegativeQueue(  # 4.1 "The negative queue size is 512"
-        # 3 "randomly initialized at the beginning, and then enqueue and dequeue normally" (D14)
-        init="paper_grow",
-        # 5.6 "the negative queue size set to 512 and the smaller initial queue size set to 128"; of other
-        # sizes a guess (D16)
-        init_size=128,
-    ),
-    # 3 "The target branch truncates the gradient" (D6, D7); dropout makes the two views (D9); embeddings
-    # (D8): guess
+    # 5.2 "projection is 1 layer and the prediction has 2 layers"; 5.4 "consistent with the encoder": 768.
+    # 3 "composed of several fully connected layers": so a key ends in one, not in LayerNorm and dropout.
+    # Between layers and behind the predictor: guess, the code's LayerNorm, dropout and tanh (D11).
+    heads=Heads(projection_tail="linear"),
+    # temperature: guess (D32); eq. 3, "l is the negative samples in the queue"; Algorithm 1, line 6 (D1)
+    loss=common.Loss(in_batch_negatives=False),
+    # 4.1 "The negative queue size is 512"; 3 "randomly initialized at the beginning, and then enqueue and
+    # dequeue normally" (D14); 5.6 "the smaller initial queue size set to 128"; of other sizes a guess (D16)
+    queue=NegativeQueue(init="paper_grow", init_size=128),
+    # 3 "The target branch truncates the gradient" (D6, D7); dropout (D9), embeddings (D8): guess
     target=Target(stop_gradient=True, freeze_projection=True),
     # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant; of tables without one:
     # guess (D2, D3); Algorithm 1, lines 7 and 8 (D5)

@@ -6,21 +6,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from core.spec.errors import UserError
+from core.spec.errors import refuse
 from core.spec.methods import Method
 from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, RunConfig, Seed, Selection, Train
 
 
 def check_two_views(run: RunConfig) -> None:
     """The rules of every method that contrasts two views by one encoder and its head."""
-    if run.eval.head is None or run.eval.vector is not None:
-        raise UserError(f"method {run.method} needs eval.head and takes no eval.vector.")
-    if not run.loss.in_batch_negatives and run.kept == 0:
-        hint = "leave loss.in_batch_negatives true"
-        raise UserError(f"method {run.method} without a queue has in-batch negatives alone; {hint}.")
-    if run.eval.apply_augmentation:
-        hint = "leave it false (D21)"
-        raise UserError(f"eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; {hint}.")
+    why = f"method {run.method} needs eval.head and takes no eval.vector."
+    refuse(run.eval.head is None or run.eval.vector is not None, why)
+    why = f"method {run.method} without a queue has in-batch negatives alone; leave loss.in_batch_negatives true."
+    refuse(not run.loss.in_batch_negatives and run.kept == 0, why)
+    why = "eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21)."
+    refuse(run.eval.apply_augmentation, why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
