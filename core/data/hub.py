@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.data.digests import file_digest
+from core.data.own_data import check_hub
 from core.data.sources import Places, pairs_alone
 from core.data.sts import senteval_root
 from core.spec.errors import UserError
@@ -191,6 +192,7 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
     if offline:
         hint = "which only a command that trains fetches; train with a network first, or give a folder"
         raise UserError(f"{cache_dir} does not hold {where}, {hint}.")
+    check_hub()
     logging.set_verbosity_error()  # it warns at each of its attempts
     print(f"Fetching {where}.", flush=True)
     try:

@@ -13,6 +13,7 @@ on any scale, since only their order is compared. Names and content of pairs ent
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,7 @@ _TAKEN = {"avg", "train", "data", "avg_transfer", "stsb", "sts-b dev"}  # tasks 
 _SCORE_TITLE = re.compile(r"[^0-9]*(score|label|gold|similarity|relatedness|rating)[^0-9]*", re.IGNORECASE)
 _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 LONGEST = 10_000  # characters of a sentence
+HUB_SECONDS = 20.0  # in which the hub answers
 
 # How `datasets` reads a file, by ending. An empty field is no value; a TSV has no quoting.
 _CSV = {"path": "csv", "keep_default_na": False}
@@ -105,11 +107,25 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
     if table.revision and not fetch:
         hint = "only a command that trains fetches it; train with a network first, or give a file"
         raise UserError(f"{table} is not in {cache}, and {hint}.")
+    if table.revision:
+        check_hub()
     print(f"Reading {table}, with the datasets library.", flush=True)
     content = _lines(table, kind)
     target = cache / "hf" / f"{stem}.{key}.{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
     write_whole(target, content)
     return target
+
+
+def check_hub() -> None:
+    """Raises UserError unless the hub answers at once: its client would ask a silent one for seven minutes."""
+    from huggingface_hub import constants, get_session
+
+    endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
+    try:
+        get_session().head(endpoint, timeout=HUB_SECONDS)
+    except Exception as error:
+        hint = "check the network and HF_ENDPOINT, or give --data-dir, --encoder and files"
+        raise UserError(f"{endpoint} does not answer ({error}); {hint}.") from error
 
 
 def _table(place: str, kind: Kind) -> Table:

@@ -17,6 +17,7 @@ from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 from core.store.store import Store
 
+POSITIVE = 4  # alignment is of the pairs above it
 LOOKING = ("plan", "list", "regenerate-figures")  # modes that train nothing, and so fetch nothing
 
 
@@ -107,7 +108,10 @@ def _announced(found: finding.Found) -> finding.Found:
     """The same; says how much of your own text and how many of your own pairs were read."""
     if found.places.own_text:
         say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
-    sets = {name: [frozenset(pair[:2]) for pair in read_pairs(path)] for name, path in found.places.pairs}
+    pairs = {name: read_pairs(path) for name, path in found.places.pairs}
+    if DEV in pairs and not any(score > POSITIVE for *_, score in pairs[DEV]):
+        say(f"No pair of the development set has a score above {POSITIVE:g} of 5, so runs have no alignment.")
+    sets = {name: [frozenset(pair[:2]) for pair in each] for name, each in pairs.items()}
     chosen_by = set(sets.get(DEV, ()))
     for name, path in found.places.pairs:
         kind = "Development set" if name == DEV else f"Test set {name}"

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import io
+import socket
 import subprocess
 import sys
 import tarfile
@@ -14,7 +15,7 @@ import senteval_folder
 import tiny_checkpoint
 from hub_server import COMMIT, Hub
 
-from core.data import hub
+from core.data import hub, own_data
 from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sources import Places
 from core.data.sts import load_sts
@@ -157,13 +158,22 @@ def test_pins_are_well_formed():
 def test_an_answer_that_is_not_the_file_is_one_sentence(served, tmp_path, monkeypatch, fault):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # the client tries again without waiting
     served.stop() if fault == "stopped" else setattr(served, "fault", fault)
-    sentence = "has the digest" if fault == "corrupt" else "cannot be fetched .*; check the network and HF_ENDPOINT"
-    with pytest.raises(UserError, match=f"wiki1m.* {sentence}.*--data-dir and --encoder"):
+    sentences = {"corrupt": "wiki1m.* has the digest", "stopped": "127.0.0.1:.* does not answer"}
+    sentence = sentences.get(fault, "wiki1m.* cannot be fetched .*; check the network and HF_ENDPOINT")
+    with pytest.raises(UserError, match=f"{sentence}.*--data-dir.*--encoder"):
         text(tmp_path)
     assert nothing_kept(tmp_path)
     if fault != "stopped":
         served.fault = None
         assert text(tmp_path).read_bytes() == TEXT
+
+
+def test_a_silent_hub_is_one_sentence_within_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_data, "HUB_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(UserError, match="does not answer .timed out"):
+            own_data.data_file(f"hf:some/texts@{'a' * 40}#train", "text", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import run_study
-from core.data import sources
+from core.data import own_data, sources
 from core.data.own_data import data_file, named_pairs, own_digest, own_sets, read_pairs, with_own_pairs
 from core.data.sources import local_places, local_sources
 from core.runner import cli, inputs
@@ -208,6 +208,7 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
         return datasets.Dataset.from_dict({"text": ["one  two", "three"], "id": [1, 2]})
 
     monkeypatch.setattr(datasets, "load_dataset", load)
+    monkeypatch.setattr(own_data, "check_hub", lambda: None)
     monkeypatch.chdir(tmp_path)
     place = f"hf:some/texts@{'a' * 40}#train"
     with pytest.raises(UserError, match="only a command that trains fetches it"):
