@@ -51,13 +51,6 @@ def test_a_gain_is_as_printed_from_both_sides():
         assert holds_as_printed(gains(A, B, 2.0, 1.0), {A: 50.0 + gain, B: 50.0}) is holds
 
 
-def test_joined_predicates_list_their_contrasts_and_refuse_what_cannot_be_needed():
-    several = at_least(2, [greater(A, B), all_of(greater(B, C), greater(A, C)), above(A, 1.0)])
-    assert (several.needed, len(several.contrasts())) == (2, 4)
-    with pytest.raises(UserError, match="3 of 2"):
-        at_least(3, [greater(A, B), greater(B, A)])
-
-
 PRINTED = {("x", "1"): 70.0, ("x", "2"): 72.0, ("y", "1"): 71.0, ("y", "2"): None}
 
 

@@ -77,13 +77,6 @@ def test_full_scale_is_one_pass_in_the_papers_own_units():
     assert (ragged.train.steps, ragged.seed.data) == (15_626, 42)  # the last batch of one sentence is kept (D78)
 
 
-def test_a_run_that_is_longer_than_its_text_reads_it_again():
-    run = at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=500))
-    assert (run.train.steps, run.data.rows) == (300, 500)
-    with pytest.raises(UserError, match="train.batch_size is 64 but the training text has only 50 sentences"):
-        at_scale(MOCOSE, SMALL, dataclasses.replace(SOURCES, corpus_rows=50))
-
-
 def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions():
     repeated, plain = (vary(run, {"data.max_length": 40}) for run in (base("esimcse", "paper"), SIMCSE))
     assert repeated.longest == 52

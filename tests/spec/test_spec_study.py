@@ -54,16 +54,6 @@ def runs(one):
     return {cell.labels: sample(one, place) for place, cell in enumerate(one.cells)}
 
 
-def test_a_setting_makes_a_study_of_its_own_name_without_the_papers_numbers():
-    one = study()
-    own = with_settings(one, ("loss.temperature=0.1", "eval.every=70"), runs(one))
-    assert own.name == "mocose-x@eval.every=70,loss.temperature=0.1"
-    assert [cell.published for cell in own.cells] == [None, None] and own.cells[0].published_runs == ()
-    run = cell_run(own, own.cells[1], profile="paper", scale=SMALL, sources=SOURCES, seed=0)
-    assert (run.loss.temperature, run.eval.every, run.queue.size) == (0.1, 70, 512)
-    assert one.cells[0].published == 1.0
-
-
 def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
     one = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), method="simcse")), base_changes={})
     own = with_settings(one, ("ema.start=0.5", "loss.temperature=0.1"), runs(one))

@@ -133,18 +133,18 @@ def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path):
         assert str(refused.value).startswith(start)
 
 
-def test_a_claim_s_key_is_one_study_s_and_a_paper_s_folder_is_no_study(tmp_path):
+def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
     written(tmp_path), written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3"), "table3.py")
     found = catalogue(tmp_path)  # the earlier one keeps it
     assert [study.name for study in found.studies] == ["sketched-table2"]
     assert [str(one).partition(": ")[2] for one in found.faults] == ["The key M2.1 is that of sketched/table2.py, too; give each its own."]
-    written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3").replace("M2.1", "sketched-table3"), "table3.py")
-    assert catalogue(tmp_path).faults == ()  # names and keys are two things
-    written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3").replace("M2.1", "T3.1"), "table3.py")
-    beside = catalogue(Path(studies.__file__).parent, tmp_path)
-    assert len(beside.studies) == len(studies.STUDIES) + 1 and "The key T3.1 is that of mocose/table3.py" in str(*beside.faults)
-    written(tmp_path, STUDY.replace("sketched-table2", "sketched")), (tmp_path / "sketched" / "table3.py").unlink()
-    assert "The name sketched is that of sketched, too" in str(catalogue(tmp_path).faults[0])
+    (tmp_path / "sketched" / "table3.py").unlink()
+    for old, new, sentence in (
+        ("M2.1", "T3.1", "The key T3.1 is that of mocose/table3.py"),
+        ("-table2", "", "The name sketched is that of"),
+    ):
+        written(tmp_path, STUDY.replace(old, new))
+        assert sentence in str(*catalogue(Path(studies.__file__).parent, tmp_path).faults)
 
 
 def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path):

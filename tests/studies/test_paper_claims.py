@@ -21,10 +21,6 @@ NOT_PRINTED = {
     "T2.1 (test)", "T2.2 (test)", "T2.3 (test)", "T4.4", "T7.3", "F2.3", "F3.3", "F4.1", "F4.2", "F5.3", "F5.4", "F6.1", "F6.2 (schedule)",
     "F7.1", "F7.1 (levels)", "F7.2", "F7.3", "F13.1", "F13.2", "E1.1 (our reading)", "E1.3", "E1.4", "E6.4", "E10.5", "E-F2.1",
 }  # fmt: skip
-NO_EFFECT = {  # claims that a flat table supports
-    "T1.7", "T2.1", "T2.1 (test)", "T2.4", "T5.1 (only)", "T5.2", "T5.3", "T5.5", "T5.5 (generated)", "T6a.2", "T6b.2", "F2.3", "F3.2", "F3.4",
-    "E8.2",
-}  # fmt: skip
 
 
 def letters(text: str) -> str:
@@ -67,14 +63,6 @@ def test_every_claim_is_judged_on_the_printed_numbers_as_it_says():
     shipped = {key: claim.printed for key, (_, claim) in BY_KEY.items()}
     assert {key for key, printed in shipped.items() if printed == "fails"} == FAIL
     assert {key for key, printed in shipped.items() if printed == "not printed"} == NOT_PRINTED
-
-
-def test_equal_cells_support_no_claim_but_one_of_no_effect():
-    for study, claim in CLAIMS:
-        measured = all(one.metric is not None or one.of == "scatter" for one in claim.predicate.contrasts())  # what no table prints
-        judged = holds_as_printed(claim.predicate, {cell.labels: 50.0 for cell in study.cells})
-        assert judged is (True if claim.key in NO_EFFECT else None if measured else False), claim.key
-        assert claim.key not in NO_EFFECT or claim.margin is None, claim.key
 
 
 def test_every_claim_can_fail_and_can_hold_and_those_without_learning_are_of_collapse_or_time():

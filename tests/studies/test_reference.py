@@ -3,13 +3,9 @@
 import re
 from pathlib import Path
 
-from fake_store import FakeStore
 from places import ROOT
-from small_study import result
 
-from core.report.words import meanings
 from core.spec.fields import FILE, explanations
-from studies import STUDIES
 
 READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks", "docs")
         for end in ("py", "md") for path in sorted((ROOT / folder).rglob(f"*.{end}")))]  # fmt: skip
@@ -32,12 +28,3 @@ def test_every_number_that_is_named_is_explained_and_every_entry_is_named():
     assert not {str(path): numbers for path, numbers in here.items() if numbers}
     project = [path for path in READ if FILE.parent not in path.parents and ROOT / "tests" not in path.parents]
     assert set(explanations()) - set().union(*(named(path) for path in project)) <= set(NOT_NAMED_ELSEWHERE)
-
-
-def test_every_number_in_the_notes_of_a_table_or_claim_is_explained_there():
-    for study in STUDIES:
-        made = result(study, FakeStore())
-        labels = [label for axis in made.study.axes for label in axis.labels]
-        wanted = set(re.findall(r"\bD\d+\b", " ".join([*made.study.footnotes, *labels, *(claim.note for claim in made.study.claims)])))
-        explained_there = {note.partition(":")[0] for note in meanings(made) if re.match(r"D\d+: ", note)}
-        assert explained_there == wanted, study.name
