@@ -101,7 +101,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     some = on(device, [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))])
     numbers = model.diagnostics(some)
     rows += [Row("last", "train", name, steps, value) for name, value in numbers.items() if value is not None]
-    phase("evaluate", steps)
+    phase("scoring", steps)
     status: Status = "diverged"
     pairs: tuple[PairBlock, ...] = ()
     chosen = training.selected

@@ -22,13 +22,10 @@ DASK = str(Path(sys.executable).with_name("dask"))
 
 
 def recipe(kind: str) -> list[str]:
-    """The words of docs/using.md that start a scheduler or a worker, without the worker's threads and
-    GPUs."""
-    line = next(
-        line for line in (ROOT / "docs" / "using.md").read_text().splitlines() if f"bin/dask {kind}" in line
-    )
-    words = line[line.index("dask ") :].partition("#")[0].split()
-    return [DASK, *words[1:]]
+    """The words of docs/using.md that start a scheduler or a worker."""
+    lines = (ROOT / "docs" / "using.md").read_text().splitlines()
+    line = next(line for line in lines if f"bin/dask {kind}" in line)
+    return [DASK, *line[line.index("dask ") :].partition("#")[0].split()[1:]]
 
 
 class Hall:
@@ -38,30 +35,27 @@ class Hall:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        self.address = f"tcp://127.0.0.1:{port}"
+        self.address, self.folder = f"tcp://127.0.0.1:{port}", desk.folder
         self.environment = {name: value for name, value in desk.environment().items() if name != "PYTHONPATH"}
-        self.folder = desk.folder
         self.processes: list[subprocess.Popen] = []
         words = [port if word == "8786" else word for word in recipe("scheduler")]
-        self.scheduler = self.start(*words, "--host", "127.0.0.1", "--no-dashboard")
+        self.scheduler = self.start(*words, "--no-dashboard")
 
     def start(self, *words: str, **environment: str) -> subprocess.Popen:
         with open(self.folder / f"dask{len(self.processes)}.log", "wb") as log:
             process = subprocess.Popen(
-                words, env=self.environment | environment, cwd=self.folder, stdout=log, stderr=log
-            )
+                [*words, "--host", "127.0.0.1"],
+                env=self.environment | environment, cwd=self.folder, stdout=log, stderr=log,
+            )  # fmt: skip
         self.processes.append(process)
         return process
 
     def worker(self, gpus: int = 0, **environment: str) -> subprocess.Popen:
-        words = [self.address if "HEAD" in word else word for word in recipe("worker")]
-        words[words.index("--nthreads") + 1] = "1"
-        place = words.index("--resources")
-        words[place : place + 2] = ["--resources", f"GPU={gpus}"] if gpus else []
-        folder = str(self.folder / "tmp")
-        return self.start(
-            *words, "--no-nanny", "--host", "127.0.0.1", "--local-directory", folder, **environment
-        )
+        """A worker of one thread, and with so many GPUs."""
+        new = {"tcp://HEAD:8786": self.address, "8": "1", '"GPU=8"': f"GPU={gpus}"}
+        words = [new.get(word, word) for word in recipe("worker")]
+        words = words if gpus else [word for word in words if word not in ("--resources", "GPU=0")]
+        return self.start(*words, "--no-nanny", "--local-directory", str(self.folder / "tmp"), **environment)
 
     def close(self) -> None:
         for process in self.processes:

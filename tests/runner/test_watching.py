@@ -41,10 +41,9 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
     found = run(small_run(), execution)
     (path,) = (Path(execution.results_dir) / "logs").glob("*.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    scores = [
-        r.value for r in found.rows if (r.checkpoint, r.task, r.metric[:8]) == ("curve", "dev", "spearman")
-    ]
-    losses = [row.value for row in found.rows if (row.checkpoint, row.metric) == ("curve", "loss")]
+    curve = [row for row in found.rows if row.checkpoint == "curve"]
+    scores = [row.value for row in curve if (row.task, row.metric[:8]) == ("dev", "spearman")]
+    losses = [row.value for row in curve if row.metric == "loss"]
     assert [line["dev"] for line in lines] == pytest.approx(scores[1:], abs=1e-4)
     assert [line["loss"] for line in lines] == pytest.approx(losses, abs=1e-4)
     assert [(line["step"], line["of"]) for line in lines] == [(2, 4), (4, 4)]
@@ -82,8 +81,7 @@ def test_a_terminal_shows_every_running_run():
     """With a real terminal, as `script` makes one."""
     code = (
         "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
-        "from core.runner.plan import PlannedRun\n"
-        "from core.spec.methods import base\n"
+        "from core.runner.plan import PlannedRun; from core.spec.methods import base\n"
         "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), seed=0)\n"
         "with Display([run], lambda config: 40.0, 1) as shown:\n"
         "    shown.hear(run.run_id, {'started': True})\n"
@@ -91,11 +89,11 @@ def test_a_terminal_shows_every_running_run():
         "    time.sleep(0.5); shown.ended(Ending(run.run_id, 'done', 1.0, score='60.00'))\n"
     )
     master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150", "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", code]
-    with subprocess.Popen(words, stdout=slave, stderr=slave, env=environment, cwd=ROOT):
+    environment, text = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}, b""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=slave, stderr=slave, env=environment, cwd=ROOT
+    ):
         os.close(slave)
-        text = b""
         with contextlib.suppress(OSError):  # the other side is closed
             while part := os.read(master, 65_536):
                 text += part
