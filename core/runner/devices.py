@@ -6,7 +6,6 @@ import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +107,8 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
         slots, most = sum(each.values()), GPU_RUNS * len(visible)
         if jobs and jobs > slots:
             each = dict.fromkeys(visible, -(-jobs // len(visible)))
-        names = _gpu_slots(each)
+        rounds = range(max(each.values()))
+        names = tuple(f"gpu{gpu}.{place}" for place in rounds for gpu, count in each.items() if place < count)
     else:
         slots = most = cores if SCALES[scale].generated else max(1, min(cores, memory() // RUN_MEMORY))
         names = tuple(f"cpu.{place}" for place in range(max(slots, jobs or 0)))
@@ -116,12 +116,6 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     threads = max(1, cores // max(most, jobs))
     kind = "cuda" if visible else "cpu"
     return Resources(device=kind, jobs=jobs, threads=threads, names=names, gpus=len(visible))
-
-
-def _gpu_slots(each: Mapping[str, int]) -> tuple[str, ...]:
-    """The slots of GPUs that have so many of them, one on each GPU before a second on any."""
-    rounds = range(max(each.values()))
-    return tuple(f"gpu{gpu}.{place}" for place in rounds for gpu, slots in each.items() if place < slots)
 
 
 def slot_folder() -> Path:

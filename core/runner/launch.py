@@ -22,7 +22,7 @@ import joblib
 
 from core.runner.devices import Resources
 from core.runner.plan import PlannedRun
-from core.runner.worker import OUT_OF_MEMORY
+from core.runner.worker import LESS_MEMORY
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json
 from core.spec.run import Execution
@@ -34,7 +34,6 @@ POLL = 0.25  # seconds between looks at the stop sign
 GRACE = 60.0  # seconds that children have after a stop to write their checkpoints, which may be gigabytes
 PATIENCE = 5.0  # seconds that they have if they are asked again
 TAIL_LINES = 12
-LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 Hear = Callable[[str, dict], None]  # takes a run's id and what its child reports
 
 
@@ -91,23 +90,23 @@ class Launcher:
         )
         self.store = Store(Path(execution.results_dir), None)
         self._lock = threading.Lock()
-        self._worker = self._begin()
-
-    def _begin(self) -> Worker:
-        log = self.store.root / "logs" / "worker.log"
-        return Worker([self.order.job, *self.order.warm], self.order.execution.threads, log)
+        self._worker: Worker | None = None
 
     def worker(self, stop: Stop) -> Worker:
         """The warm process, once its training code is imported or somebody asks to stop; a new one if it has
         died. Raises UserError if the code cannot be imported."""
         with self._lock:
-            self._worker = self._worker if self._worker.alive else self._begin()
+            if self._worker is None or not self._worker.alive:
+                words = [self.order.job, *self.order.warm]
+                log = self.store.root / "logs" / "worker.log"
+                self._worker = Worker(words, self.order.execution.threads, log)
             self._worker.wait_ready(stop)
             return self._worker
 
     def close(self) -> None:
         """Let the warm process go."""
-        self._worker.close()
+        if self._worker is not None:
+            self._worker.close()
 
     def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
         """Train these runs; yields the ending of each as it comes. A thread does nothing but follow its
@@ -236,16 +235,14 @@ class Worker:
 def diagnosis(told: dict) -> Failure:
     """A child's failure by cause, from its exit status (None: unknown) and what it told before it ended."""
     status = told["ended"]
-    cause, detail = told.get("cause"), told.get("detail", "")
     if status is None:
-        cause = "The process that starts the runs was killed"
-    elif status < 0:
+        return Failure(cause="The process that starts the runs was killed")
+    if status < 0:
         cause = f"killed by signal {-status} ({signal.Signals(-status).name})"
-    elif cause is None:
-        cause = f"exit status {status} without a result"
-    if cause == OUT_OF_MEMORY or status == -signal.SIGKILL:
-        detail = f"{LESS_MEMORY} {detail[:200]}".strip()  # CUDA's own words go on about its allocator
-    return Failure(cause=cause, detail=detail)
+        return Failure(cause=cause, detail=LESS_MEMORY if status == -signal.SIGKILL else "")
+    return Failure(
+        cause=told.get("cause", f"exit status {status} without a result"), detail=told.get("detail", "")
+    )
 
 
 def tail(log: str) -> tuple[str, ...]:

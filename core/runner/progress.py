@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 from core.runner.launch import Ending
 from core.runner.plan import PlannedRun
@@ -39,14 +39,7 @@ class Display:
         self._heartbeat, self._spoke = heartbeat, time.monotonic()
         self._lock = threading.RLock()
         self._console = Console(file=out)
-        self._live = Live(get_renderable=self._lines, console=self._console, transient=True)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._live.stop()
+        self.live = Live(get_renderable=self._lines, console=self._console, transient=True)  # a context
 
     def hear(self, run: str, message: dict) -> None:
         """Take in what a run's child reports, or a note of no run. Without a live display say which runs are

@@ -54,7 +54,8 @@ class Training:
         seconds, stop = expectation(self.options, scale, found, self.store).seconds, Stop()
         with stopping(stop):
             scheduler = self._scheduler = self._scheduler or self.scheduler(scale, found)
-            with Display(plan.missing, seconds, scheduler.jobs) as shown:
+            shown = Display(plan.missing, seconds, scheduler.jobs)
+            with shown.live:
                 endings = self.settle(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
         failed = scheduler.lost or any(ending.state == "failed" for ending in endings.values())

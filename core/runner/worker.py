@@ -37,9 +37,8 @@ from core.store.store import Store
 
 POLL = 0.05  # seconds between looks at children, and at slots that are taken
 PATIENCE = 2.0  # seconds of waiting for a slot before the command says so
-OUT_OF_MEMORY = "out of memory"
-# Words of the CPU's allocator and of CUDA.
-SHORT = ("can't allocate memory", OUT_OF_MEMORY, "status_alloc_failed")
+SHORT = ("can't allocate memory", "out of memory", "status_alloc_failed")  # words of allocators
+LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; the command decides
 Job = Callable[[RunConfig, Execution, Callable[[dict], object]], Result]
 Report = Callable[[dict], bool]
@@ -97,9 +96,9 @@ def become_child(request: dict, report: Report, job: Job) -> None:
         train(request, report, job)
         status = 0
     except UserError as error:
-        report({"cause": str(error), "detail": ""})
+        report({"cause": str(error)})
     except Exception as error:
-        report({"cause": cause_of(error), "detail": f"{type(error).__name__}: {error}"})
+        report(failure(error))
         with contextlib.suppress(Exception):  # a log that cannot be written must not hide the cause
             traceback.print_exc()
     finally:
@@ -165,13 +164,18 @@ def settle(log: str, slot: str) -> None:
     os.environ.update(devices.slot_environment(slot))
 
 
-def cause_of(error: Exception) -> str:
-    """A failure in a word or two. torch has no class of its own for the CPU's memory, nor for the memory of
+def failure(error: Exception) -> dict[str, str]:
+    """Cause and detail of a failure. torch has no class of its own for the CPU's memory, nor for the memory of
     CUDA's libraries."""
-    short = isinstance(error, RuntimeError) and any(words in str(error).lower() for words in SHORT)
-    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    full = isinstance(error, OSError) and error.errno == errno.ENOMEM
-    return OUT_OF_MEMORY if short or named or full else "exception"
+    words = f"{type(error).__name__}: {error}"
+    short = isinstance(error, RuntimeError) and any(word in str(error).lower() for word in SHORT)
+    if (
+        short
+        or isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    ):
+        return {"cause": "out of memory", "detail": f"{LESS_MEMORY} {words[:200]}"}  # CUDA's go on and on
+    return {"cause": "exception", "detail": words}
 
 
 def write(out: int, message: dict, run: str | None = None) -> bool:

@@ -13,9 +13,9 @@ from small_runs import planned
 
 from core.runner import devices
 from core.runner.devices import Resources
-from core.runner.launch import LESS_MEMORY, Launcher, Order, Stop
+from core.runner.launch import Launcher, Order, Stop
 from core.runner.plan import PlannedRun
-from core.runner.worker import cause_of, train
+from core.runner.worker import LESS_MEMORY, failure, train
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json
 from core.spec.run import Execution
@@ -183,4 +183,4 @@ def test_memory_that_runs_short_is_named_whoever_says_it():
         ("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory", "out of memory"),
         ("CUDA error: device-side assert triggered", "exception"),
     ):
-        assert cause_of(RuntimeError(words)) == cause
+        assert failure(RuntimeError(words))["cause"] == cause

@@ -83,7 +83,7 @@ def test_a_terminal_shows_every_running_run():
         "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
         "from core.runner.plan import PlannedRun; from core.spec.methods import base\n"
         "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), seed=0)\n"
-        "with Display([run], lambda config: 40.0, 1) as shown:\n"
+        "shown = Display([run], lambda config: 40.0, 1)\nwith shown.live:\n"
         "    shown.hear(run.run_id, {'started': True})\n"
         "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0})\n"
         "    time.sleep(0.5); shown.ended(Ending(run.run_id, 'done', 1.0, score='60.00'))\n"
