@@ -98,8 +98,9 @@ class Store:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
         if self._own(run).exists():
             return self._load_own(run)[0]
-        if (stored := self.load_published(run)) is not None:
-            return stored
+        if (scale := self.scale_of_pack(run)) is not None:
+            pack = self._packs[scale]
+            return records.stored_run(*pack.read(run), "published", f"Run {run} in {pack.path}", MEND)
         raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
 
     def load_pairs(self, run: str) -> DataFrame | None:
@@ -151,13 +152,6 @@ class Store:
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, without reading the run; None if it is not published."""
         return next((scale for scale, pack in self._packs.items() if run in pack.footers), None)
-
-    def load_published(self, run: str) -> StoredRun | None:
-        """The published run; None if there is none. Raises CorruptRun or OtherVersion."""
-        if (scale := self.scale_of_pack(run)) is None:
-            return None
-        pack = self._packs[scale]
-        return records.stored_run(*pack.read(run), "published", f"Run {run} in {pack.path}", MEND)
 
     def publish(self, runs: Iterable[str], target: Path) -> None:
         """Pack the user's runs, without pairs, into the folder `target`. Raises MissingRun or CorruptRun."""

@@ -13,8 +13,7 @@ from fake_store import config_of
 from places import ROOT, SUPPORT
 
 from core.data import sources
-from core.runner.compare import repeats
-from core.spec.result import Result, Row
+from core.spec.result import Result
 from core.spec.scale import DEMO, MINI, PAPER
 from core.store.published import Pack
 from core.store.records import CorruptRun
@@ -135,20 +134,3 @@ def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, t
     own.publish(own.runs(), target)
     assert pack(target).read_bytes() == pack(own.published).read_bytes()
     assert {path.name for path in target.rglob("*") if path.is_file()} == {"runs.parquet"}
-
-
-@pytest.mark.parametrize("by, differ, largest", [(0.0, 0, "0.0000"), (0.00321, 0, "0.0032"), (float("nan"), 1, "inf")])
-def test_own_runs_are_compared_with_the_published_ones(by, differ, largest, own, tmp_path):
-    """Scores alone, and not where the published run is the own one."""
-    store = Store(tmp_path / "own", own.published)
-    for place, config in enumerate(CONFIGS[:4]):
-        first, *others = made_result(config).rows
-        changed = first._replace(value=first.value + (by if place == 2 else 0.0))
-        rows = (changed, *others, Row("last", "dev", "mean_cosine", 10, by))
-        store.save(config, Result(status="ok", rows=rows, provenance={"made": "anew"}))
-    runs = [store.load(run) for run in store.runs() if store.has(run)]
-    compared = {run.run_id: (run.provenance, run.rows) for run in runs}
-    assert f", {differ} differ by more than 0.01 points; the largest difference is {largest} (" in repeats(store, compared)
-    assert repeats(Store(tmp_path / "own", None), compared) == ""
-    same = [own.load(run) for run in own.runs()]
-    assert repeats(own, {run.run_id: (run.provenance, run.rows) for run in same}) == ""
