@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import cycle
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,12 @@ def _mostly_run(rows: pd.DataFrame) -> bool:
     return len(rows) > 0 and (rows["n"] > 0).mean() >= 0.5
 
 
+def _styled(groups: Iterable[tuple]) -> Iterator[tuple[str, pd.DataFrame, dict[str, Any]]]:
+    """Each line of a figure by its name, with colour and marker."""
+    for (name, rows), colour, marker in zip(groups, cycle(COLOURS), cycle(MARKERS), strict=False):
+        yield str(name), rows, {"color": colour, "marker": marker}
+
+
 def _setting(study: Study, rows: pd.DataFrame) -> str:
     """Table, scale, encoder, profile and seeds."""
     seeds = sorted({int(n) for n in rows["n"] if n})
@@ -187,16 +193,13 @@ def _levels(
     figure, axes = sheet(finding or heading, len(panels), 2.7)
     for panel, (unit, mine) in zip(axes, panels, strict=True):
         shift = _shift(mine)
-        for (name, line), colour, marker in zip(
-            mine.groupby("line", sort=False), cycle(COLOURS), cycle(MARKERS)
-        ):
-            _line(panel, line, axis, str(name), {"color": colour, "marker": marker}, shift)
+        for name, line, style in _styled(mine.groupby("line", sort=False)):
+            _line(panel, line, axis, name, style, shift)
         number_axis(panel, axis.labels, axis.title)
         panel.set_ylabel(unit)
         if shift:
-            theirs = panel.secondary_yaxis(
-                "right", functions=(partial(np.add, shift), partial(np.add, -shift))
-            )
+            to_theirs, to_ours = partial(np.add, shift), partial(np.add, -shift)
+            theirs = panel.secondary_yaxis("right", functions=(to_theirs, to_ours))
             theirs.set_ylabel("the paper's, same spacing", color=GREY, size=7)
     legend(figure, axes, _setting(study, rows))
     return figure
@@ -213,13 +216,10 @@ def _line(
     panel: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[str, Any], shift: float
 ) -> None:
     """Our line with its band and every seed, and the paper's points; a cell off the axis is a level line."""
-    for row in line[line["x"].isna()].to_dict("records"):
-        for column, whose, colour, less in (
-            ("mean", "ours", style["color"], 0),
-            ("printed", "paper", GREY, shift),
-        ):
-            if np.isfinite(row[column]):
-                panel.axhline(row[column] - less, color=colour, ls=":", label=f"{row[axis.name]}, {whose}")
+    levels = (("mean", "ours", style["color"], 0.0), ("printed", "paper", GREY, shift))
+    for row, (column, whose, colour, less) in product(line[line["x"].isna()].to_dict("records"), levels):
+        if np.isfinite(row[column]):
+            panel.axhline(row[column] - less, color=colour, ls=":", label=f"{row[axis.name]}, {whose}")
     line = line[line["x"].notna()].sort_values("x")
     label = f"{name}ours" if name else "ours: mean, 95 % interval, every seed"
     panel.plot(line["x"], line["mean"], label=label, **style)
@@ -304,12 +304,10 @@ def _curves(
         where = f"At index {MOST_INDEX}" if spectrum else "At the end"
         heading = f"{where}, highest: {said[-1]}; lowest: {said[0]}"
     figure, (panel,) = sheet(heading, 1, 3.0)
-    for (name, mine), colour, marker in zip(
-        curves.groupby("line", sort=False), cycle(COLOURS), cycle(MARKERS)
-    ):
+    for name, mine, style in _styled(curves.groupby("line", sort=False)):
         for _, run in mine.groupby("run_id"):
-            panel.plot(run["x"], run["value"], color=colour, lw=0.4, alpha=0.4)
-        mean, style = means[name], dict[str, Any](color=colour, marker=marker)
+            panel.plot(run["x"], run["value"], color=style["color"], lw=0.4, alpha=0.4)
+        mean = means[name]
         label = f"{name} (n = {mine['run_id'].nunique()})"
         panel.plot(mean.index, mean, markevery=max(1, len(mean) // 12), label=label, **style)
         paper = np.array([point for point in spec.curves.get(name, ()) if point[0] * whole <= most])
@@ -337,9 +335,9 @@ def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
         rho = number(float(known[x].rank().corr(known[y].rank())), 2, signed=True)
         what = f"{x_title.partition(' (')[0]} and {y}"
         figure, (panel,) = sheet(f"{what}: rank correlation {rho} over {len(known)} runs", 1, 3.0)
-        for (method, mine), colour, marker in zip(known.groupby("method"), COLOURS, MARKERS, strict=False):
+        for method, mine, style in _styled(known.groupby("method")):
             label = f"{method} ({len(mine)} runs)"
-            panel.scatter(mine[x], mine[y], s=12, c=colour, marker=marker, alpha=0.5, lw=0, label=label)
+            panel.scatter(mine[x], mine[y], s=12, alpha=0.5, lw=0, label=label, **style)
         panel.set_xlabel(x_title)
         panel.set_ylabel(y_title)
         panel.grid()

@@ -71,25 +71,24 @@ def page_files(
             ("environment.csv", frames.environment_frame, begun),
         )
     }
-    places, shown = (folder, figures), _shown(claims)
+    shown = _shown(claims)
     order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
     sections = []
     for study in studies:
         mine = [result for key in order for result in results[key] if result.study.name == study.name]
         cards = _cards(study, shown[shown["study"] == study.name])
-        section = {
-            "study": study,
-            "cards": cards,
-            "tables": [_table(one, *places) for one in mine if one.begun],
-        }
-        of_paper = {one.scale.name: one for one in mine if one.profile == DEFAULT}
-        cost = (
-            _cost(of_paper[PAPER.name], costs[study.name, DEFAULT], seconds) if PAPER.name in of_paper else ""
-        )
-        section["summary"] = _summary(cards, of_paper, cost)
+        by_scale = {result.scale.name: result for result in mine if result.profile == DEFAULT}
+        of_paper = by_scale.get(PAPER.name)
+        cost = _cost(of_paper, costs[study.name, DEFAULT], seconds) if of_paper else ""
         axes = [text for axis in study.axes for text in (axis.name, axis.title)]
-        section["words"] = " ".join((study.paper_name, study.title, study.name, study.caption, *axes))
-        sections.append(section)
+        sections.append({
+            "study": study, "cards": cards, "summary": _summary(cards, by_scale, cost),
+            "tables": [
+                table for result in mine
+                if result.begun and (table := _table(result, folder, figures))["files"]
+            ],
+            "words": " ".join((study.paper_name, study.title, study.name, study.caption, *axes)),
+        })  # fmt: skip
     scatters = {
         f"{COLUMNS[scale]}, profile {profile}": _links(
             [figures / scale / profile / f"{name}.png" for name in ("mtd", "uniformity", "rank")], folder
@@ -110,10 +109,11 @@ def page_files(
         "lede": _lede(claims, [result for result in every if result.profile == DEFAULT]),
         "links": {name: _link(HOME / name, folder) for name in DOCS if (HOME / name).is_file()},
         "older": _link(folder / "archive" / "README.md", folder),
+        "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
+        "script": (TEMPLATES / "page.js").read_text(encoding="utf-8"),
     }  # fmt: skip
-    texts = {
-        name: _templates().get_template(f"{name}.jinja").render(given) for name in ("index.html", "README.md")
-    }
+    pages = "index.html", "README.md"
+    texts = {name: _templates().get_template(f"{name}.jinja").render(given) for name in pages}
     return texts | {name: frames.csv_text(made[name], digits=6) for name in CSV_FILES}
 
 
@@ -181,7 +181,8 @@ def _cost(result: Judged, costs: Sequence, seconds: Callable[[RunConfig], float]
 
 
 def _table(result: Judged, folder: Path, figures: Path) -> dict:
-    """A study's table at one scale and profile, with its figures and the files beside it."""
+    """A study's table at one scale and profile, with its figures and the files beside it; a table that has
+    not been drawn has no file and is not shown."""
     scale, profile, name = result.scale.name, result.profile, result.study.name
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
@@ -242,8 +243,6 @@ def _templates() -> jinja2.Environment:
     )
     made.filters |= {"slug": slug, "markdown": lambda text: md(str(text)), "explained": explained}
     made.globals |= {"MARKS": MARKS, "READING": READING}
-    for name, file in (("style", "page.css"), ("script", "page.js")):
-        made.globals[name] = markupsafe.Markup((TEMPLATES / file).read_text(encoding="utf-8"))
     return made
 
 

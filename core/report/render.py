@@ -119,32 +119,32 @@ def write_tables(result: Judged, folder: Path, small: bool) -> None:
 
 
 def render_index(
-    studies: Sequence[Study], drawn: Results, stored: Results, setups: Sequence[Setup], store,
-    results_dir: Path, figures_dir: Path, seconds: Callable[[RunConfig], float], small: bool = False,
-) -> list[str]:  # fmt: skip
+    studies: Sequence[Study],
+    known: Results,
+    setups: Sequence[Setup],
+    results_dir: Path,
+    figures_dir: Path,
+    seconds: Callable[[RunConfig], float],
+) -> list[str]:
     """Write the page over all scales and profiles, its README.md and CSV files; what was written.
 
-    `drawn` are the results that were drawn just now, `stored` all others with a run. `seconds` is what a run
-    at the papers' scale takes.
+    `known` are the results with a run. `seconds` is what a run at the papers' scale takes.
     """
-    known = {key: results for key, results in {**stored, **drawn}.items() if results}
-    if not known:
+    if not any(known.values()):
         return []
-    for (scale, profile), results in known.items():
-        for result in results if (scale, profile) not in drawn else ():
-            write_tables(result, results_dir / scale / profile, small)  # the page links to them
-        runs = frames.summary_frame(results)
-        _write_all(results_dir / scale / profile, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
-        with drawing():
-            pictures = {f"{name}.png": image(figure, "png") for name, figure in scatters(runs).items()}
-        _write_all(figures_dir / scale / profile, pictures)
-    every: dict[tuple[str, str], list[Judged]] = {}
+    results: dict[tuple[str, str], list[Judged]] = {}
     for setup in setups:
         key = setup.scale.name, setup.profile
         by_name = {result.study.name: result for result in known.get(key, ())}
         if by_name or setup.profile == setups[0].profile:
-            every[key] = [by_name.get(study.name) or study_result(study, setup) for study in studies]
-    texts = page_files(studies, every, results_dir, figures_dir, seconds)
+            results[key] = [by_name.get(study.name) or study_result(study, setup) for study in studies]
+        if by_name:
+            runs = frames.summary_frame(by_name.values())
+            _write_all(results_dir.joinpath(*key), {"runs.csv": frames.csv_text(runs, digits=6).encode()})
+            with drawing():
+                pictures = {f"{name}.png": image(figure, "png") for name, figure in scatters(runs).items()}
+            _write_all(figures_dir.joinpath(*key), pictures)
+    texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]
 

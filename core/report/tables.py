@@ -162,8 +162,7 @@ def markdown(result: Judged) -> str:
         *(["", of_paper[0], "", *_items(*of_paper[1:])] if of_paper else []),
     ]  # fmt: skip
     if result.study.claims:
-        said = [f"{VERDICT_MARKS[row.verdict]} {sentence}" for row, sentence in _sentences(result)]
-        lines += ["", "## Claims", "", *_items(*by_value(result), *said), "", md(READING), ""]
+        lines += ["", "## Claims", "", *_items(*by_value(result), *_verdicts(result)), "", md(READING), ""]
         lines += [md(caution(result)), "", *_items(*_claims(result))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -189,10 +188,10 @@ def _claims(result: Judged) -> Iterator[str]:
             yield claim.note
 
 
-def _sentences(result: Judged) -> Iterator[tuple]:
-    """Each claim's row, and its verdict as a sentence of at most 20 words."""
-    for row in claim_frame([result]).itertuples():
-        yield row, verdict_sentence(row)
+def _verdicts(result: Judged) -> list[str]:
+    """Each claim's mark and verdict, in a sentence of at most 20 words."""
+    rows = claim_frame([result]).itertuples()
+    return [f"{VERDICT_MARKS[row.verdict]} {verdict_sentence(row)}" for row in rows]
 
 
 def verdict_sentence(row) -> str:
@@ -234,8 +233,7 @@ def filled(readme: str, file: Path) -> str:
 def terminal(result: Judged) -> str:
     """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
     table = grid(result.study, cell_frame(result))
-    said = [f"{VERDICT_MARKS[row.verdict]} {sentence}" for row, sentence in _sentences(result)]
-    below = [f"  {line}" for line in (*marks(table), "", *said, *by_value(result))]
+    below = [f"  {line}" for line in (*marks(table), "", *_verdicts(result), *by_value(result))]
     body = _laid_out(table, printable, "simple").splitlines()
     lines = ["", title(result), setting(result), "", *body, *below]
     return "\n".join(printable(line).rstrip() for line in lines)

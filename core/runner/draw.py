@@ -96,17 +96,15 @@ class Drawing:
         """Write the page over all scales and profiles, of which some are drawn; `recorded` are the sources of
         the stored runs."""
         report = importlib.import_module("core.report.render")
-        stored, setups = {}, []
+        results, setups = dict(drawn), []
         for scale in SCALES.values():
             there = recorded.get(scale.name)
             others = finding.HIDDEN if scale.hub_models else ()
             for setup in self.setups(scale, there.sources if there else finding.unfetched_sources(others)):
                 setups.append(setup)
                 if there and (key := (scale.name, setup.profile)) not in drawn:
-                    stored[key] = report.gathered(self.started(studies, setup), setup, self.store)
-        say(*report.render_index(
-            studies, drawn, stored, setups, self.store, self.results, self.figures, gpu_seconds, self.small
-        ))  # fmt: skip
+                    results[key] = report.gathered(self.started(studies, setup), setup, self.store)
+        say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
         for name, data in self.other_data(recorded).items():
             say(
                 f"Published runs of scale {name} are on other data than yours ({data}) and left out; "

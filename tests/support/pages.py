@@ -45,7 +45,7 @@ def page(folder, setups=None, studies=STUDIES, store=None, small=False):
         begun = [study for study in studies if run_of(study, one) in store.runs]
         if begun:
             drawn[one.scale.name, one.profile] = render(begun, one, store, folder, folder / "figures", small).results
-    render_index(studies, drawn, {}, setups, store, folder, folder / "figures", lambda config: 3600.0, small)
+    render_index(studies, drawn, setups, folder, folder / "figures", lambda config: 3600.0)
     return folder
 
 
