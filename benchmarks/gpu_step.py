@@ -75,7 +75,7 @@ def measured(
         "intermediate_size": intermediate,
     }
     bert = BertModel(BertConfig(**sizes, vocab_size=vocabulary, attn_implementation="eager"))
-    encoder = from_pretrained(bert, hidden_dropout=0.1, attention_dropout=0.1, attention="eager")
+    encoder = from_pretrained(bert, hidden_dropout=0.1, attention_dropout=0.1)
     model = methods.model(method).Model(config, encoder, device).train()
     train_step = step_for(config.train, model, adamw(config.train, model, model.new_layers()), device)
     batches = enumerate(training_batches(config, TrainingText(table_of(vocabulary)), device), start=1)

@@ -45,7 +45,7 @@ class PlainMoCoSE(nn.Module):
         for layer in bert.encoder.layer:
             layer.attention.self.dropout.p = config.encoder.attention_dropout
         sizes = from_pretrained(
-            bert, hidden_dropout=0.0, attention_dropout=0.0, attention="eager"
+            bert, hidden_dropout=0.0, attention_dropout=0.0
         )  # for the heads' widths
         weights = torch_stream(config.seed.model, "heads")
         self.bert = bert

@@ -185,7 +185,6 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreT
         checkpoint.model,
         hidden_dropout=settings.hidden_dropout,
         attention_dropout=settings.attention_dropout,
-        attention=settings.attention,
     )
     return encoder, checkpoint.tokenizer
 

@@ -44,7 +44,7 @@ def keep_model(
     if not config.keepable:
         return
     kept, run = load_checkpoint(source, pooling="cls"), run_id(config)
-    encoder = from_pretrained(kept.model, hidden_dropout=0.0, attention_dropout=0.0, attention="eager")
+    encoder = from_pretrained(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
     modules = {"": "Transformer", "1_Pooling": "Pooling"}
     pooling = {"word_embedding_dimension": encoder.hidden, "pooling_mode_cls_token": True}

@@ -39,7 +39,7 @@ class Encoder(Section):
     digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
     hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)", SHARE] = 0.1
     attention_dropout: Annotated[float, "dropout on attention weights", SHARE] = 0.1
-    attention: Annotated[Literal["eager", "sdpa"], "how attention is computed; sdpa: fused"] = "eager"
+    attention: Annotated[Literal["eager"], "a name in the ids of runs"] = "eager"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

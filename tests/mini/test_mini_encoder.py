@@ -52,7 +52,7 @@ def test_transformers_fills_a_gap_with_a_word_that_fits(folder, texts, words):
 def test_our_forward_pass_gives_what_transformers_gives(folder):
     model, tokenizer = AutoModel.from_pretrained(folder, local_files_only=True, dtype=torch.float32).eval(), tokenizer_of(folder)
     sentences = ["A man plays the guitar.", "Two dogs run through the snow, and a child laughs.", "No."]
-    ours = from_pretrained(model, hidden_dropout=0.1, attention_dropout=0.1, attention="eager").eval()
+    ours = from_pretrained(model, hidden_dropout=0.1, attention_dropout=0.1).eval()
     rows = [np.array(ids, dtype=np.int32) for ids in tokenizer(sentences)["input_ids"]]
     with torch.no_grad():
         theirs = model(**tokenizer(sentences, padding=True, return_tensors="pt")).last_hidden_state[:, 0]

@@ -31,8 +31,8 @@ def roberta(seed=0):
     return RobertaModel(RobertaConfig(max_position_embeddings=42, pad_token_id=1, type_vocab_size=1, **SIZES)).eval()
 
 
-def encoder(model, dropout=0.0, attention_dropout=0.0, attention="eager"):
-    return from_pretrained(model, hidden_dropout=dropout, attention_dropout=attention_dropout, attention=attention)
+def encoder(model, dropout=0.0, attention_dropout=0.0):
+    return from_pretrained(model, hidden_dropout=dropout, attention_dropout=attention_dropout)
 
 
 def sentences(count, seed=0, shortest=3, longest=9):

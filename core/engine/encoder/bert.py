@@ -50,35 +50,34 @@ class Embeddings(nn.Module):
 
 
 class Layer(nn.Module):
-    """One post-LayerNorm transformer layer over packed tokens; `source` is transformers' layer."""
+    """One post-LayerNorm transformer layer over packed tokens; `source` is transformers' layer, `config` that
+    of its model."""
 
-    def __init__(self, source: Any, config: Any, rates: tuple[float, float], attention: str):
-        """`config` is transformers' of the model, `rates` are those of hidden and attention dropout."""
+    def __init__(self, source: Any, config: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
         own, out = source.attention.self, source.attention.output
         self.query, self.key, self.value = own.query, own.key, own.value
         self.attention_out, self.attention_norm = out.dense, out.LayerNorm
         self.up = source.intermediate.dense
         self.down, self.norm = source.output.dense, source.output.LayerNorm
-        self.activation = ACT2FN[config.hidden_act]
-        self.heads, self.attention = config.num_attention_heads, attention
-        self.hidden_dropout, self.attention_dropout = map(Dropout, rates)
+        self.activation, self.heads = ACT2FN[config.hidden_act], config.num_attention_heads
+        self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
 
-    def forward(self, x: Tensor, packed: Packed, grid: Layout | Tensor, first_only: bool = False) -> Tensor:
-        """(R, hidden) to (R, hidden), the line with its spare rows, or to (B, hidden) of the first tokens
-        alone with `first_only`.
+    def forward(self, x: Tensor, grid: Layout | Tensor, first: Tensor | None = None) -> Tensor:
+        """(R, hidden) to (R, hidden), the line with its spare rows; or to (B, hidden) of the tokens `first`
+        (B,) alone.
 
         `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L) in the type
         of x.
         """
-        wanted = x.index_select(0, packed.first) if first_only else x  # (Q, hidden), Q is B or R
-        sources = [self.key, self.value] if first_only else [self.query, self.key, self.value]
+        wanted = x if first is None else x.index_select(0, first)  # (Q, hidden), Q is B or R
+        sources = [self.query, self.key, self.value] if first is None else [self.key, self.value]
         line = linear(x, torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources]))
-        query = _apply(self.query, wanted) if first_only else None  # (B, hidden)
+        query = None if first is None else _apply(self.query, wanted)  # (B, hidden)
         if isinstance(grid, Tensor):
             context, spare = self._padded(line, query, grid), 0  # (Q, hidden)
         else:
-            context, spare = self._packed(line, query, packed, grid), 0 if first_only else grid.spare
+            context, spare = self._packed(line, query, grid), grid.spare if first is None else 0
         x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare))
         y = _apply(self.down, self.activation(_apply(self.up, x)))
         return self.norm(self.hidden_dropout.added(x, y, spare))
@@ -86,42 +85,23 @@ class Layer(nn.Module):
     def _padded(self, line: Tensor, query: Tensor | None, bias: Tensor) -> Tensor:
         """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 * hidden), bias
         (B, 1, 1, L)."""
-        batch, heads = len(bias), self.heads
-        grid = line.view(batch, bias.shape[-1], 2 if query is not None else 3, heads, -1)
-        parts = grid.permute(2, 0, 3, 1, 4)
-        if query is None:
-            asked, key, value = parts  # (B, heads, L, d) each
-        else:
-            asked, (key, value) = query.view(batch, 1, heads, -1).transpose(1, 2), parts
+        batch, width, parts = len(bias), bias.shape[-1], 3 if query is None else 2
+        *own, key, value = line.view(batch, width, parts, self.heads, -1).permute(2, 0, 3, 1, 4)
+        asked = own[0] if query is None else query.view(batch, 1, self.heads, -1).transpose(1, 2)
         rate = self.attention_dropout.rate if self.attention_dropout.active else 0.0
-        bias = bias.expand(batch, heads, asked.shape[2], -1)
+        bias = bias.expand(batch, self.heads, asked.shape[2], -1)
         context = F.scaled_dot_product_attention(asked, key, value, attn_mask=bias, dropout_p=rate)
         return context.transpose(1, 2).reshape(batch * asked.shape[2], -1)
 
-    def _packed(self, line: Tensor, query: Tensor | None, packed: Packed, grid: Layout) -> Tensor:
+    def _packed(self, line: Tensor, query: Tensor | None, grid: Layout) -> Tensor:
         """Context (R, hidden), or (B, hidden) of `query` (B, hidden); line (R, 3 or 2 * hidden)."""
-        parts = grid.grid(line, 2 if query is not None else 3)  # (B * heads, L, d) each
-        if query is None:
-            asked, key, value = parts
-            return grid.line(self._attend(asked, key, value, grid.bias))
-        asked, (key, value) = query.view(packed.batch * self.heads, 1, -1), parts  # asked (B * heads, 1, d)
-        return self._attend(asked, key, value, grid.bias).reshape(packed.batch, -1)
-
-    def _attend(self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-        """(B * heads, Q, d) from query (B * heads, Q, d), key and value (B * heads, L, d), bias (B * heads,
-        1, L).
-
-        torch's fused attention cannot take a mask of ours, so it serves where nothing is dropped.
-        """
-        if self.attention == "sdpa" and not self.attention_dropout.active:
-            query, key, value, mask = (
-                part.unflatten(0, (-1, self.heads)) for part in (query, key, value, bias.to(query.dtype))
-            )
-            return F.scaled_dot_product_attention(query, key, value, attn_mask=mask).flatten(0, 1)
-        alpha = 1.0 / math.sqrt(query.shape[-1])
-        bias, key = bias.to(query.dtype), key.transpose(1, 2)
-        scores = batched(torch.baddbmm, bias, query, key, alpha=alpha)  # (B * heads, Q, L)
-        return batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
+        *own, key, value = grid.grid(line, 3 if query is None else 2)  # (B * heads, L, d) each
+        asked = own[0] if query is None else query.view(len(key), 1, -1)  # (B * heads, Q, d)
+        alpha = 1.0 / math.sqrt(asked.shape[-1])
+        bias = grid.bias.to(asked.dtype)
+        scores = batched(torch.baddbmm, bias, asked, key.transpose(1, 2), alpha=alpha)  # (B * heads, Q, L)
+        context = batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
+        return grid.line(context) if query is None else context.reshape(len(query), -1)
 
 
 def _apply(layer: nn.Linear, x: Tensor) -> Tensor:
@@ -140,16 +120,16 @@ class Stack(nn.Module):
         """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
         x, grid = self._laid_out(x, packed)
         for layer in self.layers[:-1]:
-            x = layer(x, packed, grid)
-        return self.layers[-1](x, packed, grid, first_only=True)
+            x = layer(x, grid)
+        return self.layers[-1](x, grid, packed.first)
 
     def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
         """The embeddings and what each layer makes of them, (T, hidden) each."""
-        lengthened, grid = self._laid_out(x, packed)
-        found = [lengthened]
+        line, grid = self._laid_out(x, packed)
+        outputs = [line]
         for layer in self.layers:
-            found.append(layer(found[-1], packed, grid))
-        return [rows[: len(x)] for rows in found]
+            outputs.append(layer(outputs[-1], grid))
+        return [rows[: len(x)] for rows in outputs]
 
     def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
         """The line that layers compute with, in the type of their weights, and what their attention needs
@@ -187,22 +167,18 @@ class Encoder(nn.Module):
         return self.stack(self.embeddings(packed), packed)
 
 
-def from_pretrained(
-    model: Any, *, hidden_dropout: float, attention_dropout: float, attention: str
-) -> Encoder:
+def from_pretrained(model: Any, *, hidden_dropout: float, attention_dropout: float) -> Encoder:
     """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not copied).
 
     Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.
     """
-    config = model.config
+    config, pooler = model.config, getattr(model, "pooler", None)
     offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
-    rates = hidden_dropout, attention_dropout
-    layers = [Layer(source, config, rates, attention) for source in model.encoder.layer]
-    pooler = getattr(model, "pooler", None)
+    layers = [Layer(source, config, hidden_dropout, attention_dropout) for source in model.encoder.layer]
     return Encoder(
         Embeddings(model.embeddings, dropout=hidden_dropout, position_offset=offset),
         Stack(layers),
-        pooler.dense if pooler is not None else None,
+        None if pooler is None else pooler.dense,
         config.hidden_size,
         config.layer_norm_eps,
         config.max_position_embeddings - offset,
