@@ -44,9 +44,7 @@ class PlainMoCoSE(nn.Module):
                 module.p = config.encoder.hidden_dropout
         for layer in bert.encoder.layer:
             layer.attention.self.dropout.p = config.encoder.attention_dropout
-        sizes = from_pretrained(
-            bert, hidden_dropout=0.0, attention_dropout=0.0
-        )  # for the heads' widths
+        sizes = from_pretrained(bert, hidden_dropout=0.0, attention_dropout=0.0)  # for the heads' widths
         weights = torch_stream(config.seed.model, "heads")
         self.bert = bert
         self.pooler = heads.pooler(sizes, weights)

@@ -61,7 +61,9 @@ class Contrastive(nn.Module):
     encoder: Encoder  # what a kept model's folder holds
     capturable: bool = False
     scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
-    draws_when_scored: bool = False  # whether `sentence_vectors` draws, so that batches keep their order (D21)
+    draws_when_scored: bool = (
+        False  # whether `sentence_vectors` draws, so that batches keep their order (D21)
+    )
     copies: Mapping[nn.Parameter, nn.Parameter] = {}  # of weights, in the type that a step's products read
     averaged: tuple[list, list]  # weights that follow others, and those others: `followed` makes them
 
