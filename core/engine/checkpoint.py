@@ -9,13 +9,12 @@ run equals an undisturbed run bit for bit.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import signal
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,8 +109,11 @@ class CheckpointFile:
         return content
 
     def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
-        """Restore model and optimiser. Returns the state of the loop."""
+        """Restore model and optimiser. Returns the state of the loop. From here on SIGTERM asks for a
+        checkpoint before the process ends, if checkpoints are written."""
         self._began = self._wrote = time.monotonic()
+        if self._every < math.inf:
+            signal.signal(signal.SIGTERM, self._ask)
         if self._left is None:
             return TrainingState()
         content, self._left = self._left, None  # some gigabytes that nobody needs any more
@@ -146,30 +148,18 @@ class CheckpointFile:
         except UserError as error:
             self._note(f"no checkpoint at step {at.step}: {error}")
         self._wrote = time.monotonic()
-        self._end_if_asked()
+        if self.asked:
+            self.close()
 
-    @contextlib.contextmanager
-    def listening(self) -> Iterator[None]:
-        """Within this context SIGTERM asks for a checkpoint before the process ends, if checkpoints are
-        written."""
-        if self._every == math.inf:
-            yield
-            return
-        before = signal.signal(signal.SIGTERM, self._ask)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGTERM, before)
-        self._end_if_asked()
+    def close(self) -> None:
+        """End listening to SIGTERM. If the process was asked to end meanwhile, it ends as if by the signal."""
+        if self._every < math.inf:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if self.asked:
+            os.kill(os.getpid(), signal.SIGTERM)
 
     def _ask(self, *_) -> None:
         self.asked = True
-
-    def _end_if_asked(self) -> None:
-        """End as the signal would have ended the process."""
-        if self.asked:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _shapes(state: dict) -> dict[str, list[int]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -28,7 +28,6 @@ from core.engine.encoder.packing import on
 from core.engine.evaluation.baselines import baseline_rows, kept_rows
 from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.evaluation.encoding import load_checkpoint
-from core.engine.evaluation.length_bias import length_rows
 from core.engine.evaluation.scoring import Scorer
 from core.engine.kept_model import keep_model
 from core.engine.measure import check, count_rows, final_evaluation
@@ -85,17 +84,18 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             phase("transfer tasks", 0)  # before the first step moves the encoder
             rows += kept_rows(config, cache, "transfer", lambda: transfer().untrained_rows(scorer, encoder))
         check(scorer, model, config, rows, 0)
-    curve = Curve(config, execution, go_on=file.step > 0)
+    write = curve_writer(config, execution, go_on=file.step > 0)
 
     def report(message: dict) -> None:
         if message["loss"] is not None:
-            curve.write(message)
+            write(message)
         progress(message)
 
     loaded = time.monotonic()
-    with file.listening(), own_stream(device):
+    with own_stream(device):
         batches = training_batches(config, text, device, file.step)
         training = train(config, model, batches, partial(check, scorer, model, config, rows), report, file)
+    file.close()
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
     some = on(device, [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))])
@@ -110,25 +110,21 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     elif chosen is not None:  # the last step is checked
         status, pairs = final_evaluation(config, scorer, model, chosen, rows)
     if status != "diverged" and chosen is not None:  # the model now has the selected checkpoint's weights
-        rows += length_rows(pairs, "selected", scorer.dev, chosen.step)
-        copies = edited_copies(scorer.sets[scorer.dev], tokenizer, encoder.max_positions)
+        copies = edited_copies(scorer.sets["dev"], tokenizer, encoder.max_positions)
         rows += edit_rows(model, copies, device, chosen.step)
         if config.eval.transfer:
             phase("transfer tasks", steps)
             rows += transfer().rows(scorer, model, "selected", chosen.step)
         if execution.keep_models:
-            source, results = encoder_folder(config, execution), Path(execution.results_dir)
-            keep_model(config, model, source, results, chosen.step, execution.encoder_name)
+            keep_model(config, execution, model, encoder_folder(config, execution), chosen.step)
     seconds = {
         "load": loaded - started,
         "train": file.earlier_seconds + trained - loaded,
         "evaluate": time.monotonic() - trained,
     }
     recorded = provenance.gather(config, execution, seconds, text.rewritten)
-    if training.step_seconds is not None:  # a time, so no row
-        recorded["step_seconds"] = training.step_seconds
-    if file.resumed_at:
-        recorded["resumed_at_steps"] = file.resumed_at
+    more = {"step_seconds": training.step_seconds, "resumed_at_steps": file.resumed_at}  # times, so no rows
+    recorded |= {name: value for name, value in more.items() if value}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
 
 
@@ -137,42 +133,38 @@ def transfer() -> ModuleType:
     return importlib.import_module("core.engine.evaluation.transfer")
 
 
-class Curve:
-    """A run's development curve as lines of JSON, for `tail -f`: `<results>/logs/<run id>.jsonl`. A line has
-    run, step, of, dev (the score that selects), loss (mean since the last check), seconds.
+def curve_writer(config: RunConfig, execution: Execution, go_on: bool) -> Callable[[dict], None]:
+    """What writes a run's checks, as the training loop reports them, for `tail -f` and for TensorBoard.
 
-    A resumed run appends, so it repeats the steps after its checkpoint. If the file cannot be written, the
-    run goes on.
+    `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that selects),
+    loss (mean since the last check), seconds. A resumed run appends, so it repeats the steps after its
+    checkpoint. If the file cannot be written, the run goes on.
     """
+    run, began, board = run_id(config), time.monotonic(), None
+    path = Path(execution.results_dir) / "logs" / f"{run}.jsonl"
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a" if go_on else "w").close()
+    if execution.tensorboard is not None:
+        folder = str(Path(execution.tensorboard) / run)
+        board = importlib.import_module("torch.utils.tensorboard").SummaryWriter(folder)
 
-    def __init__(self, config: RunConfig, execution: Execution, go_on: bool):
-        self._run, self._train, self._began = run_id(config), config.train, time.monotonic()
-        self._path = Path(execution.results_dir) / "logs" / f"{self._run}.jsonl"
-        self._board: Any = None
-        if execution.tensorboard is not None:
-            board = importlib.import_module("torch.utils.tensorboard")
-            self._board = board.SummaryWriter(str(Path(execution.tensorboard) / self._run))
-        if not go_on:
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
-
-    def write(self, check: dict) -> None:
-        """Append a check, as the training loop reports it; a score that is not a number becomes null."""
-        step, score, loss = check["step"], check["dev"], check["loss"]
+    def write(message: dict) -> None:
+        step, score, loss = message["step"], message["dev"], message["loss"]
         line = {
-            "run": self._run, "step": step, "of": self._train.steps,
+            "run": run, "step": step, "of": config.train.steps,
             "dev": None if math.isnan(score) else round(score, 4), "loss": round(loss, 4),
-            "seconds": round(time.monotonic() - self._began, 2),
+            "seconds": round(time.monotonic() - began, 2),
         }  # fmt: skip
-        with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with open(self._path, "a") as file:
-                file.write(json.dumps(line) + "\n")
-        if self._board is not None:
-            rates = {"learning rate": learning_rate(self._train, step), "steps a second": check["rate"]}
-            for name, number in ({"loss": loss, "development score": score} | rates).items():
-                self._board.add_scalar(name, number, step)
-            self._board.flush()
+        with contextlib.suppress(OSError), path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        if board is not None:
+            rate = {"learning rate": learning_rate(config.train, step), "steps a second": message["rate"]}
+            for name, number in ({"loss": loss, "development score": score} | rate).items():
+                board.add_scalar(name, number, step)
+            board.flush()
+
+    return write
 
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:
@@ -241,7 +233,8 @@ def scorer_for(
     if digest != config.eval.digest:
         raise UserError(f"The evaluation data is not the one that this run {PLANNED}.")
     scale = with_own_pairs(SCALES[config.scale], list(own))
-    geometry_of = [sets[scale.dev]]
+    scored = {name: sets[name] for name in scale.tests} | {"dev": sets[scale.dev]}
+    geometry_of = [scored["dev"]]
     if root is not None and not own:
         geometry_of = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
 
@@ -250,4 +243,4 @@ def scorer_for(
         build = partial(tokenise, tokenizer, texts, encoder.max_positions)
         return cached_table(Path(execution.cache_dir), key, build)
 
-    return Scorer(sets, scale.dev, scale.tests, geometry_of, tasks, tokenised, device)
+    return Scorer(scored, geometry_of, tasks, tokenised, device)

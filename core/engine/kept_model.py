@@ -14,7 +14,7 @@ from core.engine.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError, printable
 from core.spec.identity import canonical_json, run_id
-from core.spec.run import RunConfig
+from core.spec.run import Execution, RunConfig
 from core.store.files import AGAIN, whole_folder
 from core.store.store import model_folder
 
@@ -34,7 +34,7 @@ WARNING = (
 
 
 def keep_model(
-    config: RunConfig, model: Contrastive, source: Path, results: Path, step: int, encoder_name: str
+    config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int
 ) -> None:
     """Write the model's encoder with the weights of the selected checkpoint, unless the run scores more than
     [CLS].
@@ -58,9 +58,9 @@ def keep_model(
     }
     card = CARD.format(
         run=run, method=config.method, scale=config.scale, step=step, steps=config.train.steps,
-        encoder=printable(encoder_name) or "its encoder", warning=WARNING if config.disturbed else "",
+        encoder=printable(execution.encoder_name) or "its encoder", warning=WARNING if config.disturbed else "",
     )  # fmt: skip
-    with whole_folder(model_folder(results, run)) as folder:
+    with whole_folder(model_folder(Path(execution.results_dir), run)) as folder:
         try:
             kept.model.save_pretrained(folder)
         except SafetensorError as error:  # it wraps the system's errors

@@ -77,7 +77,7 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     """The function from sentences to vectors, and its pooling in words. Prints what was read."""
     from core.engine.evaluation import encoding
 
-    folder, pooling, longest, why = options.model, options.pooling, None, "as asked"
+    folder, pooling, longest, why, note = options.model, options.pooling, None, "as asked", ""
     if pooling is None and not (folder / "modules.json").is_file():
         pooling, why = "cls", "since the folder names none; choose another with --pooling"
     elif pooling is None and encoding.installed():
@@ -87,13 +87,14 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
         say(f"Pooling {pooling}, as the folder says, by sentence-transformers. {encoding.unfollowed(folder)}")
         return lambda texts: modules.encode(list(texts), show_progress_bar=False), pooling
     elif pooling is None:
-        (pooling, longest), why = encoding.stated(folder), "as the folder says"
+        (pooling, longest), note = encoding.stated(folder), encoding.unfollowed(folder)
+        why = "as the folder says"
     checkpoint = encoding.load_checkpoint(
         folder, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
     )
     checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, longest or checkpoint.max_length))
     _say_read(folder, checkpoint.model, checkpoint.max_length)
-    say(f"Pooling {pooling}, {why}.")
+    say(f"Pooling {pooling}, {why}. {note}".rstrip())
     return lambda texts: encoding.sentence_vectors(checkpoint, texts, pooling), pooling
 
 

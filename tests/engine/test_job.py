@@ -35,7 +35,7 @@ def values(result, checkpoint, task, metric):
 
 
 def test_rows_and_pairs_of_a_run(whole):
-    assert whole.status == "ok"
+    assert whole.status == "ok" and {block.task for block in whole.pairs} == {*DEMO.tests, "DEV"}
     for checkpoint in ("selected", "last"):
         tests = [values(whole, checkpoint, task, "spearman_all")[0] for task in DEMO.tests]
         assert values(whole, checkpoint, "avg", "spearman_all") == [pytest.approx(sum(tests) / len(tests))]
@@ -43,21 +43,19 @@ def test_rows_and_pairs_of_a_run(whole):
     curve = [row for row in whole.rows if row[:3] == ("curve", "dev", "spearman_all")]
     assert [row.step for row in curve] == [0, 2, 4]
     assert values(whole, "selected", "dev", "spearman_all") == [pytest.approx(max(row.value for row in curve[1:]), abs=1e-9)]
-    assert {block.task for block in whole.pairs} == {*DEMO.tests, "DEV"}
     for checkpoint in ("selected", "untrained"):  # MoCoSE, Figure 7
         singular = [row.value for row in whole.rows if row.checkpoint == checkpoint and row.metric.startswith("singular_value_")]
         assert singular == sorted(singular, reverse=True) and singular[0] > 0 and len(singular) == 128
     assert values(whole, "last", "train", "mtd_nominal") == [pytest.approx(1 / 0.15 + 512 / 16)]
     assert 0 < values(whole, "last", "train", "fgsm_changed_fraction")[0] <= 1
     assert 0 < whole.provenance["step_seconds"] < whole.provenance["seconds"]["train"]
-    assert not any("seconds" in row.metric for row in whole.rows)  # what a clock says is no result
 
 
 def test_what_the_papers_other_tables_need_is_measured(whole):
     assert values(whole, "data", "Para", "pairs") == [1200.0] and values(whole, "data", "dev", "pairs") == [960.0]
     for task in (*DEMO.tests, "dev"):
-        block = [b for b in whole.pairs if b.task == ("DEV" if task == "dev" else task)]
-        gaps = np.concatenate([np.abs(np.array(b.words_a) - np.array(b.words_b)) for b in block])
+        (block,) = (b for b in whole.pairs if b.task == ("DEV" if task == "dev" else task))
+        gaps = np.abs(np.subtract(block.words_a, block.words_b))
         groups = [(gaps <= 3).sum() >= 10, (gaps > 3).sum() >= 10]
         assert [len(values(whole, "selected", task, f"spearman_gap_{which}")) for which in ("le3", "gt3")] == groups
         trained, untrained = (values(whole, name, task, "like_length_excess") for name in ("selected", "untrained"))
@@ -66,24 +64,20 @@ def test_what_the_papers_other_tables_need_is_measured(whole):
     assert all(-1 <= values(whole, "selected", "edits", f"cosine_{edit}")[0] < 0.9999 for edit in EDITS[1:])
     for checkpoint in ("untrained", "untrained_first_last", "untrained_first_last_0", "bag_of_words", "whitening"):
         assert len(values(whole, checkpoint, "avg", "spearman_all")) == 1
-    for kind in ("global", "batched64"):  # D43
-        assert all(0 <= values(whole, "selected", "dev", f"alignment{part}_{kind}")[0] <= 4 for part in ("", "_all"))
-        assert -8 <= values(whole, "selected", "dev", f"uniformity_{kind}")[0] <= 0
+    assert {row.metric for row in whole.rows if row.metric.startswith(("alignment", "uniformity"))} == {  # D43
+        f"{metric}_{mode}" for metric in ("alignment", "alignment_all", "uniformity") for mode in ("global", "batched64")
+    }
 
 
-def test_transfer_tasks_of_the_demo_and_nothing_else_moves(execution, whole, monkeypatch):
-    monkeypatch.setattr(transfer, "WIDE", (1.0,))  # a minute less; tests/evaluation/test_transfer.py tries every C
-    monkeypatch.setattr(transfer, "HIGH", (1.0,))
+def test_a_second_run_with_transfer_tasks_gives_the_same_numbers_and_theirs(execution, whole, monkeypatch):
+    for grid in ("WIDE", "HIGH"):
+        monkeypatch.setattr(transfer, grid, (1.0,))  # a minute less; tests/evaluation/test_transfer.py tries every C
     found = run(small(eval__digest=demo_sources().sources.transfer_digest, eval__transfer=True), execution)
     assert set(whole.rows) < set(found.rows)
     assert {row.task for row in set(found.rows) - set(whole.rows)} == {*DEMO.probes, "avg_transfer"}
     for task in (*DEMO.probes, "avg_transfer"):
         for checkpoint in ("selected", "untrained", "untrained_first_last"):
             assert 5 < values(found, checkpoint, task, "accuracy_test")[0] <= 100
-
-
-def test_same_run_twice_gives_the_same_numbers(execution, whole):
-    assert run(small(), execution).rows == whole.rows
 
 
 def test_an_extra_check_does_not_move_the_training(thin):
@@ -134,10 +128,10 @@ def test_other_data_than_planned_is_refused(changes, execution):
 class StubScorer:
     """Scores by name: (all, mean, wmean), whatever the model."""
 
-    dev, tests, dev_sentences = "DEV", ("A", "B"), ["a", "b"]
+    tests, dev_sentences = ("A", "B"), ["a", "b"]
 
-    def score(self, model, *names):
-        known = {"DEV": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
+    def score(self, model, names):
+        known = {"dev": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
         scores = {name: dict(zip(AGGREGATES, known[name], strict=True)) for name in names}
         return Evaluation(scores, (), {}, np.eye(2), {"a": 0, "b": 1})
 

@@ -64,7 +64,7 @@ def test_transformers_and_sentence_transformers_give_the_run_s_cosines(left):
 
 @pytest.mark.parametrize("config", [small(eval__vector="pooler"), small("simcse", eval__head="on")])
 def test_a_run_that_scores_a_head_keeps_no_model(config, tmp_path):
-    keep_model(config, None, tmp_path, tmp_path, 1, "")
+    keep_model(config, Execution(results_dir=str(tmp_path), cache_dir=""), None, tmp_path, 1)
     assert not config.keepable and not list(tmp_path.iterdir())
 
 

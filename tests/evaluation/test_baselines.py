@@ -25,7 +25,7 @@ def pairs(name):
 @pytest.fixture
 def scorer():
     table = TokenTable(np.concatenate(ARRAYS), np.cumsum([0, *map(len, ARRAYS)]))
-    return Scorer({"D": pairs("D"), "T": pairs("T")}, "D", ["T"], [], [], lambda texts: table, torch.device("cpu"))
+    return Scorer({"T": pairs("T"), "dev": pairs("D")}, [], [], lambda texts: table, torch.device("cpu"))
 
 
 def test_a_sentence_is_the_mean_of_its_words_whatever_comes_before():
@@ -68,9 +68,8 @@ def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur()
     vectors = draw.standard_normal((40, 5)) @ draw.standard_normal((5, 5)) + 3
     a, b = ([texts[i] for i in draw.integers(0, 30, 200)] for _ in "ab")  # the last ten belong to no pair
     gold = draw.uniform(0, 5, 200)
-    found = baselines.whitened_score(
-        StsSet("A", ("A",) * 200, tuple(a), tuple(b), gold), lambda wanted: vectors[[texts.index(text) for text in wanted]]
-    )
+    both_sides = StsSet("A", ("A",) * 200, tuple(a), tuple(b), gold)
+    found = baselines.whitened_score(both_sides, lambda wanted: vectors[[texts.index(text) for text in wanted]])["all"]
     rows_a, rows_b = (vectors[[texts.index(text) for text in side]] for side in (a, b))
     both = np.concatenate([rows_a, rows_b])
     inverse = np.linalg.inv(np.cov(both, rowvar=False, bias=True))
@@ -90,16 +89,16 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
     ids, mask = tiny.padded(ARRAYS, 9, pad=model.config.pad_token_id)
     with torch.no_grad():
         layers = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
-    both = scorer.vectors(baselines.FirstLast(tiny.encoder(make(), dropout=0.5)), TEXTS)
-    last = scorer.vectors(baselines.LastMean(tiny.encoder(make(), dropout=0.5)), TEXTS)
-    for layer, vectors in zip((1, 0, -1), [*np.split(both, 2, axis=1), last], strict=True):
+    early = (1, 0, -1)
+    averages = scorer.vectors(baselines.TokenMean(tiny.encoder(make(), dropout=0.5), early), TEXTS)
+    for layer, vectors in zip(early, np.split(averages, 3, axis=1), strict=True):
         average = (layers[layer] + layers[-1]) / 2
         assert vectors == pytest.approx(np.stack([average[i, : len(ids)].mean(0) for i, ids in enumerate(ARRAYS)]), abs=1e-5)
 
 
 def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
     monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
-    model, seen = baselines.FirstLast(tiny.encoder(tiny.bert())), set()
+    model, seen = baselines.TokenMean(tiny.encoder(tiny.bert())), set()
     encode = model.sentence_vectors
 
     def watched(batch):
@@ -115,7 +114,7 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
         assert seen == {(True, 1)}
         assert np.array_equal(scorer.vectors(model, TEXTS), alone) and torch.get_num_threads() == 3
         assert seen == {(True, 1), (False, 1)}
-        monkeypatch.setattr(baselines.FirstLast, "draws_when_scored", True)
+        monkeypatch.setattr(baselines.TokenMean, "draws_when_scored", True)
         assert scorer.vectors(model, TEXTS) == pytest.approx(alone, abs=1e-6) and seen == {(True, 1), (False, 1), (True, 3)}
     finally:
         torch.set_num_threads(before)

@@ -26,18 +26,10 @@ def tokenizer(tmp_path_factory):
     return AutoTokenizer.from_pretrained(tiny_checkpoint.bert(tmp_path_factory.mktemp("tokenizer")))
 
 
-@pytest.fixture(scope="module")
-def dev():
-    draw = random.Random(1)
-    a, b = ([" ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(30)] for _ in "ab")
-    return pairs(a, b)
-
-
 def test_sentences_are_the_first_distinct_long_ones():
     six, other = "a b c d e f", "g h i j k l"
     assert edited_sentences(pairs([six, "a b c d e", other], ["short", six, six])) == [six, other]
-    demo = load_demo()["DEV"]
-    chosen = edited_sentences(demo)
+    chosen = edited_sentences(load_demo()["DEV"])
     assert len(chosen) == len(set(chosen)) == SENTENCES and min(len(text.split()) for text in chosen) >= 6
 
 
@@ -55,7 +47,10 @@ def test_each_edit_is_one_edit(seed):
     assert tokens in ([1, 5, 5, 6, 7, 2], [1, 5, 6, 6, 7, 2], [1, 5, 6, 7, 7, 2])
 
 
-def test_means_are_those_of_single_sentences(dev, tokenizer):
+def test_means_are_those_of_single_sentences(tokenizer):
+    draw = random.Random(1)
+    a, b = ([" ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(30)] for _ in "ab")
+    dev = pairs(a, b)
     copies, again = (edited_copies(dev, tokenizer, 20) for _ in range(2))
     assert np.array_equal(copies.ids, again.ids)
     model = Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
@@ -70,9 +65,5 @@ def test_means_are_those_of_single_sentences(dev, tokenizer):
         found = [torch.cosine_similarity(vectors[i], vectors[kind * count + i], dim=0) for i in range(count)]
         assert row.value == pytest.approx(float(torch.stack(found).mean()), abs=1e-5)
     assert rows[0].value == pytest.approx(1.0, abs=1e-6) and all(row.value < 0.9999 for row in rows[1:])
-
-
-def test_long_sentences_fit_the_encoder(tokenizer):
     long = pairs([" ".join(["w1"] * 60), " ".join(["w2"] * 60)], ["w3", "w4"])
-    copies = edited_copies(long, tokenizer, 20)
-    assert np.diff(copies.offsets).max() == 20
+    assert np.diff(edited_copies(long, tokenizer, 20).offsets).max() == 20  # they fit the encoder

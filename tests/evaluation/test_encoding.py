@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from transformers import DebertaV2Config, DebertaV2ForMaskedLM
 from core.data.encoders import check_encoder
 from core.data.sts import load_sick, load_sts
 from core.engine import streams
-from core.engine.evaluation.encoding import POOLINGS, load_checkpoint, sentence_vectors
+from core.engine.evaluation.encoding import Pooling, load_checkpoint, sentence_vectors
 from core.engine.evaluation.metrics import spearman
 from core.engine.evaluation.scoring import evaluate
 from core.spec.errors import UserError
@@ -31,39 +32,34 @@ def sentences(count, longest=15, seed=0):
     return [" ".join(draw.choices(tiny_checkpoint.WORDS, k=draw.randint(1, longest))) for _ in range(count)]
 
 
-def one_by_one(checkpoint, text, pooling, first_layer):
+def one_by_one(checkpoint, text, pooling):
     """The vector of one sentence, in the plainest way."""
     tokens = checkpoint.tokenizer(text, return_tensors="pt", truncation=True, max_length=checkpoint.max_length)
     with torch.no_grad():
-        output = checkpoint.model(input_ids=tokens["input_ids"], output_hidden_states=True)
-        layers = output.hidden_states
-        vector = {
-            "cls": lambda: layers[-1][0, 0],
-            "pooler": lambda: torch.tanh(checkpoint.model.pooler.dense(layers[-1][0, 0])),
-            "mean": lambda: layers[-1][0].mean(0),
-            "first_last_avg": lambda: ((layers[first_layer][0] + layers[-1][0]) / 2).mean(0),
-        }[pooling]()
-    return vector.numpy()
+        layers = [layer[0] for layer in checkpoint.model(input_ids=tokens["input_ids"], output_hidden_states=True).hidden_states]
+        if pooling == "pooler":
+            return torch.tanh(checkpoint.model.pooler.dense(layers[-1][0])).numpy()
+    means = {"cls": layers[-1][0], "mean": layers[-1].mean(0), "first_last_avg": ((layers[1] + layers[-1]) / 2).mean(0)}
+    return means[pooling].numpy()
 
 
-@pytest.mark.parametrize("pooling, first_layer", [*((p, 1) for p in POOLINGS), ("first_last_avg", 0)])
-def test_poolings(folder, monkeypatch, pooling, first_layer):
+def compared(checkpoint, texts, pooling):
+    vectors = sentence_vectors(checkpoint, texts, pooling)
+    assert vectors.shape == (len(texts), tiny_checkpoint.HIDDEN) and vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, np.stack([one_by_one(checkpoint, text, pooling) for text in texts]), atol=1e-5)
+    return vectors
+
+
+@pytest.mark.parametrize("pooling", get_args(Pooling))
+def test_poolings(folder, monkeypatch, pooling):
     monkeypatch.setitem(streams.TOKENS_PER_BATCH, "cpu", 60)  # several batches, with padding inside
-    checkpoint = load_checkpoint(folder, pooling=pooling)
-    texts = sentences(30)
-    found = sentence_vectors(checkpoint, texts, pooling, first_layer)
-    assert found.shape == (30, tiny_checkpoint.HIDDEN) and found.dtype == np.float32
-    wanted = [one_by_one(checkpoint, text, pooling, first_layer) for text in texts]
-    np.testing.assert_allclose(found, np.stack(wanted), atol=1e-5)
+    compared(load_checkpoint(folder, pooling=pooling), sentences(30), pooling)
 
 
 def test_roberta_and_its_last_position(tmp_path):
     checkpoint = load_checkpoint(tiny_checkpoint.roberta(tmp_path), pooling="mean")
-    assert checkpoint.max_length == 20
-    texts = [*sentences(10), "w1 " * 18, "w1 " * 500]
-    found = sentence_vectors(checkpoint, texts, "mean")
-    np.testing.assert_allclose(found, np.stack([one_by_one(checkpoint, t, "mean", 1) for t in texts]), atol=1e-5)
-    np.testing.assert_array_equal(found[-1], found[-2])
+    vectors = compared(checkpoint, [*sentences(10), "w1 " * 18, "w1 " * 500], "mean")
+    assert checkpoint.max_length == 20 and np.array_equal(vectors[-1], vectors[-2])
 
 
 def with_config(folder, **values):
@@ -110,9 +106,7 @@ def test_cls_needs_no_pooler_and_an_encoder_of_any_kind_is_scored(tmp_path):
     config = DebertaV2Config(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)  # it has no token types
     DebertaV2ForMaskedLM(config).save_pretrained(tmp_path)
     tiny_checkpoint.tokenizer_files(tmp_path)
-    checkpoint, texts = load_checkpoint(tmp_path, pooling="mean"), sentences(4)
-    vectors = sentence_vectors(checkpoint, texts, "mean")
-    np.testing.assert_allclose(vectors, np.stack([one_by_one(checkpoint, t, "mean", 1) for t in texts]), atol=1e-5)
+    compared(load_checkpoint(tmp_path, pooling="mean"), sentences(4), "mean")
 
 
 def test_pickles_only_when_allowed(tmp_path, folder):

@@ -8,9 +8,10 @@ import tiny_checkpoint
 from safetensors.torch import load_file, save_file
 
 from core.data.sts import StsSet
-from core.engine.evaluation import command, encoding
+from core.engine.evaluation import encoding
 from core.engine.evaluation.encoding import installed, load_checkpoint, stated
 from core.engine.tokens import tokenise, unknown
+from core.runner import evaluate as command
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 
@@ -47,9 +48,11 @@ def evaluated(capsys, monkeypatch):
         pairs = tuple(f"{words} w{i}" for i in range(6)), tuple(f"{words} w{2 * i} w3" for i in range(6))
         small = {name: StsSet(name, (name,) * 6, *pairs, np.arange(6.0)) for name in (*DEMO.tests, DEMO.dev)}
         monkeypatch.setattr(command, "load_demo", lambda: small)
-        status = command.main([str(folder), "--scale", "demo", *options])
-        told = capsys.readouterr()
-        return status, told.out + told.err
+        try:
+            status, told = command.main([str(folder), "--scale", "demo", *options]), ""
+        except UserError as error:
+            status, told = 2, str(error)
+        return status, capsys.readouterr().out + told
 
     return evaluate
 
@@ -92,7 +95,7 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     pooling = parts.Pooling(16, pooling_mode="mean")
     model = SentenceTransformer(modules=[bert, pooling, parts.Dense(16, 4), parts.Normalize()], device="cpu")
     model.save(str(tmp_path / "whole"))
-    encode, pooling, _ = command._encoder(command._parse([str(tmp_path / "whole")]))
+    encode, pooling = command._encoder(command._parser().parse_args([str(tmp_path / "whole")]))
     sentences = ["w1 w2 w3", "w4"]
     np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
     assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"
@@ -119,7 +122,6 @@ def test_unknown_words_are_counted_or_named(tmp_path, evaluated):
     tokenizer = load_checkpoint(folder, pooling="cls").tokenizer
     assert not unknown(tokenise(tokenizer, ["w1 w2 w3"], 9), tokenizer)
     assert "40% of the tokens are unknown" in unknown(tokenise(tokenizer, ["x w2 x"], 9), tokenizer)
-    assert "% of the tokens are unknown to the tokenizer" in evaluated(folder, words="x y")[1]
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]
     with_json(folder, "tokenizer.json", model=vocabulary | {"unk_token": "[none]"})  # tokenizers#168
     status, told = evaluated(folder, words="x y")
@@ -141,7 +143,7 @@ def test_what_a_folder_says_is_followed_or_told(by_library, tmp_path, evaluated,
     file = sentence_transformer(tmp_path / "renamed") / "model.safetensors"
     save_file({f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
     status, told = evaluated(file.parent)
-    assert status == 2 and "The weights in" in told and "do not fit its config.json" in told
+    assert status == 2 and "has weights that do not fit its config.json" in told
     if by_library:  # sentence-transformers#1918
         status, told = evaluated(sentence_transformer(tmp_path / "none", {"max_seq_length": -1}))
-        assert status == 2 and "(max_seq_length -1)" in told
+        assert status == 2 and "sentence-transformers cannot load" in told

@@ -19,7 +19,7 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.evaluation.length_bias import EXCESS, length_rows
 from core.engine.evaluation.metrics import array, direction_rows, mean_of_7, spectrum_rows
-from core.engine.evaluation.scoring import Encode, Evaluation, Scorer, distinct_sentences, evaluate
+from core.engine.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.result import Row
@@ -27,7 +27,6 @@ from core.spec.run import RunConfig
 from core.store.files import write_whole
 
 VERSION = 4  # of what is kept on disk: raised when a row comes, goes or means something else
-WORD_VECTOR = 256  # numbers of a random word vector
 ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller deviation is rounding of float32
 
 
@@ -43,53 +42,34 @@ class Untrained(Contrastive):
         return self.encoder(batch)
 
 
-class LastMean(Untrained):
-    """The mean of the pretrained encoder's last layer over a sentence's tokens, special ones included
-    (Reimers and Gurevych 2019)."""
+class TokenMean(Untrained):
+    """The mean over a sentence's tokens of the mean of an early and the last layer, special tokens included;
+    for each early layer of `early` side by side, (B, layers x hidden).
 
-    def sentence_vectors(self, batch: Packed) -> Tensor:
-        """The mean, (B, hidden)."""
-        return _token_mean(self.layers(batch)[-1], batch)
-
-    def layers(self, batch: Packed) -> list[Tensor]:
-        """The embeddings and what each layer makes of them, (T, hidden) each."""
-        return self.encoder.stack.every(self.encoder.embeddings(batch), batch)
-
-
-class FirstLast(LastMean):
-    """The pretrained encoder's first-last average: mean over a sentence's tokens of the mean of an early and
-    the last layer.
-
-    The early one is the first transformer layer, or the embedding output (D77: eval.first_layer 1 | 0).
-    Special tokens count.
+    Layer 0 is the embedding output, 1 the first transformer layer (D77). The last layer alone is Reimers and
+    Gurevych's mean (2019).
     """
 
+    def __init__(self, encoder: Encoder, early: Sequence[int] = (-1,)):
+        super().__init__(encoder)
+        self.early = early
+
     def sentence_vectors(self, batch: Packed) -> Tensor:
-        """Both averages side by side, (B, 2 hidden): with the first transformer layer, then with the
-        embeddings."""
-        layers = self.layers(batch)
-        return _token_mean(torch.cat([layers[1] + layers[-1], layers[0] + layers[-1]], dim=1) / 2, batch)
-
-
-def _token_mean(tokens: Tensor, batch: Packed) -> Tensor:
-    """The means over each sentence's tokens, (B, dim) of (T, dim)."""
-    if batch.bias is not None:
-        tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
-    sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
-    return sums / batch.lengths.unsqueeze(1)
+        """The means, (B, layers x hidden)."""
+        layers = self.encoder.stack.every(self.encoder.embeddings(batch), batch)  # (T, hidden) each
+        tokens = torch.cat([layers[i] + layers[-1] for i in self.early], dim=1) / 2
+        if batch.bias is not None:
+            tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
+        sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
+        return sums / batch.lengths.unsqueeze(1)
 
 
 def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
     """The mean of fixed random vectors of each sentence's lower-cased words, (sentences, 256)."""
-    vectors: dict[str, np.ndarray] = {}
-    means = np.empty((len(sentences), WORD_VECTOR), dtype=np.float32)
-    for place, sentence in enumerate(sentences):
-        words = re.findall(r"\w+", sentence.lower()) or [sentence]
-        for word in words:
-            if word not in vectors:
-                vectors[word] = np.random.default_rng(zlib.crc32(word.encode())).standard_normal(WORD_VECTOR)
-        means[place] = np.mean([vectors[word] for word in words], axis=0)
-    return means
+    bags = [re.findall(r"\w+", sentence.lower()) or [sentence] for sentence in sentences]
+    seeds = {word: zlib.crc32(word.encode()) for bag in bags for word in bag}
+    vectors = {word: np.random.default_rng(seed).standard_normal(256) for word, seed in seeds.items()}
+    return np.array([np.mean([vectors[word] for word in bag], axis=0) for bag in bags], dtype=np.float32)
 
 
 def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
@@ -108,7 +88,7 @@ def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
     return (vectors - mean) @ (directions[:, kept] / np.sqrt(variances[kept]))
 
 
-def whitened_score(pairs: StsSet, encode: Encode) -> float:
+def whitened_score(pairs: StsSet, encode: Encode) -> dict[str, float]:
     """Spearman x 100 of a set with vectors whitened on all sentences of that set, those of both sides, as
     often as they occur.
 
@@ -117,8 +97,7 @@ def whitened_score(pairs: StsSet, encode: Encode) -> float:
     dimensions.
     """
     fitted_on = encode([*pairs.a, *pairs.b])
-    found = evaluate({pairs.name: pairs}, lambda texts: whitened(encode(texts), fitted_on))
-    return found.scores[pairs.name]["all"]
+    return evaluate({"set": pairs}, lambda texts: whitened(encode(texts), fitted_on)).scores["set"]
 
 
 def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
@@ -128,32 +107,28 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     how much higher pairs of like length are rated (ESimCSE, Section 1; no row where a set cannot say), how
     the development sentences' vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
     """
-    sentences = distinct_sentences(list(scorer.sets.values()))
+    sentences = distinct_sentences(scorer.sets.values())
     index = {text: place for place, text in enumerate(sentences)}
-    averages = np.split(array(scorer.vectors(FirstLast(encoder), sentences)), 2, axis=1)  # (n, hidden) each
-    first, first_0 = (lambda texts, of=of: of[[index[text] for text in texts]] for of in averages)
-    untrained = scorer.score(Untrained(encoder), *scorer.names)
+    averages = array(scorer.vectors(TokenMean(encoder, (1, 0)), sentences))  # (n, 2 hidden)
+    first, first_0 = (lambda texts, of=of: of[[index[text] for text in texts]] for of in np.split(averages, 2, axis=1))
+    untrained = scorer.score(Untrained(encoder), scorer.sets)
     scores = {
-        "untrained": _all(untrained),
-        "bag_of_words": _all(evaluate(scorer.sets, bag_of_words)),
-        "untrained_first_last": _all(evaluate(scorer.sets, first)),
-        "untrained_first_last_0": _all(evaluate(scorer.sets, first_0)),
+        "untrained": untrained.scores,
+        "bag_of_words": evaluate(scorer.sets, bag_of_words).scores,
+        "untrained_first_last": evaluate(scorer.sets, first).scores,
+        "untrained_first_last_0": evaluate(scorer.sets, first_0).scores,
         "whitening": {name: whitened_score(pairs, first) for name, pairs in scorer.sets.items()},
     }
     rows = []
-    for name, values in scores.items():
-        values = {scorer.task(task): value for task, value in values.items()}
+    for name, found in scores.items():
+        values = {task: score["all"] for task, score in found.items()}
         values["avg"] = mean_of_7([values[task] for task in scorer.tests])
         rows += [Row(name, task, "spearman_all", 0, value) for task, value in values.items()]
-    lengths = length_rows(untrained.pairs, "untrained", scorer.dev, 0)
+    lengths = length_rows(untrained.pairs, "untrained", scorer.sets["dev"].name, 0)
     rows += [row for row in lengths if row.metric == EXCESS]
     vectors = array(untrained.of(scorer.dev_sentences))
     directions = direction_rows(vectors, "untrained", 0)
     return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
-
-
-def _all(found: Evaluation) -> dict[str, float]:
-    return {name: score["all"] for name, score in found.scores.items()}
 
 
 def kept_rows(config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]]) -> list[Row]:

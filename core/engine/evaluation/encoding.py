@@ -9,10 +9,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Pooling = Literal["cls", "pooler", "mean", "first_last_avg"]
-POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 CONFIG = "config_sentence_transformers.json"
 ALONE = "give --pooling to score its encoder alone"
 FLAGS = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
@@ -77,23 +76,24 @@ def load_checkpoint(
         what = f"The encoder in {folder} cannot be loaded ({_in_short(error)})"
         raise UserError(f"{what}; copy its files there again.") from error
     kind, missing = model.config.model_type, sorted(info["missing_keys"])
-    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder:
-        raise UserError(f"{folder} holds a {kind} model, which is no encoder; give another folder.")
     wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
     wrong += [f"{name} is {[*has]}, not {[*wants]}" for name, has, wants in info["mismatched_keys"]]
-    layers = [name for name in info["unexpected_keys"] if re.search(r"\blayers?\.\d", name)]
+    layers = [name for name in sorted(info["unexpected_keys"]) if re.search(r"\blayers?\.\d", name)]
     wrong += [f"{name} is of a layer too many" for name in layers]
-    if wrong:
-        what = f"The weights in {folder} do not fit its config.json ({min(wrong)})"
-        raise UserError(f"{what}; copy its files there again.")
-    first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
-    if pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id]:
-        raise UserError(
-            f"The tokenizer in {folder} sets no [CLS] before a sentence; save it with its post-processor, "
-            "or take --pooling mean."
-        )
-    if pooling == "pooler" and (missing or getattr(model, "pooler", None) is None):
-        raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
+    reads_cls, first = pooling in ("cls", "pooler"), [*tokenise(tokenizer, ["a"], 8)[0][:1]]
+    no_pooler = pooling == "pooler" and (missing or getattr(model, "pooler", None) is None)
+    refusals = {
+        f"holds a {kind} model, which is no encoder; give another folder": (
+            kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder
+        ),
+        f"has weights that do not fit its config.json ({next(iter(wrong), '')}); copy both again": wrong,
+        "has a tokenizer that sets no [CLS] before a sentence; save it with its post-processor, or take "
+        "--pooling mean": reads_cls and first != [tokenizer.cls_token_id],
+        "has no trained pooler; take --pooling cls or mean": no_pooler,
+    }
+    for sentence, applies in refusals.items():
+        if applies:
+            raise UserError(f"{folder} {sentence}.")
     longest = min(_positions(model), tokenizer.model_max_length)
     return LoadedEncoder(model.eval().to(device), tokenizer, longest, device)
 
@@ -106,42 +106,33 @@ def _positions(model: Any) -> int:
     return places if padding is None else places - padding - 1
 
 
-def sentence_vectors(
-    checkpoint: LoadedEncoder,
-    sentences: Sequence[str],
-    pooling: Pooling,
-    first_layer: int = 1,
-    report: Callable[[int], None] = lambda done: None,
-) -> np.ndarray:
+def sentence_vectors(checkpoint: LoadedEncoder, sentences: Sequence[str], pooling: Pooling) -> np.ndarray:
     """The sentences' vectors, (sentences, hidden) float32, in the order given.
 
     cls: last layer's first token, before any pooler. pooler: the model's own pooler on it (dense and tanh in
     BERT). mean: mean of the last layer over real tokens, special ones included. first_last_avg: the same mean
-    of the average of layer `first_layer` and the last one; 1 is the first transformer layer, 0 the embedding
-    output (D77). `report` gets the number of sentences of each batch, from any thread.
+    of the average of the first transformer layer and the last one (D77).
     """
     table = tokenise(checkpoint.tokenizer, sentences, checkpoint.max_length)
 
+    @torch.inference_mode()
     def encoded(batch: np.ndarray) -> Tensor:
         matrix = rows([table[place] for place in batch]).to(checkpoint.device)  # (B, 1 + L)
         mask = torch.arange(matrix.shape[1] - 1, device=matrix.device) < matrix[:, :1]  # (B, L)
         ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
-        with torch.inference_mode():
-            pooled = _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling, first_layer).float()
-        report(len(batch))
-        return pooled
+        return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()
 
     return array(in_batches(encoded, np.diff(table.offsets), checkpoint.device, pads=True))
 
 
-def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling, first_layer: int) -> Tensor:
+def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
     """(B, hidden) from ids and mask (B, L)."""
     output = model(input_ids=ids, attention_mask=mask, output_hidden_states=pooling == "first_last_avg")
     tokens = output.last_hidden_state  # (B, L, hidden)
     if pooling in ("cls", "pooler"):
         return tokens[:, 0] if pooling == "cls" else output.pooler_output
     if pooling == "first_last_avg":
-        tokens = (output.hidden_states[first_layer] + tokens) / 2
+        tokens = (output.hidden_states[1] + tokens) / 2
     weights = mask.unsqueeze(-1).to(tokens.dtype)  # (B, L, 1)
     return (tokens * weights).sum(1) / weights.sum(1)
 
@@ -162,10 +153,8 @@ def load_modules(folder: Path, device: str, allow_pickle: bool) -> SentenceTrans
         modules = SentenceTransformer(
             str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=arguments
         ).eval()
-        limit, places = modules.max_seq_length, _positions(encoder.model)
-        if limit is not None and (type(limit) is not int or limit < 3):
-            raise ValueError(f"max_seq_length {limit!r}")
-        modules.max_seq_length = min(limit or places, places)
+        places = _positions(encoder.model)
+        modules.max_seq_length = min(modules.max_seq_length or places, places)
         modules.encode(["a"])  # a module may lack what the module before it should give
         return modules
     except Exception as error:
@@ -226,5 +215,5 @@ def stated(folder: Path) -> tuple[Pooling, int | None]:
 
 
 def _in_short(error: Exception) -> str:
-    """The first line of what an error says."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+    """The kind of an error and the first line of what it says."""
+    return f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")[:200]

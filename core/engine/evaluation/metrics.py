@@ -194,12 +194,6 @@ def effective_rank(vectors: np.ndarray) -> float:
     return float(np.exp(-(p * np.log(p)).sum()))
 
 
-def singular_values(vectors: np.ndarray) -> np.ndarray:
-    """Singular values of the sentence-vector matrix (n, dim), not centred, descending (MoCoSE, Figure 7)."""
-    gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
-    return np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None))
-
-
 def mean_cosine_rows(vectors: Vectors, checkpoint: str, step: int) -> list[Row]:
     """The mean cosine as a row of task `dev`; none where a vector has no direction."""
     value = mean_cosine(vectors)
@@ -213,6 +207,8 @@ def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]
 
 
 def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
-    """The singular values as rows of task `dev`, largest first; vectors (n, dim) are finite."""
-    values = enumerate(singular_values(vectors))
+    """The singular values of the sentence-vector matrix, not centred, as rows of task `dev`, largest first
+    (MoCoSE, Figure 7); vectors (n, dim) are finite."""
+    gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
+    values = enumerate(np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None)))
     return [Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)) for i, value in values]

@@ -3,7 +3,7 @@ kept, and every score is taken from those cosines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -55,20 +55,18 @@ def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[S
     """
     sentences = distinct_sentences([*sets.values(), *geometry_of])
     places = {text: place for place, text in enumerate(sentences)}
-    found = Evaluation({}, (), {}, encode(sentences), places)
-    blocks: list[PairBlock] = []
+    found, blocks = Evaluation({}, (), {}, encode(sentences), places), []
     for name, pairs in sets.items():
         cosine = metrics.cosines(found.of(pairs.a), found.of(pairs.b))  # (pairs,)
         found.scores[name] = metrics.aggregates(pairs, cosine)
-        labels = np.array(pairs.subset)
         for subset in dict.fromkeys(pairs.subset):  # a block a subset, in file order
-            rows = np.flatnonzero(labels == subset)
-            words_a, words_b = ([len(side[i].split()) for i in rows] for side in (pairs.a, pairs.b))
-            blocks.append(PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], words_a, words_b))
+            rows = np.flatnonzero(np.array(pairs.subset) == subset)
+            words = ([len(side[i].split()) for i in rows] for side in (pairs.a, pairs.b))
+            blocks.append(PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], *words))
     return found._replace(pairs=tuple(blocks), geometry=_geometry(found, geometry_of) if geometry_of else {})
 
 
-def distinct_sentences(sets: Sequence[StsSet]) -> list[str]:
+def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
     """The sentences of these sets, each once, in their order."""
     return list(dict.fromkeys(text for pairs in sets for side in (pairs.a, pairs.b) for text in side))
 
@@ -88,40 +86,33 @@ def _geometry(found: Evaluation, sets: Sequence[StsSet]) -> dict[str, float]:
         values[f"alignment_{mode}"] = metrics.alignment(x[positive], y[positive], mode)
         values[f"alignment_all_{mode}"] = metrics.alignment(x, y, mode)
     values["uniformity_global"] = metrics.uniformity(found.of(list(dict.fromkeys(a + b))), "global")
-    values["uniformity_batched64"] = metrics.uniformity(x, "batched64")
-    return values
+    return values | {"uniformity_batched64": metrics.uniformity(x, "batched64")}
 
 
 class Scorer:
     """Scores one run's model on the sets of its scale and on transfer tasks, if any.
 
-    `tokenised` gives the token ids of sentences; alignment and uniformity are over `geometry_of`.
+    `sets` are the tests and, named `dev`, the development set; alignment and uniformity are over
+    `geometry_of`. `tokenised` gives the token ids of sentences.
     """
 
     def __init__(
         self,
         sets: dict[str, StsSet],
-        dev: str,
-        tests: Sequence[str],
         geometry_of: Sequence[StsSet],
         tasks: Sequence[TransferTask],
         tokenised: Callable[[list[str]], TokenTable],
         device: torch.device,
     ):
-        self.dev, self.tests, self.names = dev, tuple(tests), (*tests, dev)
-        self.sets = {name: sets[name] for name in self.names}
-        self.geometry_of, self.tasks, self.device = tuple(geometry_of), tuple(tasks), device
-        self.dev_sentences = distinct_sentences([self.sets[dev]])
-        sentences = distinct_sentences([*self.sets.values(), *geometry_of])
+        self.sets, self.geometry_of, self.tasks, self.device = sets, geometry_of, tasks, device
+        self.tests = [name for name in sets if name != "dev"]
+        self.dev_sentences = distinct_sentences([sets["dev"]])
+        sentences = distinct_sentences([*sets.values(), *geometry_of])
         sentences += [text for task in tasks for text in task.sentences()]
         self.index = {text: place for place, text in enumerate(dict.fromkeys(sentences))}
         self.table = tokenised(list(self.index))
 
-    def task(self, name: str) -> str:
-        """A set's name in rows: `dev` for the development set."""
-        return "dev" if name == self.dev else name
-
-    def score(self, model: Contrastive, *names: str, geometry: bool = False) -> Evaluation:
+    def score(self, model: Contrastive, names: Iterable[str], geometry: bool = False) -> Evaluation:
         """Scores on these sets, with alignment and uniformity if `geometry`."""
         sets = {name: self.sets[name] for name in names}
         return evaluate(sets, lambda texts: self.vectors(model, texts), self.geometry_of if geometry else ())
@@ -135,9 +126,9 @@ class Scorer:
         """Result rows of all sets: three Spearmans a set, their `avg` over the tests, and the geometry."""
         rows = []
         for aggregate in AGGREGATES:
-            metric, scores = f"spearman_{aggregate}", found.scores.items()
-            rows += [Row(checkpoint, self.task(name), metric, step, score[aggregate]) for name, score in scores]
-            rows.append(Row(checkpoint, "avg", metric, step, found.average(self.tests, aggregate)))
+            values = {name: score[aggregate] for name, score in found.scores.items()}
+            values["avg"] = found.average(self.tests, aggregate)
+            rows += [Row(checkpoint, task, f"spearman_{aggregate}", step, x) for task, x in values.items()]
         task = "STS-B" if len(self.geometry_of) > 1 else "dev"
         return rows + [Row(checkpoint, task, metric, step, x) for metric, x in found.geometry.items()]
 
@@ -146,29 +137,27 @@ def table_vectors(model: Contrastive, table: TokenTable, places: np.ndarray, dev
     """The model's vectors of some sentences of a token table, in evaluation mode, (places, dim) float32, in
     the order of `places`: an array on a CPU, a tensor on a GPU, which multiplies in TF32.
 
-    The model is put into evaluation mode here, whatever it was in: with dropout the scores would differ
-    (D53). A GPU does not pad where scores depend on the batches, which are then the same on every device.
+    The model is in evaluation mode afterwards: with dropout the scores would differ (D53). A GPU does not pad
+    where scores depend on the batches, which are then the same on every device.
     """
     in_order = model.draws_when_scored
     pads = device.type == "cuda" and not in_order and not model.scored_by_slot
-    lengths = (table.offsets[1:] - table.offsets[:-1])[places]
+    lengths = np.diff(table.offsets)[places]
 
+    @torch.inference_mode()
     def encoded(batch: np.ndarray) -> Tensor:
-        with torch.inference_mode():
-            if pads:
-                chosen = torch.from_numpy(places[batch]).to(device)
-                packed = padded(looked_up(*table.on(device), chosen, int(lengths[batch[-1]])))
-            else:
-                packed = pack([table[place] for place in places[batch]], device)
-            return model.sentence_vectors(packed).float()
+        if pads:
+            chosen = torch.from_numpy(places[batch]).to(device)
+            packed = padded(looked_up(*table.on(device), chosen, int(lengths[batch[-1]])))
+        else:
+            packed = pack([table[place] for place in places[batch]], device)
+        return model.sentence_vectors(packed).float()
 
-    products = torch.backends.cuda.matmul  # training has its own setting
-    before = model.training, products.allow_tf32
     model.eval()
-    products.allow_tf32 = products.allow_tf32 or device.type == "cuda"
+    products = torch.backends.cuda.matmul
+    training, products.allow_tf32 = products.allow_tf32, products.allow_tf32 or device.type == "cuda"
     vectors = in_batches(encoded, lengths, device.type, pads, in_order)
-    model.train(before[0])
-    products.allow_tf32 = before[1]
+    products.allow_tf32 = training  # its own setting
     return vectors if pads else array(vectors)
 
 

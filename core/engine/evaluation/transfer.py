@@ -3,24 +3,22 @@ D42).
 
 The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds, C from a grid of powers of
 two chosen on development data, then a fit on all of the training data. Vectors go in as they are, neither
-centred nor scaled: the grid has its meaning on that scale, and the papers' probes do the same. A pair's
-features are |u - v| and u * v.
+centred nor scaled: the grid has its meaning on that scale. A pair's features are |u - v| and u * v.
 
 Where this differs from SentEval:
-- The papers used its torch probe: adam, batches of 64, epoch size 4, tenacity 5, weight decay 1e-5 to 1e-2.
-  That probe stops early and depends on a seed; this one is convex and depends on none. They need not agree:
-  the torch probe was 0.2 points lower on SST-2, and up to 2.3 apart on MRPC and 2.6 on CR.
-- SentEval sorts the sentences by length before it makes the folds. Here they stay in file order.
+- The papers used its torch probe, which stops early and depends on a seed; this one is convex and depends on
+  none. They need not agree: the torch probe was 0.2 points lower on SST-2, and up to 2.3 apart on MRPC and
+  2.6 on CR.
+- Sentences stay in file order, where SentEval sorts them by length before it makes the folds.
 - Newton's method on doubles, to the solution: on real vectors lbfgs needs hundreds of steps, and in single
   precision its line search gives up on the way (a path on MR ended 6 % short of the solution's weights). With
   more than two classes the Newton step is found by conjugate gradients: for TREC's six the whole matrix of
   second derivatives has 2,304 rows and took 30 times as long.
-- One multinomial model and an intercept that is not penalised, where older releases of scikit-learn fitted
-  one class against the rest with liblinear. Accuracies are not rounded before they are averaged.
+- One multinomial model and an intercept that is not penalised. Accuracies are not rounded before they are
+  averaged.
 - Cross-validated tasks (MR, CR, SUBJ, MPQA) nest ten folds in each of ten. Here the inner folds of a fold are
   the other nine outer ones, so that the model trained without folds i and j serves both: 45 paths along C
-  instead of 100.
-- The fits of one path start from the solution for the previous, smaller C.
+  instead of 100. The fits of one path start from the solution for the previous, smaller C.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from core.data.transfer import Part, TransferTask
 from core.engine.encoder.bert import Encoder
-from core.engine.evaluation.baselines import FirstLast, LastMean, Untrained
+from core.engine.evaluation.baselines import TokenMean, Untrained
 from core.engine.evaluation.metrics import array
 from core.engine.evaluation.scoring import Scorer
 from core.methods.contrastive import Contrastive
@@ -60,12 +58,9 @@ class Accuracy(NamedTuple):
     test: float
 
 
-def rows(
-    scorer: Scorer, model: Contrastive, checkpoint: str, step: int, part: slice = slice(None)
-) -> list[Row]:
-    """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`, from this part of the
-    model's vectors."""
-    accuracies = transfer_accuracies(scorer.tasks, lambda texts: array(scorer.vectors(model, texts))[:, part])
+def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list[Row]:
+    """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`."""
+    accuracies = transfer_accuracies(scorer.tasks, lambda texts: array(scorer.vectors(model, texts)))
     return [
         Row(checkpoint, name, f"accuracy_{which}", step, getattr(accuracy, which))
         for name, accuracy in accuracies.items()
@@ -76,10 +71,9 @@ def rows(
 def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     """The same at step 0 for the encoder's own [CLS], its first-last average (first transformer layer, D77)
     and its last layer's mean."""
-    first = slice(encoder.hidden)  # of the two averages side by side
     found = rows(scorer, Untrained(encoder), "untrained", 0)
-    found += rows(scorer, FirstLast(encoder), "untrained_first_last", 0, first)
-    return found + rows(scorer, LastMean(encoder), "untrained_last", 0)
+    found += rows(scorer, TokenMean(encoder, (1,)), "untrained_first_last", 0)
+    return found + rows(scorer, TokenMean(encoder), "untrained_last", 0)
 
 
 def transfer_accuracies(
@@ -120,29 +114,33 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
     """Ten folds, each tested once by a model of the other nine, C chosen on those nine in turn. x (n,
     features), y (n,)."""
     folds = [test for _, test in _folds(x, y)]
+
+    def without(*left_out: int) -> np.ndarray:
+        return np.concatenate([fold for k, fold in enumerate(folds) if k not in left_out])
+
     # [i, j]: accuracy on fold j of models without folds i and j
     held_out = np.zeros((FOLDS, FOLDS, len(WIDE)))
     for i, j in combinations(range(FOLDS), 2):
-        kept = np.concatenate([folds[k] for k in range(FOLDS) if k not in (i, j)])
+        kept = without(i, j)
         for place, model in enumerate(path(x[kept], y[kept], WIDE)):
             held_out[i, j, place] = model.score(x[folds[j]], y[folds[j]])
             held_out[j, i, place] = model.score(x[folds[i]], y[folds[i]])
     dev, test = [], []
-    for i in range(FOLDS):
-        scores = held_out[i].sum(0) / (FOLDS - 1)  # (grid,)
-        kept = np.concatenate([folds[k] for k in range(FOLDS) if k != i])
+    for i, fold in enumerate(folds):
+        scores, kept = held_out[i].sum(0) / (FOLDS - 1), without(i)  # (grid,), (examples,)
         dev.append(scores.max())
-        test.append(_fit(x[kept], y[kept], WIDE[int(scores.argmax())]).score(x[folds[i]], y[folds[i]]))
+        test.append(_fit(x[kept], y[kept], WIDE[int(scores.argmax())]).score(x[fold], y[fold]))
     return Accuracy(100.0 * float(np.mean(dev)), 100.0 * float(np.mean(test)))
 
 
 def developed_on_folds(x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray) -> Accuracy:
     """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
-    folds = _folds(x, y)
-    by_fold = [[model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)] for kept, out in folds]
+    by_fold = [
+        [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)] for kept, out in _folds(x, y)
+    ]
     scores = np.mean(by_fold, axis=0)  # (grid,)
-    best = _fit(x, y, HIGH[int(scores.argmax())])
-    return Accuracy(100.0 * float(scores.max()), 100.0 * best.score(test_x, test_y))
+    test = _fit(x, y, HIGH[int(scores.argmax())]).score(test_x, test_y)
+    return Accuracy(100.0 * float(scores.max()), 100.0 * test)
 
 
 def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
