@@ -9,14 +9,13 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from core.spec.check import check_runs, check_study
-from core.spec.errors import UserError, nearest, place, refuse
+from core.spec.errors import UserError, line_of, nearest, place, refuse
 from core.spec.study import Study
 from core.spec.table import Paper
 
@@ -106,10 +105,6 @@ def _study(file: Path, paper: Paper) -> Study:
         study.paper != paper.key,
         f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.",
     )
-    refuse(
-        study.settings or study.varied,
-        "A file's study has no settings, which a command gives; use base_changes.",
-    )
     check_study(study)
     return replace(study, source=paper)
 
@@ -138,15 +133,12 @@ def _order(item: tuple[Path, Study]) -> tuple:
 def _fault(file: Path, error: Exception, stated: str) -> Fault:
     """An error with its line in the file: the traceback's, else the line that states PAPER or STUDY."""
     text = " ".join(str(error).split())
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)
-    ]
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        text, lines = f"It is no Python ({error.msg}); mend that line.", [error.lineno]
+    if isinstance(error, SyntaxError):
+        text = f"It is no Python ({error.msg}); mend that line."
     elif not isinstance(error, UserError):
         text = f"{type(error).__name__}: {text[:300]}; mend that line."
     if isinstance(error, ImportError) and error.name and error.name in sys.modules:
         own = vars(sys.modules[error.name]).items()
         names = [name for name, value in own if getattr(value, "__module__", "") == error.name]
         text += f" There are {', '.join(name for name in names if not name.startswith('_'))}."
-    return Fault(file, f"{place(file, stated, lines[-1] if lines else None)}: {text}")
+    return Fault(file, f"{place(file, stated, line_of(error, file))}: {text}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations
 from operator import mul
 from typing import Annotated, Literal
 
@@ -192,11 +192,6 @@ def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
 def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
     """a exceeds b by the printed gain, to within the margin."""
     return all_of(greater(a, b, printed - margin), greater(b, a, -printed - margin))
-
-
-def rising(cells: Iterable[Labels]) -> Predicate:
-    """Each cell is greater than the one before it."""
-    return all_of(*(greater(after, before) for before, after in pairwise(list(cells))))
 
 
 def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:

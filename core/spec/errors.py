@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from traceback import extract_tb
 from typing import TextIO
 
 
@@ -31,6 +32,14 @@ def place(file: Path, pattern: str, line: int | None = None) -> str:
         line = next((number for number, row in enumerate(text, 1) if re.match(pattern, row)), 1)
     shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
     return f"{shown}, line {line}"
+
+
+def line_of(error: BaseException, file: Path) -> int | None:
+    """The line of a file in which an error arose; None if it arose elsewhere."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return error.lineno
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return lines[-1] if lines else None
 
 
 def printable(text: str) -> str:

@@ -15,14 +15,13 @@ import hashlib
 import importlib
 import re
 import sys
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from core.spec.errors import UserError, nearest, place, refuse
+from core.spec.errors import UserError, line_of, nearest, place, refuse
 from core.spec.run import RunConfig
 from core.spec.section import Section, Typed, public_names
 from core.spec.vary import over, read, vary
@@ -143,10 +142,8 @@ def method(name: str) -> Method:
         if not isinstance(stated, Method) or stated.name != name:  # its runs would be another method's
             raise TypeError(f"METHOD must be a Method whose runs have the method {name!r}")
     except Exception as error:  # the folder is being written, perhaps by somebody else
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(settings)]
-        line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else 1)
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        where = place(settings, "", line)
+        where = place(settings, "METHOD", line_of(error, settings))
         raise UserError(
             f"Method {name} has settings that cannot be used ({reason}); mend {where}."
         ) from error

@@ -66,7 +66,6 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
     ('("512",), ("256",)', '("512",), ("1024",)', 9, "Claim M2.1 speaks of 1024, which is no cell of sketched-table2"),
     ("STUDY = Study(", "TABLE = Study(", 1, "It states no STUDY; write STUDY = Study(…)"),
     ('"queue.size": 256}', '"queue.size": 256}, published="70"', 19, "Cell's published is '70', but it must be a finite number or none."),
-    ('rows="size"', 'settings=("loss.temperature=0.1",), rows="size"', 9, "A file's study has no settings"),
     ("import Claim, greater", "import Claim, greatest", 3, "ImportError: cannot import name 'greatest' from 'core.spec.claim'"),
 )
 UNMADE = {  # what only making the runs shows
