@@ -24,10 +24,8 @@ STUDY = Study(
             key="E-F2.1",
             text="A batch of 64 is the best for unsupervised SimCSE.",
             predicate=best(("64",), [(size,) for size in SIZES]),
-            quote=(
-                "the optimal batch size is 64, and other settings of the batch size will lower the "
-                "performance."
-            ),
+            quote="the optimal batch size is 64, and other settings of the batch size will lower the "
+            "performance.",
             place="Section 1",
             decided_by="64 against each of 32, 128, 256 and 512, development set",
             printed="not printed",

@@ -77,14 +77,10 @@ STUDY = Study(
             predicate=greater(("at most 3", None), ("more than 3", None)),
             quote="as the length difference increases, the performance of unsup-SimCSE gets worse.",
             place="Section 1",
-            decided_by=(
-                "SimCSE alone: pairs that differ by at most 3 words against those that differ by more, mean "
-                "of the six sets"
-            ),
-            note=(
-                "As the paper has it, and as printed by 8.5. The two groups hold other pairs, so the loss "
-                "may be the pairs' doing."
-            ),
+            decided_by="SimCSE alone: pairs that differ by at most 3 words against those that differ by "
+            "more, mean of the six sets",
+            note="As the paper has it, and as printed by 8.5. The two groups hold other pairs, so the loss "
+            "may be the pairs' doing.",
         ),
         Claim(
             key="E1.1 (our reading)",
@@ -97,27 +93,21 @@ STUDY = Study(
             place="Section 1",
             decided_by="at most 3 minus more than 3, mean of the six sets: SimCSE against ESimCSE",
             printed="not printed",
-            note=(
-                "Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. MoCoSE, "
-                "which the paper does not name, has positive pairs of one length like SimCSE, and no part "
-                "in the claim."
-            ),
+            note="Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. MoCoSE, "
+            "which the paper does not name, has positive pairs of one length like SimCSE, and no part in "
+            "the claim.",
         ),
         Claim(
             key="E1.2",
             text="On every test set SimCSE's score on pairs of like length far exceeds that on the others.",
             predicate=all_of(*(greater(("at most 3", task), ("more than 3", task), 1.0) for task in TASKS)),
-            quote=(
-                "The performance of unsup-SimCSE on sentences with similar length (≤ 3) far exceeds the "
-                "performance on sentences with a larger difference in length (> 3)."
-            ),
+            quote="The performance of unsup-SimCSE on sentences with similar length (≤ 3) far exceeds the "
+            "performance on sentences with a larger difference in length (> 3).",
             place="Section 1",
             decided_by="at most 3 above more than 3 by more than a point, on each of the six sets",
             margin=None,
-            note=(
-                "Far is read as by more than a point on every set, which is our margin; as printed 1.12 on "
-                "STS13 to 12.95 on STS14."
-            ),
+            note="Far is read as by more than a point on every set, which is our margin; as printed 1.12 on "
+            "STS13 to 12.95 on STS14.",
         ),
         Claim(
             key="E1.3",
@@ -125,20 +115,14 @@ STUDY = Study(
             printed="not printed",
             margin=0.05,
             predicate=of_metric(greater(LIKE, (f"ESimCSE, {LIKE[0]}", LIKE[1])), EXCESS),
-            quote=(
-                "would tend to consider that sentences of the same or similar length are more similar in "
-                "semantics. Through statistical observations, we find that unsup-SimCSE does have such a "
-                "problem."
-            ),
+            quote="would tend to consider that sentences of the same or similar length are more similar in "
+            "semantics. Through statistical observations, we find that unsup-SimCSE does have such a "
+            "problem.",
             place="Abstract",
-            decided_by=(
-                "how much higher a pair is rated that differs by at most 3 words than another of the same "
-                "gold score, in SDs of the set's cosines, mean of the test sets: SimCSE against ESimCSE"
-            ),
-            note=(
-                "E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction they are "
-                "misjudged, which the paper never measures. The margin, a twentieth of an SD, is ours."
-            ),
+            decided_by="how much higher a pair is rated that differs by at most 3 words than another of the "
+            "same gold score, in SDs of the set's cosines, mean of the test sets: SimCSE against ESimCSE",
+            note="E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction they are "
+            "misjudged, which the paper never measures. The margin, a twentieth of an SD, is ours.",
         ),
         Claim(
             key="E1.4",
@@ -146,20 +130,14 @@ STUDY = Study(
             printed="not printed",
             margin=0.05,
             predicate=above(LIKE, 0.0, LEARNT),
-            quote=(
-                "due to such a difference, the semantic similarity model trained with these pairs can be "
-                "biased, which probably considers that two sentences of the same or similar lengths are "
-                "more similar in semantics."
-            ),
+            quote="due to such a difference, the semantic similarity model trained with these pairs can be "
+            "biased, which probably considers that two sentences of the same or similar lengths are more "
+            "similar in semantics.",
             place="Section 1",
-            decided_by=(
-                "the number of E1.3: SimCSE's selected checkpoint against the [CLS] of the encoder that it "
-                "starts from"
-            ),
-            note=(
-                "Our reading: the paper compares with no untrained encoder. It blames the training pairs, "
-                "with can and probably; what it has in mind may as well be E1.3. The margin is ours."
-            ),
+            decided_by="the number of E1.3: SimCSE's selected checkpoint against the [CLS] of the encoder "
+            "that it starts from",
+            note="Our reading: the paper compares with no untrained encoder. It blames the training pairs, "
+            "with can and probably; what it has in mind may as well be E1.3. The margin is ours.",
         ),
     ),
     footnotes=(

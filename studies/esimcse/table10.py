@@ -47,10 +47,8 @@ STUDY = Study(
             predicate=best(SUBWORD, (NONE, STOPWORDS, MASK, WORD)),
             quote="sub-word repetition achieves the best performance",
             place="Section 5.3",
-            decided_by=(
-                "sub-word repetition against none, stop-words, [MASK] and word repetition, development set, "
-                "all four needed"
-            ),
+            decided_by="sub-word repetition against none, stop-words, [MASK] and word repetition, "
+            "development set, all four needed",
         ),
         Claim(
             key="E10.2",
@@ -59,10 +57,8 @@ STUDY = Study(
             quote="word repetition can also bring a good improvement",
             place="Section 5.3",
             decided_by="word repetition against none, development set",
-            note=(
-                "The row has the momentum queue, too, and none has not. Good is not read as a size: any "
-                "gain counts; as printed 1.95."
-            ),
+            note="The row has the momentum queue, too, and none has not. Good is not read as a size: any "
+            "gain counts; as printed 1.95.",
         ),
         Claim(
             key="E10.3",
@@ -88,15 +84,11 @@ STUDY = Study(
             key="E10.5",
             text="The finer the repetition, the less a sentence's length matters.",
             predicate=of_metric(all_of(greater(NONE, WORD), greater(WORD, SUBWORD)), GAP),
-            quote=(
-                "more fine-grained repetition can better alleviate the bias brought by the length "
-                "difference of positive pairs."
-            ),
+            quote="more fine-grained repetition can better alleviate the bias brought by the length "
+            "difference of positive pairs.",
             place="Section 5.3",
-            decided_by=(
-                "the score on test pairs that differ by at most 3 words minus that on the others, mean of "
-                "the sets: none above word repetition, and that above sub-word repetition, both needed"
-            ),
+            decided_by="the score on test pairs that differ by at most 3 words minus that on the others, "
+            "mean of the sets: none above word repetition, and that above sub-word repetition, both needed",
             printed="not printed",
         ),
     ),

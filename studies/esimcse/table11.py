@@ -46,10 +46,8 @@ STUDY = Study(
             quote="A smaller or larger queue size will reduce the effect.",
             place="Section 5.4",
             decided_by="2.5 against the mean of 1, 1.5 and 2 and against 3, development set, both needed",
-            note=(
-                "A flat table is equivalent and does not support it. As printed two batches do worse than "
-                "one."
-            ),
+            note="A flat table is equivalent and does not support it. As printed two batches do worse than "
+            "one.",
         ),
     ),
     footnotes=(

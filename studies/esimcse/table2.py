@@ -39,20 +39,14 @@ STUDY = Study(
                     for lost in ("insertion", "deletion")
                 )
             ),
-            quote=(
-                "Both deviate far from the meaning of the original sentence. […] Both keep the meaning of "
-                "the original sentence quite well."
-            ),
+            quote="Both deviate far from the meaning of the original sentence. […] Both keep the meaning of "
+            "the original sentence quite well.",
             place="Section 1",
-            decided_by=(
-                "the cosine with each of the two repeated copies against that with the inserted and the "
-                "deleted one, all four needed"
-            ),
+            decided_by="the cosine with each of the two repeated copies against that with the inserted and "
+            "the deleted one, all four needed",
             margin=0.05,
-            note=(
-                "The paper shows one sentence. Support speaks of the sign, however small; the margin of "
-                "0.05 in cosine is for a sign that cannot be told."
-            ),
+            note="The paper shows one sentence. Support speaks of the sign, however small; the margin of "
+            "0.05 in cosine is for a sign that cannot be told.",
         ),
     ),
     footnotes=(

@@ -54,18 +54,15 @@ STUDY = Study(
     claims=(
         Claim(
             key="E4.1",
-            text=(
-                "ESimCSE scores higher than SimCSE on the development set, whichever of the four backbones "
-                "is used."
-            ),
+            text="ESimCSE scores higher than SimCSE on the development set, whichever of the four backbones "
+            "is used.",
             predicate=all_of(
                 *(greater(("ESimCSE", backbone), ("unsup-SimCSE", backbone)) for backbone in BACKBONES)
             ),
             quote=SENTENCE,
             place="Section 4.3",
-            decided_by=(
-                "ESimCSE against unsup-SimCSE on each of the four backbones, development set, all four needed"
-            ),
+            decided_by="ESimCSE against unsup-SimCSE on each of the four backbones, development set, all "
+            "four needed",
             margin=min(GAINS.values()) / 2,
             note="The margin is half of the smallest printed gain.",
         ),
@@ -91,10 +88,8 @@ STUDY = Study(
                     f"from {gain / 2:.2f} to {gain * 3 / 2:.2f} points"
                 ),
                 margin=None,
-                note=(
-                    "As printed is read as nearer to the printed gain than to none: within half of it, "
-                    "which is our margin."
-                ),
+                note="As printed is read as nearer to the printed gain than to none: within half of it, "
+                "which is our margin.",
             )
             for number, (backbone, gain) in enumerate(GAINS.items(), start=2)
         ),

@@ -69,19 +69,15 @@ STUDY = Study(
     claims=(
         Claim(
             key="E5.1",
-            text=(
-                "ESimCSE's average over the test sets is higher than SimCSE's, whichever of the four "
-                "backbones is used."
-            ),
+            text="ESimCSE's average over the test sets is higher than SimCSE's, whichever of the four "
+            "backbones is used.",
             predicate=all_of(
                 *(greater((f"ESimCSE-{name}", "avg"), (f"unsup-SimCSE-{name}", "avg")) for name in BACKBONES)
             ),
             quote=SENTENCE,
             place="Section 4.3",
-            decided_by=(
-                "ESimCSE against unsup-SimCSE on each of the four backbones, average of the seven STS sets, "
-                "all four needed"
-            ),
+            decided_by="ESimCSE against unsup-SimCSE on each of the four backbones, average of the seven "
+            "STS sets, all four needed",
             margin=min(GAINS.values()) / 2,
             note="The margin is half of the smallest printed gain.",
         ),
@@ -109,10 +105,8 @@ STUDY = Study(
                     f"from {gain / 2:.2f} to {gain * 3 / 2:.2f} points"
                 ),
                 margin=None,
-                note=(
-                    "As printed is read as nearer to the printed gain than to none: within half of it, "
-                    "which is our margin."
-                ),
+                note="As printed is read as nearer to the printed gain than to none: within half of it, "
+                "which is our margin.",
             )
             for number, (backbone, gain) in enumerate(GAINS.items(), start=3)
         ),

@@ -39,19 +39,14 @@ STUDY = Study(
     claims=(
         Claim(
             key="E6.1",
-            text=(
-                "On the development set repetition alone and the momentum queue alone each improve on SimCSE."
-            ),
+            text="On the development set repetition alone and the momentum queue alone each improve on "
+            "SimCSE.",
             predicate=all_of(greater(REPETITION, BASELINE), greater(QUEUE, BASELINE)),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements to "
-                "unsup-SimCSE."
-            ),
+            quote="either word repetition or momentum contrast can bring substantial improvements to "
+            "unsup-SimCSE.",
             place="Section 4.3",
-            decided_by=(
-                "+word repetition and +momentum contrast each against unsup-SimCSE, development set, both "
-                "needed"
-            ),
+            decided_by="+word repetition and +momentum contrast each against unsup-SimCSE, development set, "
+            "both needed",
             margin=min(REPETITION_GAINS, QUEUE_GAINS) / 2,
             note="The margin is half of the smaller printed gain.",
         ),
@@ -61,10 +56,8 @@ STUDY = Study(
             predicate=all_of(greater(BOTH, REPETITION), greater(BOTH, QUEUE)),
             quote="these two modifications can be superimposed (ESimCSE) to get further improvements.",
             place="Section 4.3",
-            decided_by=(
-                "ESimCSE against +word repetition and against +momentum contrast, development set, both "
-                "needed"
-            ),
+            decided_by="ESimCSE against +word repetition and against +momentum contrast, development set, "
+            "both needed",
             margin=BOTH_GAINS / 2,
             note="The margin is half of the smaller printed gain.",
         ),
@@ -75,20 +68,14 @@ STUDY = Study(
                 gains(REPETITION, BASELINE, REPETITION_GAINS, REPETITION_GAINS / 2),
                 gains(QUEUE, BASELINE, QUEUE_GAINS, QUEUE_GAINS / 2),
             ),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements to "
-                "unsup-SimCSE."
-            ),
+            quote="either word repetition or momentum contrast can bring substantial improvements to "
+            "unsup-SimCSE.",
             place="Section 4.3",
-            decided_by=(
-                "+word repetition minus unsup-SimCSE from 0.82 to 2.46, and +momentum contrast minus it "
-                "from 0.77 to 2.29 points"
-            ),
+            decided_by="+word repetition minus unsup-SimCSE from 0.82 to 2.46, and +momentum contrast minus "
+            "it from 0.77 to 2.29 points",
             margin=None,
-            note=(
-                "The sentence has no numbers; the gains are the table's own. As printed is read as nearer "
-                "to the printed gain than to none: within half of it, which is our margin."
-            ),
+            note="The sentence has no numbers; the gains are the table's own. As printed is read as nearer "
+            "to the printed gain than to none: within half of it, which is our margin.",
         ),
         Claim(
             key="E6.4",
@@ -96,18 +83,14 @@ STUDY = Study(
             predicate=Contrast((Term(ENCODED, BASELINE), Term(-1.0, QUEUE)), metric=STEP),
             quote="enlarging the number of negative pairs without additional calculations.",
             place="Abstract",
-            decided_by=(
-                "the seconds of a step of +momentum contrast against those of unsup-SimCSE with the queue's "
-                "160 sentences encoded, too"
-            ),
+            decided_by="the seconds of a step of +momentum contrast against those of unsup-SimCSE with the "
+            "queue's 160 sentences encoded, too",
             printed="not printed",
             margin=None,
             gate="none",
-            note=(
-                "The keys are read as reused, not as free: the momentum encoder's own pass is in the step. "
-                "Encoding 160 more sentences beside 2 × 64 is counted as a forward pass alone, a third of "
-                "their cost with gradient: 1.42 times SimCSE's step, which is our bound."
-            ),
+            note="The keys are read as reused, not as free: the momentum encoder's own pass is in the step. "
+            "Encoding 160 more sentences beside 2 × 64 is counted as a forward pass alone, a third of their "
+            "cost with gradient: 1.42 times SimCSE's step, which is our bound.",
         ),
     ),
     footnotes=(

@@ -48,22 +48,16 @@ STUDY = Study(
     claims=(
         Claim(
             key="E7.1",
-            text=(
-                "On average over the test sets repetition alone and the momentum queue alone each improve "
-                "on SimCSE."
-            ),
+            text="On average over the test sets repetition alone and the momentum queue alone each improve "
+            "on SimCSE.",
             predicate=all_of(
                 greater((REPETITION, "avg"), (BASELINE, "avg")), greater((QUEUE, "avg"), (BASELINE, "avg"))
             ),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements to "
-                "unsup-SimCSE."
-            ),
+            quote="either word repetition or momentum contrast can bring substantial improvements to "
+            "unsup-SimCSE.",
             place="Section 4.3",
-            decided_by=(
-                "+word repetition and +momentum contrast each against unsup-SimCSE, average of the seven "
-                "STS sets, both needed"
-            ),
+            decided_by="+word repetition and +momentum contrast each against unsup-SimCSE, average of the "
+            "seven STS sets, both needed",
             margin=min(REPETITION_GAINS, QUEUE_GAINS) / 2,
             note="The margin is half of the smaller printed gain.",
         ),
@@ -75,36 +69,27 @@ STUDY = Study(
             ),
             quote="these two modifications can be superimposed (ESimCSE) to get further improvements.",
             place="Section 4.3",
-            decided_by=(
-                "ESimCSE against +word repetition and against +momentum contrast, average of the seven STS "
-                "sets, both needed"
-            ),
+            decided_by="ESimCSE against +word repetition and against +momentum contrast, average of the "
+            "seven STS sets, both needed",
             margin=BOTH_GAINS / 2,
             note="The margin is half of the smaller printed gain.",
         ),
         Claim(
             key="E7.3",
-            text=(
-                "On average over the test sets repetition alone gains 1.18 and the momentum queue alone 1.29."
-            ),
+            text="On average over the test sets repetition alone gains 1.18 and the momentum queue alone "
+            "1.29.",
             predicate=all_of(
                 gains((REPETITION, "avg"), (BASELINE, "avg"), REPETITION_GAINS, REPETITION_GAINS / 2),
                 gains((QUEUE, "avg"), (BASELINE, "avg"), QUEUE_GAINS, QUEUE_GAINS / 2),
             ),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements to "
-                "unsup-SimCSE."
-            ),
+            quote="either word repetition or momentum contrast can bring substantial improvements to "
+            "unsup-SimCSE.",
             place="Section 4.3",
-            decided_by=(
-                "+word repetition minus unsup-SimCSE from 0.59 to 1.77, and +momentum contrast minus it "
-                "from 0.65 to 1.93 points"
-            ),
+            decided_by="+word repetition minus unsup-SimCSE from 0.59 to 1.77, and +momentum contrast minus "
+            "it from 0.65 to 1.93 points",
             margin=None,
-            note=(
-                "The gains are those of Table 7. As printed is read as nearer to the printed gain than to "
-                "none: within half of it, which is our margin."
-            ),
+            note="The gains are those of Table 7. As printed is read as nearer to the printed gain than to "
+            "none: within half of it, which is our margin.",
         ),
     ),
     footnotes=(

@@ -38,19 +38,15 @@ STUDY = Study(
             quote="when the dropout is 0.1, it achieves the best performance on the STS-B development set.",
             place="Section 5.1",
             decided_by="0.1 against 0.15 and against 0.2, development set, both needed",
-            note=(
-                "As printed by 0.10 over 0.15: the comparison of E8.2. A large lead would contradict that "
-                "claim."
-            ),
+            note="As printed by 0.10 over 0.15: the comparison of E8.2. A large lead would contradict that "
+            "claim.",
         ),
         Claim(
             key="E8.2",
             text="A dropout of 0.15 does about as well as 0.1.",
             predicate=within([("0.1",), ("0.15",)], 1.0),
-            quote=(
-                "When the dropout increases to 0.15, the performance is close to that of 0.1, with no "
-                "significant drop."
-            ),
+            quote="When the dropout increases to 0.15, the performance is close to that of 0.1, with no "
+            "significant drop.",
             place="Section 5.1",
             decided_by="0.1 and 0.15 less than a point apart, development set",
             margin=None,
@@ -60,28 +56,21 @@ STUDY = Study(
             key="E8.3",
             text="A dropout of 0.2 loses nearly one point and is still better than SimCSE.",
             predicate=all_of(gains(("0.1",), ("0.2",), 1.0, 0.5), greater(("0.2",), SIMCSE)),
-            quote=(
-                "even when the dropout reaches 0.2, the performance drops by nearly 1%, but it still "
-                "outperforms unsup-SimCSE."
-            ),
+            quote="even when the dropout reaches 0.2, the performance drops by nearly 1%, but it still "
+            "outperforms unsup-SimCSE.",
             place="Section 5.1",
-            decided_by=(
-                "0.1 minus 0.2 from 0.5 to 1.5 points, and 0.2 against SimCSE, development set, both needed"
-            ),
+            decided_by="0.1 minus 0.2 from 0.5 to 1.5 points, and 0.2 against SimCSE, development set, both "
+            "needed",
             margin=None,
-            note=(
-                "Nearly one point is read as one to within a half, which is our margin; as printed 1.48 "
-                "(D75)."
-            ),
+            note="Nearly one point is read as one to within a half, which is our margin; as printed 1.48 "
+            "(D75).",
         ),
         Claim(
             key="E8.4",
             text="ESimCSE is better than SimCSE (at 0.1) at every one of the three dropout rates.",
             predicate=all_of(*(greater((rate,), SIMCSE) for rate in PRINTED)),
-            quote=(
-                "The experimental results kind of show the robustness of the superiority of the proposed "
-                "ESimCSE over unsup-SimCSE"
-            ),
+            quote="The experimental results kind of show the robustness of the superiority of the proposed "
+            "ESimCSE over unsup-SimCSE",
             place="Section 5.1",
             decided_by="0.1, 0.15 and 0.2 each against SimCSE, development set, all three needed",
         ),

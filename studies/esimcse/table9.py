@@ -47,20 +47,16 @@ STUDY = Study(
             ),
             quote="a larger or smaller dup_rate will cause performance degradation",
             place="Section 5.2",
-            decided_by=(
-                "0.32 against the mean of the six smaller rates and against 0.36, development set, both "
-                "needed"
-            ),
+            decided_by="0.32 against the mean of the six smaller rates and against 0.36, development set, "
+            "both needed",
             note="A flat table is equivalent and does not support it. The paper's curve has no single peak.",
         ),
         Claim(
             key="E9.3",
             text="Most rates do better than SimCSE.",
             predicate=at_least(5, [greater((rate,), SIMCSE) for rate in PRINTED]),
-            quote=(
-                "most of the results of the proposed ESimCSE still exceed the best results of "
-                "unsup-SimCSE-BERT_base."
-            ),
+            quote="most of the results of the proposed ESimCSE still exceed the best results of "
+            "unsup-SimCSE-BERT_base.",
             place="Section 5.2",
             decided_by="each of the eight rates against SimCSE, development set: five of eight",
             note="Most is read as five of eight at least; the paper's numbers have seven.",

@@ -45,10 +45,8 @@ STUDY = Study(
             predicate=any_of(
                 *(best((mtd,), [(other,) for other in MTD if other not in AROUND]) for mtd in AROUND)
             ),
-            quote=(
-                "we observe the best model performance in MoCoSE-BERT-large within the appropriate Maximum "
-                "Traceable Distance range (around 22)."
-            ),
+            quote="we observe the best model performance in MoCoSE-BERT-large within the appropriate "
+            "Maximum Traceable Distance range (around 22).",
             place="Appendix A.11",
             decided_by="22, or else 22.67, against each of 5, 8, 14.67, 28, 36 and 45",
             note="One of 22 and 22.67 is above every other; which of the two is meant is not said.",
@@ -58,16 +56,12 @@ STUDY = Study(
             text="On BERT-large, too, the longest queue is below the best.",
             printed="not printed",
             predicate=mean_above([(mtd,) for mtd in AROUND], [("45",)]),
-            quote=(
-                "even on BERT-large, the longer queue sizes do not improve the model performance "
-                "indefinitely."
-            ),
+            quote="even on BERT-large, the longer queue sizes do not improve the model performance "
+            "indefinitely.",
             place="Appendix A.11",
             decided_by="the mean of 22 and 22.67 against 45, which has the longest queue (800)",
-            note=(
-                "Not indefinitely is read as: the longest is below the best. A level that is merely kept "
-                "would be true to the sentence, and is equivalent here. 45 has another decay, too."
-            ),
+            note="Not indefinitely is read as: the longest is below the best. A level that is merely kept "
+            "would be true to the sentence, and is equivalent here. 45 has another decay, too.",
         ),
     ),
     footnotes=(

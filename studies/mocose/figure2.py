@@ -65,14 +65,10 @@ STUDY = Study(
             predicate=all_of(*(greater((None, "14.67"), (None, end)) for end in ("5", "21"))),
             quote="the historical information used should be not too old and not too new",
             place="Section 5.7",
-            decided_by=(
-                "14.67 against the shortest MTD, 5, and against the longest, 21, mean over the three batch "
-                "sizes, both needed"
-            ),
-            note=(
-                "The paper names 14.67; that the ends of what it tried are too new and too old is our "
-                "reading. As printed 0.20 and 0.79 above."
-            ),
+            decided_by="14.67 against the shortest MTD, 5, and against the longest, 21, mean over the three "
+            "batch sizes, both needed",
+            note="The paper names 14.67; that the ends of what it tried are too new and too old is our "
+            "reading. As printed 0.20 and 0.79 above.",
         ),
         Claim(
             key="F2.3",

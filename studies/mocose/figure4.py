@@ -65,20 +65,14 @@ STUDY = Study(
                 ),
                 SUM,
             ),
-            quote=(
-                "the increase and decrease of MTD is a considering result of uniformity and alignment "
-                "moving away from their optimal combination region."
-            ),
+            quote="the increase and decrease of MTD is a considering result of uniformity and alignment "
+            "moving away from their optimal combination region.",
             place="Section 5.7",
-            decided_by=(
-                "alignment plus uniformity, less being better: 5 and 21 each above the mean of the MTDs "
-                "from 8 to 14.67"
-            ),
-            note=(
-                "The paper measures the distance of the two from a point that it does not give. The sum of "
-                "both orders cells as their L1 distance does from any point that lies below them. Range and "
-                "margin, 0.1 in the unit of the sum, are ours."
-            ),
+            decided_by="alignment plus uniformity, less being better: 5 and 21 each above the mean of the "
+            "MTDs from 8 to 14.67",
+            note="The paper measures the distance of the two from a point that it does not give. The sum of "
+            "both orders cells as their L1 distance does from any point that lies below them. Range and "
+            "margin, 0.1 in the unit of the sum, are ours.",
         ),
         Claim(
             key="F4.2",
@@ -86,15 +80,11 @@ STUDY = Study(
             printed="not printed",
             margin=None,
             predicate=of_metric(differ([("alignment", mtd) for mtd in MTD], by=0.1), SUM),
-            quote=(
-                "changes in MTD reflects in the performance of uniformity and alignment of the learned text "
-                "embedding."
-            ),
+            quote="changes in MTD reflects in the performance of uniformity and alignment of the learned "
+            "text embedding.",
             place="Section 1",
-            decided_by=(
-                "alignment plus uniformity of any two of the nine MTDs, more than 0.1 apart, in either "
-                "direction"
-            ),
+            decided_by="alignment plus uniformity of any two of the nine MTDs, more than 0.1 apart, in "
+            "either direction",
             note="The margin, in the unit of the sum, is ours. Which MTD is best is F4.1.",
         ),
     ),

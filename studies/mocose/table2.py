@@ -87,14 +87,10 @@ STUDY = Study(
             predicate=within([("MoCoSE-BERT-base", "dev", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
-            decided_by=(
-                "MoCoSE-BERT-base's development accuracy and SimCSE-BERT-base's test accuracy less than a "
-                "point apart, mean of seven"
-            ),
-            note=(
-                "As printed: development accuracy of the one against test accuracy of the other. A point is "
-                "our reading of on a par."
-            ),
+            decided_by="MoCoSE-BERT-base's development accuracy and SimCSE-BERT-base's test accuracy less "
+            "than a point apart, mean of seven",
+            note="As printed: development accuracy of the one against test accuracy of the other. A point "
+            "is our reading of on a par.",
         ),
         Claim(
             key="T2.1 (test)",
@@ -104,10 +100,8 @@ STUDY = Study(
             predicate=within([("MoCoSE-BERT-base", "test", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
-            decided_by=(
-                "the test accuracies of MoCoSE-BERT-base and SimCSE-BERT-base less than a point apart, mean "
-                "of the seven tasks"
-            ),
+            decided_by="the test accuracies of MoCoSE-BERT-base and SimCSE-BERT-base less than a point "
+            "apart, mean of the seven tasks",
             note="The claim like for like. A point is our reading of on a par.",
         ),
         Claim(
@@ -123,18 +117,14 @@ STUDY = Study(
             ),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
-            decided_by=(
-                "MoCoSE-BERT-large's development accuracy against SimCSE-RoBERTa-large's test accuracy, "
-                "task by task: four of seven"
-            ),
+            decided_by="MoCoSE-BERT-large's development accuracy against SimCSE-RoBERTa-large's test "
+            "accuracy, task by task: four of seven",
             note="Most is read as four of seven at least; as printed five, with unlike splits (D42).",
         ),
         Claim(
             key="T2.2 (test)",
-            text=(
-                "MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer tasks, all on "
-                "the test split."
-            ),
+            text="MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer tasks, all "
+            "on the test split.",
             printed="not printed",
             predicate=at_least(
                 4,
@@ -146,10 +136,8 @@ STUDY = Study(
             ),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
-            decided_by=(
-                "the test accuracies of MoCoSE-BERT-large and SimCSE-RoBERTa-large, task by task: four of "
-                "seven"
-            ),
+            decided_by="the test accuracies of MoCoSE-BERT-large and SimCSE-RoBERTa-large, task by task: "
+            "four of seven",
             note="The claim like for like.",
         ),
         Claim(
@@ -164,10 +152,8 @@ STUDY = Study(
                 f"MoCoSE-BERT-base's development accuracy against the test accuracy of {NAMED}, "
                 "mean of seven: two of three"
             ),
-            note=(
-                "As printed, with unlike splits (D42), and asked of what a bert-base alone can answer: two "
-                "of three. Of all six other base rows it is printed above five."
-            ),
+            note="As printed, with unlike splits (D42), and asked of what a bert-base alone can answer: two "
+            "of three. Of all six other base rows it is printed above five.",
         ),
         Claim(
             key="T2.3 (test)",
@@ -181,10 +167,8 @@ STUDY = Study(
             decided_by=(
                 f"the test accuracy of MoCoSE-BERT-base against that of {NAMED}, mean of seven: two of three"
             ),
-            note=(
-                "The claim like for like. Whether a method has learnt is judged by its STS scores, not by "
-                "these accuracies."
-            ),
+            note="The claim like for like. Whether a method has learnt is judged by its STS scores, not by "
+            "these accuracies.",
         ),
         Claim(
             key="T2.4",
@@ -195,14 +179,10 @@ STUDY = Study(
             ),
             quote="MoCoSE remains at a comparable level with the SimCSE.",
             place="Table 2's caption",
-            decided_by=(
-                "MoCoSE-BERT-large's development accuracy and SimCSE-RoBERTa-large's test accuracy less "
-                "than a point apart, mean of seven"
-            ),
-            note=(
-                "A point is our reading of comparable; the splits are unlike (D42). The base model is T2.1, "
-                "which is another sentence."
-            ),
+            decided_by="MoCoSE-BERT-large's development accuracy and SimCSE-RoBERTa-large's test accuracy "
+            "less than a point apart, mean of seven",
+            note="A point is our reading of comparable; the splits are unlike (D42). The base model is "
+            "T2.1, which is another sentence.",
         ),
     ),
     footnotes=(

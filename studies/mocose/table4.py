@@ -50,10 +50,8 @@ STUDY = Study(
             key="T4.1",
             text="One projection layer with two predictor layers is best.",
             predicate=best(("1", "2"), [(a, b) for a in PRINTED for b in PREDICTOR]),
-            quote=(
-                "the best results are obtained when the projection is 1 layer and the prediction has 2 "
-                "layers."
-            ),
+            quote="the best results are obtained when the projection is 1 layer and the prediction has 2 "
+            "layers.",
             place="Section 5.2",
             decided_by="1/2 against each of the other 11 cells, average of the seven STS sets",
             note="As printed by 0.15 over one predictor layer.",
@@ -64,10 +62,8 @@ STUDY = Study(
             predicate=all_of(*(greater(("1", depth), ("0", depth)) for depth in PREDICTOR)),
             quote="the removal of projection layers degrades the performance of the model.",
             place="Section 5.2",
-            decided_by=(
-                "one projection layer against none, at each of the three depths of the predictor, all three "
-                "needed"
-            ),
+            decided_by="one projection layer against none, at each of the three depths of the predictor, "
+            "all three needed",
         ),
         Claim(
             key="T4.3",
@@ -75,19 +71,13 @@ STUDY = Study(
             predicate=all_of(
                 *(greater(("1", depth), (more, depth)) for more in ("2", "3") for depth in PREDICTOR)
             ),
-            quote=(
-                "the best results are obtained when the projection is 1 layer and the prediction has 2 "
-                "layers."
-            ),
+            quote="the best results are obtained when the projection is 1 layer and the prediction has 2 "
+            "layers.",
             place="Section 5.2",
-            decided_by=(
-                "one projection layer against two and against three, at each of the three depths of the "
-                "predictor, all six needed"
-            ),
-            note=(
-                "The paper says that 1/2 is best; that one layer is better at every depth of the predictor "
-                "is our reading of it."
-            ),
+            decided_by="one projection layer against two and against three, at each of the three depths of "
+            "the predictor, all six needed",
+            note="The paper says that 1/2 is best; that one layer is better at every depth of the predictor "
+            "is our reading of it.",
         ),
         Claim(
             key="T4.4",
@@ -95,18 +85,14 @@ STUDY = Study(
             printed="not printed",
             margin=0.1,
             predicate=of_metric(greater(("1", ADDED), ("1", "2")), UNIFORMITY),
-            quote=(
-                "both the queue and the prediction layer of the upper branch serves to disperse the output "
-                "feature of the upper and lower branches, thus ensuring that the contrastive loss obtains "
-                "features with sufficient uniformity."
-            ),
+            quote="both the queue and the prediction layer of the upper branch serves to disperse the "
+            "output feature of the upper and lower branches, thus ensuring that the contrastive loss "
+            "obtains features with sufficient uniformity.",
             place="Section 3",
             decided_by="uniformity on STS-B, less being better: without predictor above that with two layers",
-            note=(
-                "The sentence is of the features that the loss sees; ours are the sentence vectors, which "
-                "is our reading. The margin, in the unit of uniformity, is ours, as in F4.1. No row is "
-                "without the queue."
-            ),
+            note="The sentence is of the features that the loss sees; ours are the sentence vectors, which "
+            "is our reading. The margin, in the unit of uniformity, is ours, as in F4.1. No row is without "
+            "the queue.",
         ),
     ),
     footnotes=(

@@ -73,10 +73,8 @@ STUDY = Study(
             quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
             place="Section 5.3",
             decided_by="FGSM at 5e-9 against dropout only",
-            note=(
-                "The margin is half of the printed gain of 0.28. A perturbation of 5e-9 is of the size of "
-                "rounding (D18, D19): what differs between the two rows is a rerun."
-            ),
+            note="The margin is half of the printed gain of 0.28. A perturbation of 5e-9 is of the size of "
+            "rounding (D18, D19): what differs between the two rows is a rerun.",
         ),
         Claim(
             key="T5.1 (only)",
@@ -86,10 +84,8 @@ STUDY = Study(
             quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
             place="Section 5.3",
             decided_by="none of the three cut-offs and shuffled positions above dropout only by a point",
-            note=(
-                "Does not improve is read as: is not a point better, which is our margin. Text-level "
-                "methods are T5.5."
-            ),
+            note="Does not improve is read as: is not a point better, which is our margin. Text-level "
+            "methods are T5.5.",
         ),
         Claim(
             key="T5.2",
@@ -108,10 +104,8 @@ STUDY = Study(
             predicate=all_of(
                 *(greater(DROPOUT, (f"Feature dropout {rate}",), by=-1.0) for rate in ("0.01", "0.1")),
             ),
-            quote=(
-                "the results of using the feature cut off is at most the same as without using feature the "
-                "cut off"
-            ),
+            quote="the results of using the feature cut off is at most the same as without using feature "
+            "the cut off",
             place="Section 5.3",
             decided_by="feature dropout 0.01 and 0.1 each less than a point above dropout only",
             note="Less than a point better counts as equal, which is our margin.",
@@ -122,10 +116,8 @@ STUDY = Study(
             printed="fails",
             margin=None,
             predicate=all_of(greater(DROPOUT, SHUFFLE), greater(SHUFFLE, DROPOUT, by=-1.0)),
-            quote=(
-                "The token shuffle is slightly, but not significantly, detrimental to the results of the "
-                "model."
-            ),
+            quote="The token shuffle is slightly, but not significantly, detrimental to the results of the "
+            "model.",
             place="Section 5.3",
             decided_by="dropout only minus position shuffle, between 0 and 1 point",
             note="Slightly is read as by less than a point, which is our margin; as printed by 2.96.",
@@ -142,20 +134,14 @@ STUDY = Study(
                     for better in (DROPOUT, FGSM, SHUFFLE)
                 )
             ),
-            quote=(
-                "the sentence-level augmentation methods also failed to outperform than the drop out, FGSM "
-                "and position shuffle."
-            ),
+            quote="the sentence-level augmentation methods also failed to outperform than the drop out, "
+            "FGSM and position shuffle.",
             place="Section 5.3",
-            decided_by=(
-                "typos and synonyms each less than a point above dropout only, above FGSM and above "
-                "position shuffle"
-            ),
-            note=(
-                "Failed to outperform is read as: is not a point better, which is our margin. The sentence "
-                "says sentence-level; the paper lists synonyms, typos, back translation and paraphrase "
-                "together as text-level methods, and they are taken so. The last two are T5.5 (generated)."
-            ),
+            decided_by="typos and synonyms each less than a point above dropout only, above FGSM and above "
+            "position shuffle",
+            note="Failed to outperform is read as: is not a point better, which is our margin. The sentence "
+            "says sentence-level; the paper lists synonyms, typos, back translation and paraphrase together "
+            "as text-level methods, and they are taken so. The last two are T5.5 (generated).",
         ),
         Claim(
             key="T5.5 (generated)",
@@ -168,15 +154,11 @@ STUDY = Study(
                     for better in (DROPOUT, FGSM, SHUFFLE)
                 )
             ),
-            quote=(
-                "the sentence-level augmentation methods also failed to outperform than the drop out, FGSM "
-                "and position shuffle."
-            ),
+            quote="the sentence-level augmentation methods also failed to outperform than the drop out, "
+            "FGSM and position shuffle.",
             place="Section 5.3",
-            decided_by=(
-                "paraphrasing and back-translation each less than a point above dropout only, above FGSM "
-                "and above position shuffle"
-            ),
+            decided_by="paraphrasing and back-translation each less than a point above dropout only, above "
+            "FGSM and above position shuffle",
             note="As T5.5, of the two that need a model that writes; a point is our margin.",
         ),
         Claim(
@@ -193,13 +175,10 @@ STUDY = Study(
             ),
             quote="cut off and token shuffle do not improve, even slightly hurt the model’s performance.",
             place="Section 5.3",
-            decided_by=(
-                "dropout only minus each of the three cut-offs, between 0 and 1 point; the shuffle is T5.4"
-            ),
-            note=(
-                "Slightly is read as by less than a point, which is our margin; as printed by 35.44, 0.43 "
-                "and 5.14."
-            ),
+            decided_by="dropout only minus each of the three cut-offs, between 0 and 1 point; the shuffle "
+            "is T5.4",
+            note="Slightly is read as by less than a point, which is our margin; as printed by 35.44, 0.43 "
+            "and 5.14.",
         ),
         Claim(
             key="T5.8",
@@ -208,10 +187,8 @@ STUDY = Study(
             quote="the best results are obtained by using FGSM and dropout as augmentations.",
             place="Section 1",
             decided_by="FGSM against each other row that needs no model that writes",
-            note=(
-                "As printed by 0.28 over dropout only. The two rows that need a model that writes are T5.5 "
-                "(generated)."
-            ),
+            note="As printed by 0.28 over dropout only. The two rows that need a model that writes are T5.5 "
+            "(generated).",
         ),
     ),
     footnotes=(

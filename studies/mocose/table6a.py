@@ -35,10 +35,8 @@ STUDY = Study(
             text="A small dimension hurts badly.",
             margin=None,
             predicate=all_of(*(greater((width,), ("256",), by=1.0) for width in PRINTED if width != "256")),
-            quote=(
-                "the predictor mapping dimension can seriously impair the performance of the model when it "
-                "is small"
-            ),
+            quote="the predictor mapping dimension can seriously impair the performance of the model when "
+            "it is small",
             place="Section 5.4",
             decided_by="each of the other four widths above 256 by more than a point",
             note="Badly is read as by more than a point, which is our margin.",
@@ -48,10 +46,8 @@ STUDY = Study(
             text="From 768 upward the dimension has no significant effect.",
             margin=None,
             predicate=within([("768",), ("1024",), ("2048",)], 1.0),
-            quote=(
-                "when the dimension rises to a suitable range or larger, it no longer has a significant "
-                "impact on the model."
-            ),
+            quote="when the dimension rises to a suitable range or larger, it no longer has a significant "
+            "impact on the model.",
             place="Section 5.4",
             decided_by="any two of 768, 1024 and 2048 less than a point apart",
             note="A point is our margin.",

@@ -46,10 +46,8 @@ STUDY = Study(
             quote="Surprisingly the model performance does not improve with increasing batch size",
             place="Section 5.5",
             decided_by="128 and 256 each less than a point above 64, average of the seven STS sets",
-            note=(
-                "An equivalence claim: no gain of a point, which is our margin; a flat table supports it. "
-                "At first it was read as that they do worse. From 32 to 64 the printed score rises by 3.39."
-            ),
+            note="An equivalence claim: no gain of a point, which is our margin; a flat table supports it. "
+            "At first it was read as that they do worse. From 32 to 64 the printed score rises by 3.39.",
         ),
     ),
     footnotes=(

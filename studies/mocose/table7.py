@@ -86,10 +86,8 @@ STUDY = Study(
             key="T7.1",
             text="A queue of 512 that is filled by a quarter is best.",
             predicate=best(("quarter", "512"), [cell for size in SIZES for cell in COLUMNS[size]]),
-            quote=(
-                "the model achieves the highest results when the negative queue size set to 512 and the "
-                "smaller initial queue size set to 128."
-            ),
+            quote="the model achieves the highest results when the negative queue size set to 512 and the "
+            "smaller initial queue size set to 128.",
             place="Section 5.6",
             decided_by="512/quarter against each of the other 19 cells, average of the seven STS sets",
         ),
@@ -103,14 +101,10 @@ STUDY = Study(
             ),
             quote="increasing the queue length with a fixed batch size decreases our model performance",
             place="Section 5.6",
-            decided_by=(
-                "the slope of the mean over fills against log2 of the queue size, in points per doubling, "
-                "below 0"
-            ),
-            note=(
-                "The margin is 0.2 points per doubling, one point from 128 to 4096. As printed 4096 alone "
-                "does it: from 128 to 1024 the slope is 0.07 upward."
-            ),
+            decided_by="the slope of the mean over fills against log2 of the queue size, in points per "
+            "doubling, below 0",
+            note="The margin is 0.2 points per doubling, one point from 128 to 4096. As printed 4096 alone "
+            "does it: from 128 to 1024 the slope is 0.07 upward.",
         ),
         Claim(
             key="T7.3",
@@ -123,16 +117,12 @@ STUDY = Study(
             ),
             quote="With queue size longer than 1024, the results get unstable and worse.",
             place="Section 5.6",
-            decided_by=(
-                "the mean scatter over seeds of the four cells at 4096 above that at 1024 by a point, or "
-                "more than half of the runs collapsed in one of the four"
-            ),
-            note=(
-                "Scatter is the mean absolute deviation from a cell's median; a point more is our margin. A "
-                "lower mean is no instability; worse is T7.3 (worse). The sentence speaks of queues that "
-                "are filled whole at first; the four fills are taken together. Figure 12's runs at 4096 "
-                "reach from 34 to 74; 2048 is not there."
-            ),
+            decided_by="the mean scatter over seeds of the four cells at 4096 above that at 1024 by a "
+            "point, or more than half of the runs collapsed in one of the four",
+            note="Scatter is the mean absolute deviation from a cell's median; a point more is our margin. "
+            "A lower mean is no instability; worse is T7.3 (worse). The sentence speaks of queues that are "
+            "filled whole at first; the four fills are taken together. Figure 12's runs at 4096 reach from "
+            "34 to 74; 2048 is not there.",
         ),
         Claim(
             key="T7.3 (worse)",
@@ -141,25 +131,19 @@ STUDY = Study(
             quote="With queue size longer than 1024, the results get unstable and worse.",
             place="Section 5.6",
             decided_by="the mean of the four cells at 1024 above that of the four at 4096",
-            note=(
-                "T7.2 asks for a slope over all sizes, in another sentence of the section; this is the end "
-                "of it alone."
-            ),
+            note="T7.2 asks for a slope over all sizes, in another sentence of the section; this is the end "
+            "of it alone.",
         ),
         Claim(
             key="T7.4",
             text="A smaller initial fill helps large queues.",
             predicate=mean_above([("quarter", size) for size in LARGE], [("all", size) for size in LARGE]),
-            quote=(
-                "This interference causes a degradation of the model’s performance when the initial "
-                "negative sample queue becomes longer."
-            ),
+            quote="This interference causes a degradation of the model’s performance when the initial "
+            "negative sample queue becomes longer.",
             place="Section 5.6",
             decided_by="the mean of a quarter over queues of 512, 1024 and 4096 against that of all",
-            note=(
-                "Large is read as 512 and above. As printed 67.97 against 66.18, from 512 and 4096; at 1024 "
-                "a quarter is 0.25 below."
-            ),
+            note="Large is read as 512 and above. As printed 67.97 against 66.18, from 512 and 4096; at "
+            "1024 a quarter is 0.25 below.",
         ),
         Claim(
             key="T7.5",

@@ -17,10 +17,8 @@ STUDY = Study(
     paper="ours",
     order=6,
     title="Collapse and negatives",
-    caption=(
-        "Development score at the end of training with a decay of 0 and with the standard one, by where "
-        "negatives come from (D1)"
-    ),
+    caption="Development score at the end of training with a decay of 0 and with the standard one, by where "
+    "negatives come from (D1)",
     method="mocose",
     base_changes={"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     axes=(

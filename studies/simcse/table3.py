@@ -48,10 +48,8 @@ STUDY = Study(
             text="Without dropout the score degrades dramatically.",
             margin=None,
             predicate=greater(("0.1",), ("0",), by=5.0),
-            quote=(
-                "the resulting embeddings for the pair are exactly the same, and it leads to a dramatic "
-                "performance degradation."
-            ),
+            quote="the resulting embeddings for the pair are exactly the same, and it leads to a dramatic "
+            "performance degradation.",
             place="Section 3",
             decided_by="0.1 above no dropout by more than five points, development set",
             note="Dramatic is read as by five points, which is our margin; as printed 11.4.",

@@ -31,14 +31,11 @@ STUDY = Study(
             key="S6.1",
             text="The layer on [CLS] in training alone is the best of the three.",
             predicate=best(TRAIN_ALONE, [(name,) for name in POOLING]),
-            quote=(
-                "for unsupervised SimCSE, taking [CLS] representation with MLP only during training works "
-                "the best"
-            ),
+            quote="for unsupervised SimCSE, taking [CLS] representation with MLP only during training works "
+            "the best",
             place="Section 6.3",
-            decided_by=(
-                "the layer in training alone against the layer kept and against no layer, development set"
-            ),
+            decided_by="the layer in training alone against the layer kept and against no layer, "
+            "development set",
         ),
     ),
     footnotes=(

@@ -25,15 +25,12 @@ STUDY = Study(
             text="Of the five temperatures 0.05 is the best (our reading).",
             printed="not printed",
             predicate=best(("0.05",), [(value,) for value in TEMPERATURES]),
-            quote=(
-                "with a carefully tuned temperature τ = 0.05, cosine similarity is better than dot product."
-            ),
+            quote="with a carefully tuned temperature τ = 0.05, cosine similarity is better than dot "
+            "product.",
             place="Appendix D",
             decided_by="0.05 against each of the other four temperatures, development set",
-            note=(
-                "The sentence compares with the dot product, which no method here has. That 0.05 is the "
-                "best of those tried is our reading of tuned."
-            ),
+            note="The sentence compares with the dot product, which no method here has. That 0.05 is the "
+            "best of those tried is our reading of tuned.",
         ),
     ),
     footnotes=(
