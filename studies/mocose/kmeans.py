@@ -2,6 +2,7 @@
 
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._models import STANDARD
 
 PRINTED: dict[str, tuple[dict[str, object], float]] = {  # what stands for the queue: changes, and the score
     "normal": ({"queue.negatives": "entries", "queue.clusters": None}, 76.41),
@@ -18,7 +19,7 @@ STUDY = Study(
     title="K-means",
     caption="Centres of the queue in the place of its entries (slide deck)",
     method="mocose",
-    base_changes={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    base_changes=STANDARD,
     axes=(Axis(name="negatives", title="Negatives", labels=tuple(PRINTED)),),
     rows=None,
     columns="negatives",

@@ -1,10 +1,11 @@
 """MoCoSE Table 1: the seven STS tasks, beside SimCSE and what the paper copied from elsewhere."""
 
-from core.methods.mocose.settings import rising, wrapping
+from core.methods.mocose.settings import wrapping
 from core.spec.claim import Claim, Contrast, Term, all_of, at_least, best, gains, greater
 from core.spec.methods import as_coded
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._models import BERT, MAIN, MODELS, ROBERTA
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")
 PRINTED = {
@@ -23,41 +24,14 @@ PRINTED = {
     "SimCSE-BERT-large": (70.88, 84.16, 76.43, 84.50, 79.76, 79.26, 73.88, 78.41),
     "MoCoSE-BERT-large": (74.50, 84.54, 77.32, 84.11, 79.67, 80.53, 73.26, 79.13),
 }
-ROBERTA = {"train.batch_size": 512, "train.learning_rate": 1e-5}  # SimCSE's on roberta-base
-# The rows that are run: method, encoder, changes, and the checkpoint that is scored. SimCSE's settings are
-# its scripts'.
-RUN = {
-    "BERT (first-last avg.)": ("mocose", "bert-base", {}, "untrained_first_last_0"),
-    "BERT-whitening": ("mocose", "bert-base", {}, "whitening"),
-    "RoBERTa (first-last avg.)": ("simcse", "roberta-base", ROBERTA, "untrained_first_last_0"),
-    "RoBERTa-whitening": ("simcse", "roberta-base", ROBERTA, "whitening"),
-    "SimCSE-BERT-base": (
-        "simcse",
-        "bert-base",
-        {"train.batch_size": 64, "train.learning_rate": 3e-5},
-        "selected",
-    ),
-    "MoCoSE-BERT-base": ("mocose", "bert-base", {}, "selected"),
-    "SimCSE-RoBERTa-large": (
-        "simcse",
-        "roberta-large",
-        {"train.batch_size": 512, "train.learning_rate": 3e-5},
-        "selected",
-    ),
-    "SimCSE-BERT-large": (
-        "simcse",
-        "bert-large",
-        {"train.batch_size": 64, "train.learning_rate": 1e-5},
-        "selected",
-    ),
-    "MoCoSE-BERT-large": (
-        "mocose",
-        "bert-large",
-        {"train.batch_size": 32, "train.learning_rate": 1e-5},
-        "selected",
-    ),
+RUN = {  # the rows that are run, with the checkpoint that is scored
+    "BERT (first-last avg.)": (*BERT, "untrained_first_last_0"),
+    "BERT-whitening": (*BERT, "whitening"),
+    "RoBERTa (first-last avg.)": (*ROBERTA, "untrained_first_last_0"),
+    "RoBERTa-whitening": (*ROBERTA, "whitening"),
+    **{name: (*MODELS[name], "selected") for name in PRINTED if name in MODELS},
 }
-COPIED: tuple[str, str, dict[str, object], str] = ("mocose", "bert-base", {}, "selected")
+COPIED = (*BERT, "selected")
 
 MOCOSE, SIMCSE = "MoCoSE-BERT-base", "SimCSE-BERT-base"
 LARGE, SIMCSE_LARGE = "MoCoSE-BERT-large", "SimCSE-BERT-large"
@@ -69,7 +43,7 @@ STUDY = Study(
     title="Table 1",
     caption="Sentence similarity: seven STS tasks",
     method="mocose",
-    base_changes={**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    base_changes=MAIN,
     by_profile=as_coded(wrapping(0.75)),
     axes=(
         Axis(name="model", title="Model", labels=tuple(PRINTED)),

@@ -1,10 +1,11 @@
 """MoCoSE Table 2: seven transfer tasks; development accuracies beside other papers' test accuracies."""
 
-from core.methods.mocose.settings import rising, wrapping
+from core.methods.mocose.settings import wrapping
 from core.spec.claim import Claim, at_least, greater, within
 from core.spec.methods import as_coded
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._models import BERT, MAIN, MODELS
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC", "avg")
 PRINTED = {
@@ -24,19 +25,10 @@ UNTRAINED = {
 }  # checkpoints: no training
 EARLIER = (*UNTRAINED, "SimCSE-BERT-base")
 NAMED = "BERT's [CLS], BERT's average and SimCSE-BERT-base"
-RUN = {  # the rows that are run: method, encoder, changes, as in Table 1
-    **{name: ("mocose", "bert-base", {}) for name in UNTRAINED},
-    "SimCSE-RoBERTa-base": ("simcse", "roberta-base", {"train.batch_size": 512, "train.learning_rate": 1e-5}),
-    "SimCSE-BERT-base": ("simcse", "bert-base", {"train.batch_size": 64, "train.learning_rate": 3e-5}),
-    "MoCoSE-BERT-base": ("mocose", "bert-base", {}),
-    "SimCSE-RoBERTa-large": (
-        "simcse",
-        "roberta-large",
-        {"train.batch_size": 512, "train.learning_rate": 3e-5},
-    ),
-    "MoCoSE-BERT-large": ("mocose", "bert-large", {"train.batch_size": 32, "train.learning_rate": 1e-5}),
+RUN = {  # the rows that are run
+    **dict.fromkeys(UNTRAINED, BERT),
+    **{name: MODELS[name] for name in PRINTED if name in MODELS},
 }
-COPIED: tuple[str, str, dict[str, object]] = ("mocose", "bert-base", {})
 PRINTED_IN = {"MoCoSE-BERT-base": "dev", "MoCoSE-BERT-large": "dev"}  # all others: test (D42)
 
 STUDY = Study(
@@ -45,7 +37,7 @@ STUDY = Study(
     title="Table 2",
     caption="Seven transfer tasks: accuracy of a logistic regression on frozen sentence vectors",
     method="mocose",
-    base_changes={**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    base_changes=MAIN,
     by_profile=as_coded(wrapping(0.75)),
     axes=(
         Axis(name="model", title="Model", labels=tuple(PRINTED)),
@@ -70,7 +62,7 @@ STUDY = Study(
             copied=model not in RUN,
         )
         for model, scores in PRINTED.items()
-        for method, encoder, changes in (RUN.get(model, COPIED),)
+        for method, encoder, changes in (RUN.get(model, BERT),)
         for reported in (("test", "dev") if model in RUN and model not in UNTRAINED else ("test",))
         for place, task in enumerate(TASKS)
     ),

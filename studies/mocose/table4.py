@@ -3,6 +3,7 @@
 from core.spec.claim import Claim, all_of, best, greater, of_metric
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._models import STANDARD
 
 PREDICTOR = ("1", "2", "3")
 ADDED = "0"  # predictor layers of a column that the paper does not print
@@ -20,13 +21,7 @@ STUDY = Study(
     title="Table 4",
     caption="Layers of the projection and of the predictor",
     method="mocose",
-    base_changes={
-        "ema.start": 0.85,
-        "queue.size": 512,
-        "queue.init_size": 128,
-        "train.batch_size": 64,
-        "heads.out_size": 768,
-    },
+    base_changes={**STANDARD, "heads.out_size": 768},
     axes=(
         Axis(name="projection", title="Projection layers", labels=tuple(PRINTED)),
         Axis(name="predictor", title="Predictor layers", labels=(ADDED, *PREDICTOR)),

@@ -5,6 +5,7 @@ from core.spec.methods import as_coded
 from core.spec.run import TextView
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._models import STANDARD
 
 VECTOR: dict[str, tuple[dict[str, object], float, tuple[float, ...]]] = {
     "Dropout only": ({}, 76.76, ()),
@@ -41,13 +42,7 @@ STUDY = Study(
     title="Table 5",
     caption="Augmentations added to dropout",
     method="mocose",
-    base_changes={
-        "ema.start": 0.85,
-        "queue.size": 512,
-        "queue.init_size": 128,
-        "train.batch_size": 64,
-        **NO_FGSM,
-    },
+    base_changes={**STANDARD, **NO_FGSM},
     axes=(Axis(name="augmentation", title="Augmentation", labels=(*VECTOR, *TEXT)),),
     rows="augmentation",
     columns=None,

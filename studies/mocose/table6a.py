@@ -3,6 +3,7 @@
 from core.spec.claim import Claim, all_of, greater, within
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._models import STANDARD
 
 PRINTED = {  # width: the printed average, and the runs read off Figure 10 (± 0.02)
     "256": (73.91, (72.32, 74.50, 74.92)),
@@ -18,7 +19,7 @@ STUDY = Study(
     title="Table 6a",
     caption="Mapping dimension of the predictor",
     method="mocose",
-    base_changes={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    base_changes=STANDARD,
     axes=(Axis(name="dimension", title="Mapping dimension", labels=tuple(PRINTED)),),
     rows=None,
     columns="dimension",

@@ -3,6 +3,7 @@
 from core.spec.claim import Claim, best
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
+from studies.mocose._models import STANDARD
 
 PRINTED = {"1e-9": 75.61, "5e-9": 76.64, "1e-8": 75.39, "5e-8": 76.62, "none": 76.26}
 CONTROLS = ("1e-4", "1e-3", "1e-2")  # not the paper's (D19)
@@ -13,12 +14,7 @@ STUDY = Study(
     title="Table 9",
     caption="Strength ε of the FGSM perturbation",
     method="mocose",
-    base_changes={
-        "ema.start": 0.85,
-        "queue.size": 512,
-        "queue.init_size": 128,
-        "train.batch_size": 64,
-    },
+    base_changes=STANDARD,
     axes=(Axis(name="epsilon", title="FGSM ε", labels=(*PRINTED, *CONTROLS)),),
     rows=None,
     columns="epsilon",
