@@ -9,15 +9,16 @@ own noise; and the share of claims that are settled by a number of seeds. About 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from scipy.stats import binomtest
+from tabulate import tabulate
 
 from core.report.comparability import against_bar
-from core.report.looks import LOOKS, alpha_at, claim_p, scatter_by_seed, settled
+from core.report.looks import LOOKS, PValues, alpha_at, claim_p, scatter_by_seed, settled
 from core.report.statistics import over_seeds
 from core.spec.claim import (
     ROUNDING,
@@ -54,27 +55,18 @@ CLAIMS = tuple(
     )
 )
 COLLAPSE = tuple(
-    Claim(key=key, text=key, predicate=predicate, margin=None)
-    for key, predicate in (
-        ("collapses", collapsed(A)),
-        ("is sound", sound(B)),
-        ("both collapse", all_of(collapsed(C), collapsed(D))),
-        ("either collapses", any_of(collapsed(C), collapsed(D))),
-        ("one collapses, one is sound", all_of(collapsed(E), sound(F))),
-    )
-)
+    Claim(key=str(number), text="Collapse.", predicate=predicate, margin=None)
+    for number, predicate in enumerate((
+        collapsed(A), sound(B), all_of(collapsed(C), collapsed(D)), any_of(collapsed(C), collapsed(D)),
+        all_of(collapsed(E), sound(F)),
+    ))
+)  # fmt: skip
 TRUTHS = {
     "all equal": (76.0,) * 6,
     "as printed": (77.24, 76.49, 76.0, 75.2, 75.6, 76.1),
     "one exact tie": (76.49, 76.49, 76.0, 75.2, 75.6, 76.1),
-    "at the margin": (
-        77.0,
-        76.0 - 1e-6,
-        75.0,
-        75.0,
-        75.0,
-        75.0,
-    ),  # a hair beyond it: "within" and "equivalent" are wrong
+    # a hair beyond it: "within" and "equivalent" are wrong
+    "at the margin": (77.0, 76.0 - 1e-6, 75.0, 75.0, 75.0, 75.0),
 }
 SIMCSE_GAIN = 14.0  # points over the untrained encoder, as at scale mini
 MEAN_ABSOLUTE = {"normal": np.sqrt(2 / np.pi), "t3": 2 / np.pi}  # mean absolute deviation of one unit of SD
@@ -100,24 +92,16 @@ class World:
     def value(self, contrast: Contrast, shift: float = 0.0) -> bool:
         """Whether a contrast is true, plus a shift."""
         means, absolute = np.array(TRUTHS[self.truth]), MEAN_ABSOLUTE[self.tails] * self.spreads()
-        absolute[0] = (1 - self.fails) * absolute[0] + self.fails * means[
-            0
-        ]  # failures are below half, so the median is a healthy run's
+        # failures are below half, so the median is a healthy run's
+        absolute[0] = (1 - self.fails) * absolute[0] + self.fails * means[0]
         means[0] *= 1 - self.fails
         of = absolute if contrast.of == "scatter" else means
-        return (
-            float(sum(term.weight * of[CELLS.index(term.cell)] for term in contrast.terms))
-            - contrast.above
-            + shift
-            > ROUNDING
-        )
+        total = sum(term.weight * of[CELLS.index(term.cell)] for term in contrast.terms)
+        return float(total) - contrast.above + shift > ROUNDING
 
     def draw(self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]) -> np.ndarray:
         """Runs of studies, (studies, cells, seeds)."""
-        common, own = (
-            self._noise((studies, 1, seeds), generator),
-            self._noise((studies, len(CELLS), seeds), generator),
-        )
+        common, own = (self._noise((studies, cells, seeds), generator) for cells in (1, len(CELLS)))
         noise = np.sqrt(self.shared) * common + np.sqrt(1 - self.shared) * own
         runs = np.array(TRUTHS[self.truth])[:, None] + self.spreads()[:, None] * noise
         if self.fails:
@@ -125,11 +109,9 @@ class World:
         return runs
 
     def _noise(self, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
-        return (
-            generator.standard_normal(shape)
-            if self.tails == "normal"
-            else generator.standard_t(3, shape) / np.sqrt(3)
-        )
+        if self.tails == "normal":
+            return generator.standard_normal(shape)
+        return generator.standard_t(3, shape) / np.sqrt(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,31 +137,31 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     """A contrast's values on seeds 0 … n-1, (studies, n), as `core.report.contrasts` has them."""
     cells = runs[:, [CELLS.index(term.cell) for term in contrast.terms], :n]  # (studies, terms, n)
     weights = np.array([term.weight for term in contrast.terms])
-    return (
-        scatter_by_seed(cells, weights, contrast.above)
-        if contrast.of == "scatter"
-        else weights @ cells - contrast.above
-    )
+    scatter = contrast.of == "scatter"
+    return scatter_by_seed(cells, weights, contrast.above) if scatter else weights @ cells - contrast.above
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
     """What `decide` gives for each study of so many claims, as an index into SETTLED: (looks, studies); a run
     that is not there is NaN."""
-    contrasts, found, by_look = set(claim.predicate.contrasts()), np.zeros(len(runs), dtype=int), []
+    found, by_look = np.zeros(len(runs), dtype=int), []
     for look, n in enumerate(LOOKS):
-        p = claim_p(claim, {contrast: values_of(contrast, runs, n) for contrast in contrasts})
-        found = np.where(found == 0, settled(p, alpha_at(look, claims)), found)
+        found = np.where(found == 0, settled(_p(claim, runs, n), alpha_at(look, claims)), found)
         by_look.append(found)
     return np.stack(by_look)
+
+
+def _p(claim: Claim, runs: np.ndarray, n: int) -> PValues:
+    return claim_p(claim, {one: values_of(one, runs, n) for one in set(claim.predicate.contrasts())})
 
 
 def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
     """Whether verdicts are wrong: supported though false, contradicted though true, equivalent though beyond
     the margin."""
     holds, margin = truth(claim.predicate, world.value), claim.margin or 0.0
-    near = truth(claim.predicate, lambda one: world.value(one, margin)) and not truth(
-        claim.predicate, lambda one: world.value(one, -margin)
-    )
+    low = truth(claim.predicate, lambda one: world.value(one, margin))
+    high = truth(claim.predicate, lambda one: world.value(one, -margin))
+    near = low and not high
     return ((found == 1) & (not holds)) | ((found == 2) & bool(holds)) | ((found == 3) & (not near))
 
 
@@ -201,10 +183,8 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
 
     The first verdict of a claim stays.
     """
-    cells = [
-        sorted({CELLS.index(term.cell) for one in claim.predicate.contrasts() for term in one.terms})
-        for claim in CLAIMS
-    ]
+    terms = [[term for one in claim.predicate.contrasts() for term in one.terms] for claim in CLAIMS]
+    cells = [sorted({CELLS.index(term.cell) for term in each}) for each in terms]
     looks = np.zeros((len(runs), len(CELLS)), dtype=int)  # the latest look of each cell
     found = np.zeros((len(CLAIMS), len(runs)), dtype=int)
     seeds = np.arange(runs.shape[2])
@@ -216,16 +196,14 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             reached = looks[:, cells[place]].min(1)
             for look in set(reached.tolist()):
                 mine = (reached == look) & (found[place] == 0) & (look < len(LOOKS) - 1)
-                contrasts = set(claim.predicate.contrasts())
-                p = claim_p(claim, {one: values_of(one, runs[mine], LOOKS[look]) for one in contrasts})
+                p = _p(claim, runs[mine], LOOKS[look])
                 promise[place, mine] = np.minimum(p.sup, p.con)
         chosen = promise.argmin(0)
         for place in range(len(CLAIMS)):
             mine = (chosen == place) & np.isfinite(promise[place])
             target = looks[mine][:, cells[place]].min(1, keepdims=True) + 1
-            looks[np.ix_(np.flatnonzero(mine), np.array(cells[place]))] = np.maximum(
-                looks[mine][:, cells[place]], target
-            )
+            latest = np.maximum(looks[mine][:, cells[place]], target)
+            looks[np.ix_(np.flatnonzero(mine), np.array(cells[place]))] = latest
     return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0)
 
 
@@ -254,12 +232,8 @@ class Learning:
             open_, close = above > -half, np.abs(above) <= half
             verdict = np.any([by_look[look] > 0 for _, by_look in found], axis=0)
             errs = np.any([wrong(claim, self.world, by_look[look]) for claim, by_look in found], axis=0)
-            for name, here in (
-                ("wrong", errs & open_),
-                ("any", verdict & open_),
-                ("provisional", verdict & close),
-                ("firm", verdict & open_ & ~close),
-            ):
+            shows = (errs & open_, verdict & open_, verdict & close, verdict & open_ & ~close)
+            for name, here in zip(shown, shows, strict=True):
                 shown[name] |= here
         return shown
 
@@ -275,111 +249,79 @@ def worlds() -> Iterator[World]:
         yield World(truth=name, sd=sd, wide=wide, shared=shared, tails=shape)
 
 
+def collapse_outcomes(runs: np.ndarray) -> np.ndarray:
+    """The outcomes of the claims on collapse, (claims, looks, studies)."""
+    return np.stack([outcomes(claim, runs, len(COLLAPSE)) for claim in COLLAPSE])
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=2000)
     studies = parser.parse_args().studies
-    print(f"Studies of {len(CLAIMS)} claims with a wrong verdict, in % of {studies}, and the worst claim\n")
-    print(
-        "| truth | SD | cell a × | shared | tails | at every check | runs chased | which claim |\n"
-        "| :-- | --: | --: | --: | :-- | --: | --: | :-- |"
+
+    def drawn(world: World | Kinds, place: int) -> np.ndarray:
+        return world.draw(studies, np.random.default_rng(place))
+
+    rows: list[tuple] = [
+        (one.truth, one.sd, one.wide, one.shared, one.tails, *_errors(one, drawn(one, place)))
+        for place, one in enumerate(worlds())
+    ]
+    heads = "truth, SD, cell a ×, shared, tails, at every check, runs chased, which claim"
+    _print(
+        f"{len(CLAIMS)} claims, a wrong verdict in % of {studies} studies, and the worst claim", heads, rows
     )
-    for place, world in enumerate(worlds()):
-        runs = world.draw(studies, np.random.default_rng(place))
-        print(
-            f"| {world.truth} | {world.sd} | {world.wide:g} | {world.shared} | {world.tails} "
-            f"| {_errors(world, runs)} |",
-            flush=True,
-        )
-    print(
-        "\nRare failures: cell a scores 0 in so many of its runs\n\n"
-        "| truth | SD | fails | at every check |\n| :-- | --: | --: | --: |"
-    )
+    rows = []
     for place, fails in enumerate((0.02, 0.1, 0.3)):
-        world = World(truth="as printed", sd=0.84, fails=fails)
-        runs = world.draw(studies, np.random.default_rng(place))
-        print(
-            f"| {world.truth} | {world.sd} | {fails:.0%} "
-            f"| {100 * studies_in_error(world, runs, every_look).mean():.1f} |"
+        one = World(truth="as printed", sd=0.84, fails=fails)
+        errs = studies_in_error(one, drawn(one, place), every_look).mean()
+        rows.append((one.truth, one.sd, f"{fails:.0%}", 100 * errs))
+    _print("Rare failures: cell a scores 0 in so many of its runs", "truth, SD, fails, at every check", rows)
+    rows = []
+    for place, (share, shared) in enumerate(product((0.03, 0.3, 0.5, 0.7, 0.97), (0.0, 0.9))):
+        kinds = Kinds(share=share, shared=shared)
+        found = collapse_outcomes(drawn(kinds, place))
+        errs = np.any(
+            [wrong(each, kinds, one[-1]) for each, one in zip(COLLAPSE, found, strict=True)], axis=0
         )
-    _print_collapse(studies)
-    _print_learning(studies)
-    _print_power(studies)
+        rows.append((f"{share:.0%}", shared, 100 * errs.mean(), *(100 * (found > 0).mean((0, 2)))))
+    seeds = ", ".join(map(str, LOOKS))
+    _print(
+        f"{len(COLLAPSE)} claims on collapse, settled by so many seeds, in %",
+        f"collapse, shared, wrong, {seeds}",
+        rows,
+    )
+    rows = []
+    for place, (ratio, sd, few) in enumerate(product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))):
+        learning = Learning(world=World(truth="all equal", sd=sd, shared=0.5), ratio=ratio, seeds=few)
+        shown = learning.shown(studies, np.random.default_rng(place))
+        rows.append((ratio, sd, few, *map(_share, shown.values())))
+    heads = "gain / bar, SD, seeds of SimCSE, wrong, any verdict, provisional, firm"
+    _print("The whole rule, without effects: % of studies that show a verdict at some check", heads, rows)
+    rows = []
+    for name, sd in product(("all equal", "as printed"), (0.35, 0.84, 1.9)):
+        runs = World(truth=name, sd=sd, shared=0.5).draw(studies // 4, np.random.default_rng(1))
+        share = np.mean([(outcomes(claim, runs) > 0).mean(1) for claim in CLAIMS], axis=0)  # (looks,)
+        rows.append((name, sd, *(100 * share)))
+    _print("Claims settled by so many seeds, in %, seeds shared by 0.5", f"truth, SD, {seeds}", rows)
 
 
-def _errors(world: World, runs: np.ndarray) -> str:
-    by_claim = np.array(
-        [wrong(claim, world, every_look(claim, runs)) for claim in CLAIMS]
-    )  # (claims, studies)
-    worst = int(by_claim.mean(1).argmax())
-    few = max(1, len(runs) // 8)
+def _print(title: str, heads: str, rows: Iterable[tuple]) -> None:
+    print(f"{title}\n\n{tabulate(rows, heads.split(', '), tablefmt='pipe', floatfmt='.3g')}\n", flush=True)
+
+
+def _errors(world: World, runs: np.ndarray) -> tuple[float, float, str]:
+    """Studies with a wrong verdict, checked at every number of seeds and chased, and the worst claim; in %."""
+    by_claim = np.array([wrong(claim, world, every_look(claim, runs)) for claim in CLAIMS])
+    worst, few = int(by_claim.mean(1).argmax()), max(1, len(runs) // 8)
     which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})" if by_claim.any() else ""
-    return f"{100 * by_claim.any(0).mean():.1f} | {100 * chased(world, runs[:few]).mean():.1f} | {which}"
-
-
-def _print_learning(studies: int) -> None:
-    """The whole rule in worlds without effects: all cells are worth the same, and the bar has its own
-    noise."""
-    print(
-        "\nThe whole rule, without effects: % of studies that show a verdict at some check (95 % interval)\n"
-    )
-    print(
-        "| gain / bar | SD | seeds of SimCSE | wrong | any verdict | provisional | firm |\n"
-        + "| --: " * 7
-        + "|"
-    )
-    for place, (ratio, sd, seeds) in enumerate(product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))):
-        one = Learning(world=World(truth="all equal", sd=sd, shared=0.5), ratio=ratio, seeds=seeds)
-        shown = one.shown(studies, np.random.default_rng(place))
-        shares = " | ".join(_share(shown[name]) for name in ("wrong", "any", "provisional", "firm"))
-        print(f"| {ratio} | {sd} | {seeds} | {shares} |", flush=True)
+    return 100 * by_claim.any(0).mean(), 100 * chased(world, runs[:few]).mean(), which
 
 
 def _share(studies: np.ndarray) -> str:
     """A share of studies in percent, with its 95 % interval (Clopper and Pearson)."""
     low, high = binomtest(int(studies.sum()), len(studies)).proportion_ci(0.95, "exact")
     return f"{100 * studies.mean():.1f} ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def _print_collapse(studies: int) -> None:
-    print(
-        f"\nRuns that collapse or do not, {len(COLLAPSE)} claims, and claims settled by so many seeds, in %\n"
-    )
-    print(
-        "| collapse | shared | wrong | "
-        + " | ".join(map(str, LOOKS))
-        + " |\n| --: | --: | --: |"
-        + " --: |" * len(LOOKS)
-    )
-    for place, (share, shared) in enumerate(product((0.03, 0.3, 0.5, 0.7, 0.97), (0.0, 0.9))):
-        world = Kinds(share=share, shared=shared)
-        found = collapse_outcomes(
-            world.draw(studies, np.random.default_rng(place))
-        )  # (claims, looks, studies)
-        errs = np.any(
-            [wrong(claim, world, one[-1]) for claim, one in zip(COLLAPSE, found, strict=True)], axis=0
-        )
-        settled_by = (found > 0).mean((0, 2))
-        print(
-            f"| {share:.0%} | {shared} | {100 * errs.mean():.1f} | "
-            + " | ".join(f"{100 * one:.0f}" for one in settled_by)
-            + " |"
-        )
-
-
-def collapse_outcomes(runs: np.ndarray) -> np.ndarray:
-    """The outcomes of the claims on collapse, (claims, looks, studies)."""
-    return np.stack([outcomes(claim, runs, len(COLLAPSE)) for claim in COLLAPSE])
-
-
-def _print_power(studies: int) -> None:
-    print("\nClaims settled by so many seeds, in %, seeds shared by 0.5\n")
-    print("| truth | SD | " + " | ".join(map(str, LOOKS)) + " |\n| :-- | --: |" + " --: |" * len(LOOKS))
-    for name, sd in product(("all equal", "as printed"), (0.35, 0.84, 1.9)):
-        runs = World(truth=name, sd=sd, shared=0.5).draw(studies // 4, np.random.default_rng(1))
-        share = np.mean([(outcomes(claim, runs) > 0).mean(1) for claim in CLAIMS], axis=0)  # (looks,)
-        print(f"| {name} | {sd} | " + " | ".join(f"{100 * one:.0f}" for one in share) + " |")
 
 
 if __name__ == "__main__":

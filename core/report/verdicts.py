@@ -33,7 +33,8 @@ class Verdict:
     `tested` is the effect with its tested bounds at the check that settled the claim, or the latest that all
     its cells have reached (n is 0 before the first). `estimate` is over all seeds, with its 95 % interval.
     Effects lie above the claim's threshold, or below it if negative. `reason` says why there is no verdict,
-    why it is provisional, or that the paper prints no larger difference than an equivalent claim's margin. `printed_effect` is the same contrast on the paper's numbers.
+    why it is provisional, or that the paper prints no difference above an equivalent claim's margin.
+    `printed_effect` is the same contrast on the paper's numbers.
     """
 
     claim: Claim

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from fake_store import FakeStore, add_simcse
-from fake_store import made_setup as setup_of
+from fake_store import FakeStore, add_simcse, made_setup
 from small_study import small
 
 from core.report.contrasts import Readings
@@ -16,13 +15,8 @@ from core.report.words import by_value
 from core.spec.claim import Claim, greater
 from core.spec.scale import MINI
 
-
-def setup_at(seeds):
-    return setup_of(seeds, scale=MINI)
-
-
-A, B = ("a",), ("b",)
-K1 = Claim(key="K1", text="b is better than a.", predicate=greater(B, A), decided_by="b against a")
+AT = made_setup(5, scale=MINI)
+K1 = Claim(key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)), decided_by="b against a")
 STUDY = small(claims=(K1,))
 RATES = ("2e-5", "3e-5", "6e-5")  # the second is the scale's
 
@@ -30,14 +24,14 @@ RATES = ("2e-5", "3e-5", "6e-5")  # the second is the scale's
 @pytest.fixture(scope="module")
 def found():
     """K1's study at three rates: with five seeds b lies below a at the first, above it at the second."""
-    store, own = FakeStore(), setup_at(5).varied(STUDY, (), (f"train.learning_rate={','.join(RATES)}",))
+    store, own = FakeStore(), AT.varied(STUDY, (), (f"train.learning_rate={','.join(RATES)}",))
     means = {("a", "2e-5"): 60.0, ("b", "2e-5"): 50.0, ("a", "3e-5"): 50.0, ("b", "3e-5"): 60.0}
     for cell in (cell for cell in own.cells if cell.labels in means):
         for seed in range(5):
             score = means[cell.labels] + 0.1 * (seed * (2 + (cell.labels[0] == "b")) % 5)
-            store.add(setup_at(5).config(own, cell, seed), score, scale=MINI, untrained=0.0)
-    add_simcse(store, setup_at(5), 29.0, 30.0, 31.0)
-    return study_result(own, setup_at(5), store), study_result(STUDY, setup_at(5), store)
+            store.add(AT.config(own, cell, seed), score, scale=MINI, untrained=0.0)
+    add_simcse(store, AT, 29.0, 30.0, 31.0)
+    return study_result(own, AT, store), study_result(STUDY, AT, store)
 
 
 def test_each_value_is_judged_like_a_study_of_its_own(found):

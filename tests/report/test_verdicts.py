@@ -25,7 +25,7 @@ from core.spec.claim import (
     gains,
     greater,
     within,
-)
+)  # fmt: skip
 from core.spec.table import Metric
 
 LAST = Metric(task="avg", title="Last", checkpoint="last")
@@ -122,11 +122,15 @@ def test_failed_runs_count_as_zero_in_verdict_and_table_alike(failed):
     assert one.cells[2].estimate.mean == pytest.approx((51.0 + 51.2) / 3)
 
 
-def with_row(run, *row):
-    """Put one more number among those of a run."""
-    names = run.rows.table.column_names
-    one = pa.table({name: [part] for name, part in zip(names, row, strict=True)})
-    object.__setattr__(run, "rows", Rows(pa.concat_tables([run.rows.table, one]), run.provenance))
+def give(one, seconds=None):
+    """Put a cosine among the numbers of every run, and the seconds of a step by cell."""
+    for cell, time in zip(one.cells, seconds or (None,) * len(one.cells), strict=False):
+        for run in (run for run in cell.runs if run.rows is not None):
+            added = ("selected", "dev", "cosine_itself", 300, 0.5 + 0.01 * run.seed)
+            row = pa.Table.from_pylist([dict(zip(run.rows.table.column_names, added, strict=True))])
+            rows = Rows(pa.concat_tables([run.rows.table, row]), {"step_seconds": time})
+            object.__setattr__(run, "rows", rows)
+    return one
 
 
 def test_another_metric_is_read_of_the_same_runs():
@@ -134,28 +138,21 @@ def test_another_metric_is_read_of_the_same_runs():
     last, cosine = one.verdicts
     assert last.tested.effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
     assert cosine.outcome == "not run" and last.printed_effect is None
-    for run in one.cells[0].runs:
-        with_row(run, "selected", "dev", "cosine_itself", 300, 0.5 + 0.01 * run.seed)
-    assert judge(one).verdicts[1].tested.effect == pytest.approx(40 - 0.51)  # settled at three seeds
+    assert judge(give(one)).verdicts[1].tested.effect == pytest.approx(40 - 0.51)  # settled at three seeds
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
-    one = result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1])
-    for run in one.cells[0].runs:
-        with_row(run, "selected", "dev", "cosine_itself", 300, 0.5)
+    one = give(result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1]))
     readings = Readings(one)
-    assert readings.values(COSINE)[A] == {0: 0.5, 2: 0.5} and readings.seeds(below(A, 0.9, COSINE)) == 1
+    assert readings.values(COSINE)[A] == {0: 0.5, 2: 0.52} and readings.seeds(below(A, 0.9, COSINE)) == 1
     assert judge(one).verdicts[0].outcome == "undecided"
 
 
 def test_seconds_of_two_devices_are_never_compared():
     timed = Contrast((Term(1.0, A), Term(-1.0, B)), metric=STEP)
-    for odd, wanted in ((None, [2.0, 2.0, 2.0]), ("cuda: a GPU", [2.0])):
-        one = result(study(timed), a=around(51, 3), b=around(46, 3))
-        for cell, seconds in zip(one.cells, (3.0, 1.0), strict=False):
-            for run in cell.runs:
-                run.provenance["device"] = odd or "cpu" if (cell.cell.labels, run.seed) == (B, 1) else "cpu"
-                object.__setattr__(run, "rows", Rows(run.rows.table, {"step_seconds": seconds}))
+    for odd, wanted in (("cpu", [2.0, 2.0, 2.0]), ("cuda: a GPU", [2.0])):
+        one = give(result(study(timed), a=around(51, 3), b=around(46, 3)), seconds=(3.0, 1.0))
+        one.cells[1].runs[1].provenance["device"] = odd
         readings = Readings(one)
         assert readings.samples(timed, len(wanted)).tolist() == wanted
         assert readings.seeds(timed) == len(wanted)

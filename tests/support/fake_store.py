@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from made_scales import cell_run
 
 from core.spec.baseline import SIMCSE
 from core.spec.identity import run_id
@@ -57,19 +56,15 @@ class FakeRun:
 
 @dataclass
 class FakeStore:
-    """Runs by id. `used` keeps what was asked for."""
+    """Runs by id."""
 
     runs: dict[str, FakeRun] = field(default_factory=dict)
-    pairs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def has(self, run_id: str, use_published: bool = True) -> bool:
         return run_id in self.runs and (use_published or self.runs[run_id].source == "own")
 
     def load(self, run_id: str) -> FakeRun:
         return self.runs[run_id]
-
-    def load_pairs(self, run_id: str) -> pd.DataFrame | None:
-        return self.pairs.get(run_id)
 
     def add(
         self, config, value: float, *, scale: Scale = DEMO, status: str = "ok", source: str = "own", provenance=None, untrained=None
@@ -100,18 +95,16 @@ def add_simcse(store: FakeStore, at: Setup, *values: float, untrained: float = 0
 def config_of(study, labels, seed: int, profile: str = "paper", scale: Scale = DEMO):
     """The configuration of a cell, by its labels."""
     cell = next(cell for cell in study.cells if cell.labels == tuple(labels))
-    return cell_run(study, cell, profile=profile, scale=scale, sources=SOURCES, seed=seed)
+    return made_setup(profile=profile, scale=scale).config(study, cell, seed)
 
 
 def filled(study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scale: Scale = DEMO, skip=()) -> FakeStore:
     """A store with every run of a study but those in `skip` ((labels, seed)): cells lie a point apart, seeds scatter by `spread`."""
-    store = FakeStore()
-    study = study.at(scale)
-    for place, cell in enumerate(study.cells):
-        for seed in range(seeds):
-            if (cell.labels, seed) in skip or made_setup(scale=scale).unavailable(study, cell):
-                continue
-            config = cell_run(study, cell, profile="paper", scale=scale, sources=SOURCES, seed=seed)
+    store, at = FakeStore(), made_setup(seeds, scale=scale)
+    places = {cell.labels: place for place, cell in enumerate(study.at(scale).cells)}
+    for cell, configs in at.asked(study):
+        for seed, config in enumerate(configs[:seeds]):
             noise = int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32 - 0.5
-            store.add(config, level + (place * 7) % 5 + spread * noise, scale=scale)
+            if (cell.labels, seed) not in skip:
+                store.add(config, level + (places[cell.labels] * 7) % 5 + spread * noise, scale=scale)
     return store
