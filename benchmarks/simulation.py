@@ -311,7 +311,7 @@ def _print(title: str, heads: str, rows: Iterable[tuple]) -> None:
 
 
 def _errors(world: World, runs: np.ndarray) -> tuple[float, float, str]:
-    """Studies with a wrong verdict, checked at every number of seeds and chased, and the worst claim; in %."""
+    """Studies with a wrong verdict in %, at every number of seeds and chased, and the worst claim."""
     by_claim = np.array([wrong(claim, world, every_look(claim, runs)) for claim in CLAIMS])
     worst, few = int(by_claim.mean(1).argmax()), max(1, len(runs) // 8)
     which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})" if by_claim.any() else ""
