@@ -83,11 +83,8 @@ class Launcher:
 
     def __init__(self, order: Order, resources: Resources):
         execution = replace(order.execution, device=resources.device, threads=resources.threads)
-        self.order, self.jobs, self.slots = (
-            replace(order, execution=execution),
-            resources.jobs,
-            resources.names,
-        )
+        self.order, self.jobs = replace(order, execution=execution), resources.jobs
+        self.slots = resources.names
         self.store = Store(Path(execution.results_dir), None)
         self._lock = threading.Lock()
         self._worker: Worker | None = None
@@ -125,11 +122,11 @@ class Launcher:
             return Ending(run, "stopped")
         if self.store.claimed(run):
             return Ending(run, "elsewhere")
-        log = str(self.store.log(run))
+        had, log = self.store.has(run), str(self.store.log(run))
         own = {"run_id": run, "config": config, "force": force, "log": log, "slots": self.slots}
         try:
             told, seconds = self._follow({**asdict(self.order), **own}, stop, hear)
-            if not force and self.store.has(run):
+            if not had and self.store.has(run):
                 told.setdefault("state", "done")  # whatever killed the child in its last moment
             if "state" in told:
                 return Ending(run, told["state"], seconds, score=told.get("score", ""))

@@ -63,7 +63,7 @@ def test_a_table_is_trained_once_and_a_deleted_run_again(desk):
 
 def test_one_failure_leaves_the_others_and_is_told_at_the_end(desk):
     runs = planned(desk, "table3").runs
-    desk.behave(**{runs[1].run_id: "raise", runs[2].run_id: "kill 9", runs[3].run_id: "memory"})
+    desk.behave(**{runs[1].run_id: "raise", runs[2].run_id: "kill 9", runs[3].run_id: "cuda"})
     done = desk.do(*SIX)
     assert done.returncode == 1 and "Trained 3 of 6 runs." in done.stdout
     for text in (

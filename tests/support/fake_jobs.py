@@ -24,29 +24,19 @@ class OutOfMemoryError(RuntimeError):
 def run(config, execution, progress) -> Result:
     """Do what the test asked for, then leave numbers that follow from the configuration alone."""
     folder, identity = Path(execution.cache_dir), run_id(config)
-    note(folder, identity)
+    with open(folder / "started", "a") as file:
+        file.write(f"{identity} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
     progress({"phase": "train", "step": 0, "total": 10, "rate": 5.0, "dev": None})
-    behave(asked_of(folder, identity))
+    file = folder / "behaviour.json"
+    asked = json.loads(file.read_text()) if file.exists() else {}
+    behave(*asked.get(identity, asked.get("*", "")).split())
     progress({"phase": "train", "step": 10, "total": 10, "rate": 5.0, "dev": 50.0})
     return made_result(config)
 
 
-def note(folder: Path, identity: str) -> None:
-    with open(folder / "started", "a") as file:
-        file.write(f"{identity} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
-
-
-def asked_of(folder: Path, identity: str) -> str:
-    """What the test asked of this run."""
-    file = folder / "behaviour.json"
-    asked = json.loads(file.read_text()) if file.exists() else {}
-    return asked.get(identity, asked.get("*", ""))
-
-
-def behave(asked: str) -> None:
-    """sleep S, hold FILE (until it is there), deaf (to SIGTERM), raise, refuse, memory, cuda (short of its memory), exit N,
-    kill N (a signal to itself), flood (a long log), or nothing."""
-    word, _, argument = asked.partition(" ")
+def behave(word: str = "", argument: str = "") -> None:
+    """sleep S, hold FILE (until it is there), deaf (to SIGTERM), raise, refuse, cuda (short of its memory), exit N, kill N (a
+    signal to itself), or nothing."""
     match word:
         case "sleep":
             time.sleep(float(argument))
@@ -57,11 +47,10 @@ def behave(asked: str) -> None:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(60)
         case "raise":
+            print("x" * 1000)
             raise ValueError("the job broke on purpose")
         case "refuse":
             raise UserError("This run was refused; give it another try.")
-        case "memory":
-            raise MemoryError("made up")
         case "cuda":
             raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. " + "GPU 0 has a total capacity. " * 20)
         case "exit":
@@ -69,10 +58,6 @@ def behave(asked: str) -> None:
         case "kill":
             os.kill(os.getpid(), int(argument))
             signal.pause()
-        case "flood":
-            for _ in range(int(argument)):
-                print("x" * 1000)
-            raise ValueError("after a long log")
 
 
 def made_result(config) -> Result:
