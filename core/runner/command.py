@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from core.runner.cli import Options
 from core.runner.draw import Drawing, publish, redraw_published
 from core.runner.estimate import expectation, gpu_seconds
 from core.runner.plan import Plan
+from core.runner.progress import spoken
 from core.runner.train import Training
+from core.runner.verify import verify
 from core.spec import fields, methods
 from core.spec.catalogue import Catalogue
 from core.spec.errors import UserError, say
@@ -33,7 +35,7 @@ WARM = (
     "pyarrow.parquet",
 )  # fmt: skip
 COLLECT_EVERY = (
-    100_000  # new objects: looking through a report's millions more often took a quarter of its time
+    100_000  # new objects; to look through a report's millions more often took a quarter of its time
 )
 
 
@@ -62,14 +64,22 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
             raise UserError(str(wrong[0]))
         group = catalogue.groups.get(name) or (catalogue.find(name),)
         studies |= {study.name: study for study in group}
-        others = [study.name for study in catalogue.studies if study.name.endswith(f"-{name}")]
-        if others := [other for other in others if other != group[0].name and name not in catalogue.groups]:
+        if others := [s.name for s in catalogue.studies if s.name.endswith(f"-{name}") and s not in group]:
             print(f"{name} is {group[0].name}; {' and '.join(others)} must be named in full.")
     for study in studies.values():
         catalogue.check(study)
     for fault in catalogue.faults:
         print(f"Passed over: {fault}")
     return list(studies.values())
+
+
+def trouble(check: Callable[..., object], *words: object) -> str:
+    """What a check refuses, in its sentence; empty if it refuses nothing."""
+    try:
+        check(*words)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 class Command:
@@ -82,8 +92,6 @@ class Command:
         if self.published.resolve() in (self.results.resolve(), *self.results.resolve().parents):
             hint = "holds what the project publishes, and no command's own runs; give another --results-dir"
             raise UserError(f"{self.published} {hint}.")
-        if file := next((place for place in (self.results, *self.results.parents) if place.is_file()), None):
-            raise UserError(f"{file} is no folder; give another --results-dir.")
         if options.mode == "regenerate-figures" and options.results_dir and not self.results.exists():
             raise UserError(
                 f"{self.results} is not there; give the --results-dir of the command that trained."
@@ -107,7 +115,6 @@ class Command:
             redraw_published(self.around.home, self.around.catalogue.studies)
             return 0
         if draws and options.all and options.scale is None:
-            print("Every scale and profile with stored runs; choose with --scale and --profile.")
             self.drawing.redraw(studies)
             return 0
         scale = inputs.scale_of(options)
@@ -119,19 +126,17 @@ class Command:
         )  # fmt: skip
         if options.mode == "list":
             return self.menu(studies, setup, found)
-        if options.settings or options.vary:
-            studies = [self.varied(study, setup) for study in studies]
-        for study in studies:
-            setup.check(study)
-        if draws and options.all:
-            self.drawing.redraw(studies, scale, found.sources)
-            return 0
+        for place, study in enumerate(studies):
+            if options.settings or options.vary:
+                studies[place] = setup.varied(study, tuple(options.settings), tuple(options.vary))
+            for footnote in studies[place].footnotes[len(study.footnotes) :]:
+                print(footnote)  # which rows stay as they are
+            setup.check(studies[place])
         if draws:
-            self.drawing.draw(studies, setup)
+            self.draw(studies, setup)
             return 0
         try:
             if options.mode == "verify-published":
-                verify = importlib.import_module("core.runner.verify").verify
                 return verify(options, self.argv, self.around, self.published, studies, setup, found)
             return (self.resolve if options.resolve else self.train)(studies, setup, found)
         finally:
@@ -154,7 +159,7 @@ class Command:
 
     def tell(self, plan: Plan, studies: list[Study], setup: Setup, found: Found) -> int:
         """Print a plan: its runs and their time, runs in training and failed ones, and what can be judged."""
-        if refusal := self.training.refusal(plan, found):
+        if refusal := trouble(self.training.check, plan, found):
             print(f"Training here would be refused: {refusal}")
         print(plan.line())
         print(expectation(self.options, setup.scale, found, self.store).line(plan.missing))
@@ -173,33 +178,25 @@ class Command:
 
     def menu(self, studies: list[Study], setup: Setup, found: Found) -> int:
         """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is wrong."""
-        catalogue, wrong = self.around.catalogue, [str(fault) for fault in self.around.catalogue.faults]
         for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
-            say(
-                ", ".join(
-                    filter(None, (f"{paper.name}, {paper.authors}: {paper.title}", paper.link, paper.code))
-                )
-            )
+            say(f"{paper.name}, {paper.authors}: {paper.title} {paper.link} {paper.code}".strip())
         expected = expectation(self.options, setup.scale, found, self.store)
+        print(f"Times are {expected.where}.")
         verdicts = importlib.import_module("core.report.verdicts")
+        wrong = [*map(str, self.around.catalogue.faults)]
         for study in studies:
             say(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption}")
-            try:
-                catalogue.check(study)
-                plan = planning.plan([study], setup, self.store, use_published=self.options.use_published)
-                claims = verdicts.judged_at([study.at(setup.scale)], setup)[:1]
-                say(
-                    "  ".join(
-                        ("", f"{len(study.cells)} cells, {plan.line()}", expected.line(plan.missing), *claims)
-                    )
-                )
-            except UserError as error:
-                wrong.append(str(error))
-        for name in methods.names():
-            try:
-                methods.method(name)
-            except UserError as error:
-                wrong.append(str(error))
+            if fault := trouble(self.around.catalogue.check, study):
+                wrong.append(fault)
+                continue
+            plan = planning.plan([study], setup, self.store, use_published=self.options.use_published)
+            judged = [
+                line.partition(": ")[2] for line in verdicts.judged_at([study.at(setup.scale)], setup)[:1]
+            ]
+            say(
+                " ".join((f"{'':20} {plan.line()}", f"About {spoken(expected.wall(plan.missing))}.", *judged))
+            )
+        wrong += filter(None, (trouble(methods.method, name) for name in methods.names()))
         for sentence in wrong:
             say(sentence, out=sys.stderr)
         return 2 if wrong else 0
@@ -219,14 +216,13 @@ class Command:
         if status > 128:
             return status  # stopped: the user wants out, and what is stored can be drawn later
         if self.options.publish:
-            home, studies_of_all = self.around.home, self.around.catalogue.studies
-            publish(self.options, self.store, home, studies_of_all, runs, setup.scale.name)
-        self.drawing.draw(studies, setup)
+            publish(self.store, self.around.home, self.around.catalogue.studies, runs, setup.scale.name)
+        self.draw(studies, setup)
         return status
 
-    def varied(self, study: Study, setup: Setup) -> Study:
-        """The study under the user's --set and --vary; prints which rows stay as they are."""
-        varied = setup.varied(study, tuple(self.options.settings), tuple(self.options.vary))
-        for line in varied.footnotes[len(study.footnotes) :]:
-            print(line)
-        return varied
+    def draw(self, studies: list[Study], setup: Setup) -> None:
+        """Draw these studies, or with --all every started study and the page."""
+        if self.options.all:
+            self.drawing.redraw(studies, setup.scale.name)
+        else:
+            self.drawing.draw(studies, setup)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import itertools
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from core.spec.errors import UserError, are, counted, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.run import RunConfig, Seed
-from core.spec.scale import SCALES, Scale, Sources
+from core.spec.scale import SCALES
 from core.spec.setup import Setup
 from core.spec.study import Study
 from core.store import files, locks
@@ -39,43 +40,50 @@ class Drawing:
         self.results, self.figures = results, figures
 
     def draw(self, studies: list[Study], setup: Setup) -> None:
-        """Draw studies; with --all also the page, over every scale and profile with runs."""
-        results = self.render(studies, setup)
-        if self.options.all:
-            self.page(studies, {(setup.scale.name, setup.profile): results}, finding.recorded(self.store))
-            return
+        """Draw studies and print their tables."""
         terminal = importlib.import_module("core.report.tables").terminal
-        for result in results:
+        for result in self.render(studies, setup):
             say(*terminal(result).split("\n"))
 
-    def redraw(
-        self, studies: list[Study], scale: Scale | None = None, sources: Sources | None = None
-    ) -> dict[Key, list]:
-        """Draw every started study of one scale or of every scale, and the page over all scales; what was
-        drawn."""
-        recorded, drawn = finding.recorded(self.store), dict[Key, list]()
-        for each in [scale] if scale else [SCALES[name] for name in SCALES if name in recorded]:
-            profiles = PROFILES if self.options.profile is None else (self.options.profile,)
-            for setup in self.setups(each, sources or recorded[each.name].sources, profiles):
-                started = self.started(studies, setup)
-                drawn[each.name, setup.profile] = self.render(started, setup) if started else []
-            if not any(results for (name, _), results in drawn.items() if name == each.name):
-                print(f"No study of scale {each.name} is started; train one, and it can be redrawn.")
-        self.page(studies, drawn, recorded)
-        if unread := self.unread(studies, recorded):
+    def redraw(self, studies: list[Study], only: str | None = None) -> dict[Key, list]:
+        """Draw every started study of a scale, or of every scale, and the page over all scales and profiles;
+        the results of all."""
+        report, recorded = importlib.import_module("core.report.render"), finding.recorded(self.store)
+        results, setups = dict[Key, list](), list[Setup]()
+        for scale, profile in itertools.product(SCALES.values(), PROFILES):
+            there, key = scale.name in recorded, (scale.name, profile)
+            none = finding.unfetched_sources(finding.HIDDEN if scale.hub_models else ())
+            sources, seeds = (
+                recorded[scale.name].sources if there else none,
+                self.options.seeds or scale.seeds,
+            )
+            setups.append(Setup(profile=profile, scale=scale, sources=sources, seeds=seeds))
+            started = self.started(studies, setups[-1]) if there else []
+            if started and only in (None, scale.name) and self.options.profile in (None, profile):
+                results[key] = self.render(started, setups[-1])
+            elif there:
+                results[key] = report.gathered(started, setups[-1], self.store)
+        if not any(results.values()):
+            print("No study is started; train one, and it can be redrawn.")
+        say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
+        for name, data in other_data(self.store, recorded).items():
+            say(
+                f"Published runs of scale {name} are on other data than yours ({data}) and left out; "
+                f"{self.store.published} shows them."
+            )
+        if unread := self.unread(studies, [setup for setup in setups if setup.scale.name in recorded]):
             print(
                 f"{are(unread, 'stored run')} of no study as it stands now: an earlier scale, other data, "
                 f"--set or --vary. They are kept in {self.store.root / 'runs'}."
             )
-        return drawn
+        return results
 
-    def unread(self, studies: list[Study], recorded: dict[str, finding.Found]) -> int:
-        """How many of the user's own runs no cell of these studies has, under any profile and seed."""
+    def unread(self, studies: list[Study], setups: Sequence[Setup]) -> int:
+        """How many of the user's own runs no cell of these studies has, under any seed."""
         own = [run for run in self.store.runs() if self.store.has(run)]
         cells = {
             _unseeded(configs[0])
-            for name, found in recorded.items() if own
-            for setup in self.setups(SCALES[name], found.sources)
+            for setup in setups if own
             for study in studies
             for _, configs in replace(setup, seeds=1).asked(study)
         }  # fmt: skip
@@ -85,74 +93,27 @@ class Drawing:
                 count += _unseeded(self.store.load(run).config) not in cells
         return count
 
-    def setups(self, scale: Scale, sources: Sources, profiles: Sequence[str] = PROFILES) -> Iterator[Setup]:
-        """A scale under these profiles."""
-        for profile in profiles:
-            yield Setup(
-                profile=profile, scale=scale, sources=sources, seeds=self.options.seeds or scale.seeds
-            )
-
-    def page(self, studies: list[Study], drawn: dict[Key, list], recorded: dict[str, finding.Found]) -> None:
-        """Write the page over all scales and profiles, of which some are drawn; `recorded` are the sources of
-        the stored runs."""
-        report = importlib.import_module("core.report.render")
-        results, setups = dict(drawn), []
-        for scale in SCALES.values():
-            there = recorded.get(scale.name)
-            others = finding.HIDDEN if scale.hub_models else ()
-            for setup in self.setups(scale, there.sources if there else finding.unfetched_sources(others)):
-                setups.append(setup)
-                if there and (key := (scale.name, setup.profile)) not in drawn:
-                    results[key] = report.gathered(self.started(studies, setup), setup, self.store)
-        say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
-        for name, data in self.other_data(recorded).items():
-            say(
-                f"Published runs of scale {name} are on other data than yours ({data}) and left out; "
-                f"{self.store.published} shows them."
-            )
-
-    def other_data(self, recorded: dict[str, finding.Found]) -> dict[str, str]:
-        """The scales whose published runs are on other data than these sources, each with a name for them."""
-        packs = Store(self.store.published / "none", self.store.published) if self.store.published else None
-        both = (
-            {name: found for name, found in finding.recorded(packs).items() if name in recorded}
-            if packs
-            else {}
-        )
-        names = {
-            name: finding.other_data(recorded[name].sources, found.sources) for name, found in both.items()
-        }
-        return {name: data for name, data in names.items() if data}
-
     def started(self, studies: list[Study], setup: Setup) -> list[Study]:
         """The studies of which a run of their own is stored, or one seed of all cells, or every seed of a
         claim's cells. Other runs that several studies share do not count. A study with `least_seeds` above 1
         needs that many seeds of all cells."""
         asked = {
-            s.name: {cell.labels: [run_id(c) for c in runs] for cell, runs in setup.asked(s)} for s in studies
+            study.name: {cell.labels: [run_id(run) for run in runs] for cell, runs in setup.asked(study)}
+            for study in studies
         }
-        sharing = Counter(
-            run for cells in asked.values() for run in {run for runs in cells.values() for run in runs}
-        )
+        sharing = Counter(run for cells in asked.values() for run in set().union(*cells.values()))
+        stored = {run for run in sharing if self.store.has(run, use_published=True)}
 
         def is_started(study: Study) -> bool:
             cells = asked[study.name]
-            stored = {
-                labels: [self.store.has(run, use_published=True) for run in runs]
-                for labels, runs in cells.items()
-            }
-            whole = sum(all(seed) for seed in zip(*stored.values(), strict=True))
-            if whole or study.least_seeds > 1:
-                return whole >= study.least_seeds
-            if any(
-                has and sharing[run] == 1
-                for labels in cells
-                for has, run in zip(stored[labels], cells[labels], strict=True)
-            ):
-                return True
-            claims = (study.at(setup.scale).cells_of(claim.predicate.contrasts()) for claim in study.claims)
-            named = ([stored.get(cell.labels, [False]) for cell in of_claim] for of_claim in claims)
-            return any(of_claim and all(map(all, of_claim)) for of_claim in map(list, named))
+            seeds = sum(stored.issuperset(seed) for seed in zip(*cells.values(), strict=True))
+            if seeds or study.least_seeds > 1:
+                return seeds >= study.least_seeds
+            contrasts = (claim.predicate.contrasts() for claim in study.claims)
+            claims = ([cell.labels for cell in study.at(setup.scale).cells_of(one)] for one in contrasts)
+            runs = ([run for labels in claim for run in cells.get(labels, [""])] for claim in claims)
+            own = any(sharing[run] == 1 for run in stored.intersection(set().union(*cells.values())))
+            return own or any(of_claim and stored.issuperset(of_claim) for of_claim in runs)
 
         return [study for study in studies if is_started(study)]
 
@@ -174,14 +135,20 @@ def _unseeded(config: RunConfig) -> str:
     return run_id(replace(config, seed=Seed(model=0, data=0)))
 
 
-def publish(
-    options: Options, store: Store, home: Path, studies: Sequence[Study], runs: Sequence[str], scale: str
-) -> None:
+def other_data(store: Store, recorded: dict[str, finding.Found]) -> dict[str, str]:
+    """The scales whose published runs are on other data than these sources, each with a name for them."""
+    assert store.published is not None, "a command's store has the published runs"
+    published = finding.recorded(Store(store.published / "none", store.published))
+    both = [scale for scale in recorded if scale in published]
+    names = {scale: finding.other_data(recorded[scale].sources, published[scale].sources) for scale in both}
+    return {scale: name for scale, name in names.items() if name}
+
+
+def publish(store: Store, home: Path, studies: Sequence[Study], runs: Sequence[str], scale: str) -> None:
     """Pack your own runs of a scale among these, and draw everything that is published. Raises UserError for
     runs on other data than the published runs of the scale."""
     own, published = [run for run in runs if store.has(run)], home / "results" / "published"
-    drawing = Drawing(options, store, store.root, home / "figures")
-    if own and (data := drawing.other_data(finding.recorded(store, (scale,))).get(scale)):
+    if own and (data := other_data(store, finding.recorded(store, (scale,))).get(scale)):
         raise UserError(
             f"The published runs of scale {scale} are on other data than yours ({data}), so nothing is "
             "published; leave --publish out."
@@ -195,27 +162,20 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
     """Draw everything that is published and README's findings, and remove the files of studies that nothing
     published starts any more."""
     published, figures = home / "results" / "published", home / "figures" / "published"
-    every = argparse.Namespace(seeds=None, profile=None, all=True)
-    with locks.waiting(
-        published.parent / ".locks" / "redrawing.lock", f"drawing {published}"
-    ):  # the last draws all
-        drawing = Drawing(every, Store(published / "none", published), published, figures, small=True)
-        drawn = drawing.redraw(list(studies))
+    every, lock = argparse.Namespace(seeds=None, profile=None), home / "results" / ".locks" / "redrawing.lock"
+    with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
+        store = Store(published / "none", published)
+        drawn = Drawing(every, store, published, figures, small=True).redraw(list(studies))
     readme, claims = home / "README.md", published / "claims.csv"
     if readme.exists() and claims.exists():
         filled = importlib.import_module("core.report.tables").filled
         files.write_changed(readme, filled(readme.read_text(encoding="utf-8"), claims).encode())
-    whole = {
+    readable = {
         scale for (scale, _), results in drawn.items() if results
-    }  # where nothing is drawn a pack may be damaged
+    }  # of a damaged pack nothing is drawn
     for (scale, profile), results in drawn.items():
-        for study in {study.name for study in studies if scale in whole} - {
-            result.study.name for result in results
-        }:
-            for path in [
-                path
-                for root in (published, figures)
-                for path in (root / scale / profile).glob(f"{study}[._-]*")
-            ]:
-                path.unlink()
-                print(f"Removed {path}: nothing published starts its study any more.")
+        kept = {result.study.name for result in results}
+        for name in [s.name for s in studies if scale in readable and s.name not in kept]:
+            for folder in (published / scale / profile, figures / scale / profile):
+                for path in folder.glob(f"{name}[._-]*"):
+                    path.unlink()

@@ -12,7 +12,7 @@ import socket
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -67,10 +67,14 @@ class Expectation:
     where: str
     gpu: bool
 
+    def total(self, runs: Sequence[PlannedRun]) -> float:
+        """Seconds of these runs, one after the other."""
+        return sum(self.seconds(run.config) for run in runs)
+
     def wall(self, runs: Sequence[PlannedRun]) -> float:
         """Seconds of these runs by the clock."""
-        each = [self.seconds(run.config) for run in runs]
-        return max(max(each, default=0.0), sum(each) / self.jobs)
+        longest = max((self.seconds(run.config) for run in runs), default=0.0)
+        return max(longest, self.total(runs) / self.jobs)
 
     def line(self, runs: Sequence[PlannedRun]) -> str:
         """What these runs take, in a sentence."""
@@ -97,32 +101,31 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
         precision = "bf16" if config.train.precision == "bf16" else "fp32"
         return cost(config) * token_seconds(encoder, precision, resources.threads, tokens(config))
 
-    finished = [] if elsewhere else _finished(store, scale, resources, encoders)
-    longer = statistics.median(took / rate(config) for config, took in finished) if finished else 1.0
+    longer = [] if elsewhere else list(_longer(store, scale, resources, encoders, rate))
     basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
-    basis = f"from {len(finished)} finished ones on this machine" if finished else basis
+    basis = f"from {len(longer)} finished ones on this machine" if longer else basis
+    factor = statistics.median(longer or [1.0])
     jobs = options.gpus or (options.jobs or 1 if options.cluster else resources.jobs)
     where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"
     return Expectation(
-        seconds=lambda config: longer * rate(config), jobs=jobs, where=f"{where} ({basis})", gpu=gpu
+        seconds=lambda config: factor * rate(config), jobs=jobs, where=f"{where} ({basis})", gpu=gpu
     )
 
 
-def _finished(
-    store: Store, scale: Scale, resources: devices.Resources, encoders: dict[str, Shape]
-) -> Sequence[tuple[RunConfig, float]]:
-    """Your runs of this scale, these encoders and this machine, and their seconds."""
-    runs = []
+def _longer(
+    store: Store, scale: Scale, resources: devices.Resources, encoders: dict[str, Shape],
+    rate: Callable[[RunConfig], float],
+) -> Iterator[float]:  # fmt: skip
+    """How many times as long as by the rates your runs of this scale, these encoders and this machine took."""
     for identity in [run for run in store.runs() if store.has(run)][:ENOUGH]:  # ids are hashes: a fair sample
         with contextlib.suppress(UserError):  # a damaged file
             run = store.load(identity)
             made, seconds = run.provenance, run.provenance.get("seconds")
-            here = made.get("host") == socket.gethostname() and made.get("threads") == resources.threads
-            same = run.config.scale == scale.name and run.config.encoder.digest in encoders
-            alike = here and same and str(made.get("device")).startswith(resources.device)
-            if alike and run.status == "ok" and isinstance(seconds, dict):
-                runs.append((run.config, sum(seconds.values())))
-    return runs
+            here = (made.get("host"), made.get("threads")) == (socket.gethostname(), resources.threads)
+            here = here and str(made.get("device")).startswith(resources.device)
+            alike = run.config.scale == scale.name and run.config.encoder.digest in encoders
+            if here and alike and run.status == "ok" and isinstance(seconds, dict):
+                yield sum(seconds.values()) / rate(run.config)
 
 
 def shapes(found: Found, generated: bool) -> dict[str, Shape]:

@@ -12,7 +12,7 @@ from core.data.own_data import DEV, data_file, read_pairs, with_own_pairs
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
-from core.spec.errors import UserError, are, say
+from core.spec.errors import UserError, counted, say
 from core.spec.scale import SCALES, Scale
 from core.spec.study import Study
 from core.store.store import Store
@@ -23,18 +23,12 @@ LOOKING = ("plan", "list", "regenerate-figures")  # modes that train nothing, an
 
 def scale_of(options: Options) -> Scale:
     """The scale that the user named, or that fits the machine; the first line of output says which."""
-    if options.scale is not None:
-        print(f"Scale {options.scale}, as asked.")
-        return SCALES[options.scale]
-    if options.gpus:
-        name, why = "paper", "--gpus plans for GPUs"
-    elif options.device == "cpu":
-        name, why = "demo", "--device cpu leaves the GPUs out"
-    elif gpus := devices.visible_gpus():
-        name, why = "paper", f"{are(len(gpus), 'GPU')} visible"
-    else:
-        name, why = "demo", "no GPU is visible"
-    print(f"Scale {name}, since {why}; choose another with --scale.")
+    gpus = options.gpus or len(devices.visible_gpus() if options.device != "cpu" else ())
+    name = options.scale or ("paper" if gpus else "demo")
+    why = f"for {counted(gpus, 'GPU')}" if gpus else "without a GPU"
+    print(
+        f"Scale {name}, {'as asked' if options.scale else f'the default {why}; choose another with --scale'}."
+    )
     return SCALES[name]
 
 
@@ -65,8 +59,6 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     # Your own encoder has no relatives on the hub.
     others = sorted(used) if scale.name == "paper" and not options.encoder else []
     if looking and (others or hub.missing_parts(places)):
-        if options.mode == "plan":
-            print("Nothing is fetched for a plan.")
         recorded = finding.recorded_sources(scale, store)  # else digests that no run has
         known = finding.unfetched_sources(others, recorded.sources if recorded else finding.NOT_FETCHED)
         return _announced(finding.local_sources(places, cache_folder(), known))

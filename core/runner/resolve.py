@@ -6,20 +6,24 @@ else is kept: a killed command loses the runs in training, and two commands at o
 
 from __future__ import annotations
 
-import importlib
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from core.data import sources as finding
+from core.report.contrasts import Readings
+from core.report.looks import LOOKS, SETTLED
+from core.report.prospects import chances
+from core.report.verdicts import Judged, study_result
 from core.runner.cli import Options
 from core.runner.estimate import Expectation, expectation
 from core.runner.plan import PlannedRun, batch, sound
 from core.runner.progress import spoken
 from core.runner.train import Training
 from core.spec.baseline import SIMCSE
+from core.spec.claim import Claim
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
 from core.spec.setup import Setup
@@ -32,20 +36,18 @@ OPEN = ("undecided", "not run")
 NO_BAR = "train SimCSE first"  # how the reason of a claim begins that lacks SimCSE's runs
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The missing runs of an open claim up to `seeds` seeds; the smallest `rank` comes first."""
+class Choice(NamedTuple):
+    """The missing runs of an open claim up to its next check; the largest `rate` comes first."""
 
+    rate: float  # chance to settle the claim for each second of training
     name: str
-    runs: tuple[PlannedRun, ...]
-    seeds: int
     why: str
-    rank: tuple[bool, float]
+    runs: tuple[PlannedRun, ...]
     wall: float  # seconds by the clock
 
-    def __str__(self) -> str:
-        runs, seeds = counted(len(self.runs), "run"), counted(self.seeds, "seed")
-        return f"{self.name} ({self.why}): {runs} to {seeds}, about {spoken(self.wall)}"
+    def words(self) -> str:
+        """The choice in a line."""
+        return f"{self.name} ({self.why}): {counted(len(self.runs), 'run')}, about {spoken(self.wall)}."
 
 
 class Resolving:
@@ -55,131 +57,110 @@ class Resolving:
         self, options: Options, store: Store, training: Training, studies: Sequence[Study], setup: Setup,
         found: finding.Found,
     ):  # fmt: skip
-        self.options, self.training, self.found = options, training, found
+        self.options, self.training, self.studies, self.found = options, training, studies, found
         self.store = store if options.use_published else Store(store.root, None)
-        names = ("contrasts", "looks", "prospects", "results", "verdicts")
-        self.report = {name: importlib.import_module(f"core.report.{name}") for name in names}
-        self.looks = self.report["looks"].LOOKS
-        self.setup = replace(setup, seeds=self.looks[0])  # later stored seeds are read, too
-        self.studies = studies
-        self.failed: set[str] = set()
-        self.judged: list[tuple[Any, Any]] = []  # each study with its verdicts, and readings of its contrasts
-        self.loaded: dict[str, Any] = {}  # runs that were read, by id
-        self.expected: Expectation
+        self.setup = replace(setup, seeds=LOOKS[0])  # later stored seeds are read, too
         self.ends = math.inf if options.budget is None else time.monotonic() + options.budget
+        self.failed: set[str] = set()  # runs
+        self.loaded: dict[str, Any] = {}  # runs that were read, by id
+        self.judged: list[Judged] = []
+        self.expected: Expectation
 
     def go(self) -> int:
         """Choose and train until no choice fits into the time left; the exit status."""
-        began, status, before = time.monotonic(), 0, self.judge()
-        for run in [run for result, _ in self.judged for run in result.runs if run.trouble]:
+        status, outcomes = 0, self.judge()
+        for run in [run for result in self.judged for run in result.runs if run.trouble]:
             sound(self.store, run.run_id, self.options.use_published)  # sets a damaged file aside
-        while (choice := self._next()) is not None:
-            print(f"Next: {choice}.", flush=True)
+        while choices := self.choices():
+            left = max(0.0, self.ends - time.monotonic())
+            choice = next((choice for choice in choices if choice.wall <= left), None)
+            if choice is None:
+                shortest = spoken(min(choice.wall for choice in choices))
+                print(f"The shortest step left takes {shortest}; {spoken(left)} of the budget are left.")
+                break
+            print(f"Next: {choice.words()}", flush=True)
             ended = self.training.train(batch(choice.runs), self.setup.scale, self.found)
             if ended > 128:
                 return ended
             status = max(status, ended)
             ids = [run.run_id for run in choice.runs]
             self.failed.update(run for run in ids if not self.store.has(run, use_published=True))
-            after = self.judge()
-            for name in sorted(after):
-                if before[name] in OPEN and after[name] not in OPEN:
-                    print(f"{name} is {after[name]}.", flush=True)
-            before = after
-        settled = sum(outcome in self.report["looks"].SETTLED[1:] for outcome in before.values())
-        took = spoken(time.monotonic() - began)
-        print(f"{settled} of {counted(len(before), 'claim')} settled. This command took {took}.")
+            outcomes = self.judge()
+        settled = sum(outcome in SETTLED[1:] for outcome in outcomes)
+        print(f"{settled} of {counted(len(outcomes), 'claim')} settled.")
         return status
 
     def plan(self) -> int:
         """Print the first choices and their cost; the exit status. Nothing is trained."""
         outcomes, choices = self.judge(), self.choices()
         for choice in choices[:SHOWN]:
-            print(f"{choice}.")
-        count = sum(outcome in OPEN for outcome in outcomes.values())
+            print(choice.words())
+        count = sum(outcome in OPEN for outcome in outcomes)
         print(f"{are(count, 'claim')} open; runs may settle {len(choices)}.")
         return 0
 
     def runs(self) -> list[str]:
         """Every stored run of the studies."""
-        runs = (run for result, _ in self.judged for run in result.runs)
+        runs = (run for result in self.judged for run in result.runs)
         return list(dict.fromkeys(run.run_id for run in runs if run.rows is not None))
 
-    def judge(self) -> dict[str, str]:
-        """Judge each study on the stored runs; the outcome of each claim, by study and key."""
+    def judge(self) -> list[str]:
+        """Judge each study on the stored runs; the outcomes of all claims."""
         self.loaded = {run: read for run, read in self.loaded.items() if read.rows is not None}
-        judge, readings = self.report["verdicts"].study_result, self.report["contrasts"].Readings
-        results = [judge(study, self.setup, self.store, self.loaded) for study in self.studies]
-        self.judged = [(result, readings(result)) for result in results]
-        every = [(result.study.name, verdict) for result in results for verdict in result.verdicts]
-        return {f"{name} {verdict.claim.key}": verdict.outcome for name, verdict in every}
-
-    def _next(self) -> Choice | None:
-        """The best choice that fits into the time left, or None; a line says what did not fit."""
-        choices, left = self.choices(), max(0.0, self.ends - time.monotonic())
-        fitting = [choice for choice in choices if choice.wall <= left]
-        if choices and not fitting:
-            shortest = spoken(min(choice.wall for choice in choices))
-            print(f"The shortest step left takes {shortest}; {spoken(left)} of the budget are left.")
-        return fitting[0] if fitting else None
+        self.judged = [study_result(one, self.setup, self.store, self.loaded) for one in self.studies]
+        return [verdict.outcome for result in self.judged for verdict in result.verdicts]
 
     def choices(self) -> list[Choice]:
         """What may be trained for each open claim, the best first; without claims that need a failed run."""
         self.expected = expectation(self.options, self.setup.scale, self.found, self.store)
-        every = [
-            self._choice(result, readings, verdict.claim)
-            for result, readings in self.judged
-            for verdict in result.verdicts
-            if verdict.outcome in OPEN and not verdict.reason or verdict.reason.startswith(NO_BAR)
-        ]
-        able = [c for c in every if c is not None and not self.failed & {run.run_id for run in c.runs}]
-        return sorted(able, key=lambda choice: choice.rank)
+        choices = []
+        for result in self.judged:
+            readings = Readings(result)
+            for verdict in result.verdicts:
+                able = verdict.outcome in OPEN and not verdict.reason or verdict.reason.startswith(NO_BAR)
+                choice = self.choice(result.study, readings, verdict.claim) if able else None
+                if choice is not None and not self.failed & {run.run_id for run in choice.runs}:
+                    choices.append(choice)
+        return sorted(choices, key=lambda choice: -choice.rate)
 
-    def _choice(self, result: Any, readings: Any, claim: Any) -> Choice | None:
+    def choice(self, study: Study, readings: Readings, claim: Claim) -> Choice | None:
         """What a claim is given next: SimCSE's runs where it lacks them, or its own up to the next check.
 
-        First checks rank before others, the cheapest first. Later checks rank by the best chance per second
-        of training among the checks that fit into the time left.
+        A first check counts as a chance of 1. Later checks count by the best chance for each second of
+        training among the checks that fit into the time left.
         """
-        study, contrasts = result.study, claim.predicate.contrasts()
-        cells, name = study.cells_of(contrasts), f"{study.name} {claim.key}"
-        reached = min(readings.seeds(contrast) for contrast in contrasts)
-        seeds = next((n for n in self.looks if n > reached), None)
-        if seeds is None or any(self.setup.unavailable(study, cell) for cell in cells):
+        contrasts = claim.predicate.contrasts()
+        cells, name, why = study.cells_of(contrasts), f"{study.name} {claim.key}", "first check"
+        if any(self.setup.unavailable(study, cell) for cell in cells):
             return None
-        bar = self._missing(SIMCSE, SIMCSE.cells, self.looks[0]) if claim.gate != "none" else ()
-        runs, why = (
-            bar or self._missing(study, cells, seeds),
-            "SimCSE, the bar of other methods" if bar else "first check",
-        )
-        wall, left = self.expected.wall(runs), self.ends - time.monotonic()
-        if bar or reached < self.looks[0]:
-            return (
-                Choice(name, runs, self.looks[0], why, (False, self._seconds(runs)), wall) if runs else None
+        by_seeds = {LOOKS[0]: 1.0}
+        if min(readings.seeds(contrast) for contrast in contrasts) >= LOOKS[0]:
+            by_seeds, why = (
+                chances(claim, readings, len(study.claims)),
+                "a chance of {:.0%} to be settled with {} seeds",
             )
-        worth = []
-        for n, chance in self.report["prospects"].chances(claim, readings, len(study.claims)).items():
-            lacking = self._missing(study, cells, n)
-            if lacking and (n == seeds or self.expected.wall(lacking) <= left):
-                worth.append((chance / self._seconds(lacking), chance, n))
-        if not worth or not runs:  # another command has just trained them
+        lacking = {seeds: self.missing(study, cells, seeds) for seeds in by_seeds}
+        if claim.gate != "none" and (bar := self.missing(SIMCSE, SIMCSE.cells, LOOKS[0])):
+            by_seeds, lacking, why = {LOOKS[0]: 1.0}, {LOOKS[0]: bar}, "SimCSE, the bar of other methods"
+        runs = next(filter(None, lacking.values()), ())
+        fits = [
+            n
+            for n, more in lacking.items()
+            if more == runs or self.expected.wall(more) <= self.ends - time.monotonic()
+        ]
+        rates = [(by_seeds[n] / self.expected.total(lacking[n]), n) for n in fits if lacking[n]]
+        if not rates:  # all checks are done, or another command has just trained them
             return None
-        rate, chance, n = max(worth)
-        why = f"a chance of {100 * chance:.0f} % to be settled with {n} seeds"
-        return Choice(name, runs, seeds, why, (True, -rate), wall)
+        rate, seeds = max(rates)
+        return Choice(rate, name, why.format(by_seeds[seeds], seeds), runs, self.expected.wall(runs))
 
-    def _missing(self, study: Study, cells: Sequence[Cell], seeds: int) -> tuple[PlannedRun, ...]:
+    def missing(self, study: Study, cells: Sequence[Cell], seeds: int) -> tuple[PlannedRun, ...]:
         """The distinct runs that cells lack up to a number of seeds."""
         runs: dict[str, PlannedRun] = {}
-        for seed in range(seeds):
-            for cell in cells:
-                config = self.setup.config(study, cell, seed)
-                identity, label = run_id(config), f"{study.name} {'/'.join(cell.labels)}"
-                if not self.store.has(identity, use_published=True):
-                    run = PlannedRun(run_id=identity, config=config, cells=(label,), seed=seed)
-                    runs.setdefault(identity, run)
+        for seed, cell in ((seed, cell) for seed in range(seeds) for cell in cells):
+            config = self.setup.config(study, cell, seed)
+            if not self.store.has(identity := run_id(config), use_published=True):
+                label = f"{study.name} {'/'.join(cell.labels)}"
+                run = PlannedRun(run_id=identity, config=config, cells=(label,), seed=seed)
+                runs.setdefault(identity, run)
         return tuple(runs.values())
-
-    def _seconds(self, runs: Sequence[PlannedRun]) -> float:
-        """Expected seconds of training, one run after the other."""
-        return sum(self.expected.seconds(run.config) for run in runs)

@@ -23,7 +23,7 @@ from core.runner.estimate import expectation
 from core.runner.launch import POLL, Ending, Launcher, Order, Stop
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
-from core.spec.errors import UserError, are, counted, say
+from core.spec.errors import are, counted, say
 from core.spec.run import Execution
 from core.spec.scale import SCALES, Scale
 from core.spec.setup import check_length, check_precision
@@ -130,14 +130,6 @@ class Training:
         if self._scheduler is not None:
             self._scheduler.close()
             self._scheduler = None
-
-    def refusal(self, plan: Plan, found: finding.Found) -> str:
-        """Why training here would be refused, in a sentence; empty if it would not."""
-        try:
-            self.check(plan, found)
-        except UserError as error:
-            return str(error)
-        return ""
 
     def check(self, plan: Plan, found: finding.Found) -> None:
         """Refuse, before any training, settings that every run would refuse. Raises UserError."""

@@ -24,6 +24,7 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
     "studies": ("core.spec", "studies"),
 }
 MORE = {
+    "core/runner/resolve.py": ("core.report",),  # imported only with --resolve
     "core/runner/evaluate.py": ("core.engine",),  # imported only once the command line and the data are right
     "core/engine/rewriting.py": ("tools.rewriting",),  # imported only when a rewritten text is missing
 }

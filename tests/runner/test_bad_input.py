@@ -19,20 +19,12 @@ def desk(tmp_path, monkeypatch):
 SETTINGS = {
     "loss.temperature": "--set takes FIELD=VALUE",
     "loss.temprature=1": "did you mean loss.temperature",
-    "loss=1": "loss is a section of fields; set one of them, such as loss.temperature",
-    "loss.temperature=nan": "must be a finite number",
-    "loss.temperature=0": "must be above 0",
-    "train.steps=0": "must be at least 1",
-    "train.steps=1.5": "must be a whole number",
+    "loss.temperature=nan": "loss.temperature .*must be a finite number",
     "train.batch_size=60000": "training text has only 21000 sentences",
     "train.precision=tf32": "needs a GPU",
-    "train.precision=fp16": "use --set train.precision=bf16",
     "data.max_length=100000": "the encoder has only 40 positions",
-    "queue.size=64": "queue.init_size is 128, but it .*queue.size=64",
-    "queue.slice=0-5000": "does not fit a queue of 512",
+    "queue.size=64": "queue.init_size is 128.*queue.size=64",
     "dup.rate=0.3": "method mocose has no section dup",
-    "eval.head=on": "takes no eval.head",
-    "fgsm.epsilon=0": "set both or neither",
     "ema.start=0.5": "is what mocose-table3 varies",
     "seed.model=1": "cannot be set",
 }
@@ -87,7 +79,6 @@ def test_options_and_what_does_not_go_together(desk, capsys):
         check(desk, capsys, [*line.split(), "--results-dir", str(desk.results)], sentence)
     check(desk, capsys, ["table3", *here(desk), "--set", ""], "A word is empty")
     check(desk, capsys, ["table3", *here(desk), "--data-dir="], "--data-dir= is empty")
-    check(desk, capsys, ["table3", *here(desk, results_dir="\0")], "can be no folder")
 
 
 DEMO = ("--plan", "--scale", "demo", "--device", "cpu")
