@@ -45,13 +45,18 @@ class Repository:
     revision: str | None
     files: dict[str, str | None]
 
+    def title(self) -> str:
+        """The repository without its owner, as tables call an encoder."""
+        return self.name.partition("/")[2]
+
 
 CORPUS_FILE, EVALUATION_FILE = "wiki1m_for_simcse.txt", "senteval.tar"
 DATA = Repository(
     "princeton-nlp/datasets-for-simcse", "dataset", None, {CORPUS_FILE: None, EVALUATION_FILE: None}
 )
+# by their names in the papers
 ENCODERS: dict[str, Repository] = {
-    "bert-base-uncased": Repository(
+    "bert-base": Repository(
         "google-bert/bert-base-uncased", "model", "86b5e0934494bd15c9632b12f734a8a67f723594",
         {
             "config.json": "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",
@@ -59,7 +64,7 @@ ENCODERS: dict[str, Repository] = {
             **_BERT_VOCABULARY,
         },
     ),
-    "bert-large-uncased": Repository(
+    "bert-large": Repository(
         "google-bert/bert-large-uncased", "model", "6da4b6a26a1877e173fca3225479512db81a5e5b",
         {
             "config.json": "f9a38c9ffa369f288c3206d0bf352dfed11d7bdee93aa5b2de6d7fdc7bff7871",
@@ -106,10 +111,6 @@ TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
     ),
 }  # fmt: skip
 
-DEFAULT_ENCODER = "bert-base-uncased"
-# the others are called as in the papers
-HUB_NAMES = {"bert-base": "bert-base-uncased", "bert-large": "bert-large-uncased"}
-
 
 def missing_parts(places: Places) -> list[str]:
     """The parts of a scale that `fetch_parts` would fetch: of text, sets and encoder."""
@@ -123,40 +124,30 @@ def missing_parts(places: Places) -> list[str]:
 
 def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
     """`places` with what is missing, and with these other encoders, from the hub. Raises UserError."""
-    present, fetched = {stands_for for stands_for, _, _ in places.others}, []
-    for stands_for in (name for name in others if name not in present):
-        name = HUB_NAMES.get(stands_for, stands_for)
-        fetched.append((stands_for, fetch_folder(ENCODERS[name], cache_dir), name))
+    present = {stands_for for stands_for, _, _ in places.others}
+    new = [(name, fetch_folder(ENCODERS[name], cache_dir)) for name in others if name not in present]
+    fetched = ((name, folder, ENCODERS[name].title()) for name, folder in new)
     places, missing = replace(places, others=(*places.others, *fetched)), missing_parts(places)
     if "text" in missing:
-        text = fetch(DATA, CORPUS_FILE, cache_dir)
-        places = replace(places, corpus=text, corpus_name=text.stem)
+        places = replace(places, corpus=fetch(DATA, CORPUS_FILE, cache_dir))
     if "sets" in missing:
         places = replace(places, evaluation=unpack(fetch(DATA, EVALUATION_FILE, cache_dir)))
     if "encoder" in missing:
-        folder = fetch_folder(ENCODERS[DEFAULT_ENCODER], cache_dir)
-        places = replace(places, encoder=folder, encoder_name=DEFAULT_ENCODER)
+        own = ENCODERS["bert-base"]
+        places = replace(places, encoder=fetch_folder(own, cache_dir), encoder_name=own.title())
     return places
-
-
-def encoder_folder(encoder: Path, cache_dir: Path, *, offline: bool = False) -> Path:
-    """`encoder`, or the folder of the pinned encoder of that name. Raises UserError."""
-    if encoder.exists() or encoder.name not in ENCODERS:
-        return encoder
-    return fetch_folder(ENCODERS[encoder.name], cache_dir, offline=offline)
 
 
 def fetch_text_models(cache_dir: Path, runs: Iterable[RunConfig]) -> None:
     """Fetch the models that rewrite these runs' texts. Raises UserError."""
     models = {run.rewriting.model or OWN_ENCODER for run in runs if run.rewriting is not None}
     for name in sorted(models - {OWN_ENCODER}):
-        for repository in TEXT_MODELS[name]:
-            fetch_folder(repository, cache_dir)
+        model_folders(name, cache_dir, offline=False)
 
 
-def model_folders(name: str, cache_dir: Path) -> list[Path]:
-    """The folders of a model that rewrites text, fetched before. Raises UserError if a file is not there."""
-    return [fetch_folder(repository, cache_dir, offline=True) for repository in TEXT_MODELS[name]]
+def model_folders(name: str, cache_dir: Path, *, offline: bool = True) -> list[Path]:
+    """The folders of a model that rewrites text. Raises UserError if a file is not there and not fetched."""
+    return [fetch_folder(repository, cache_dir, offline=offline) for repository in TEXT_MODELS[name]]
 
 
 def fetch_folder(repository: Repository, cache_dir: Path, *, offline: bool = False) -> Path:

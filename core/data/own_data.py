@@ -117,7 +117,7 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
 
 
 def check_hub() -> None:
-    """Raises UserError unless the hub answers at once: its client would ask a silent one for seven minutes."""
+    """Raises UserError unless the hub answers soon: its client asks a silent hub for seven minutes."""
     from huggingface_hub import constants, get_session
 
     endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT

@@ -52,8 +52,6 @@ class Places:
     corpus: Path | None = None
     evaluation: Path | None = None
     encoder: Path | None = None
-    corpus_name: str = ""
-    evaluation_name: str = "SentEval"
     encoder_name: str = ""
     pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
     own_text: bool = False  # the training text is your own, not the scale's
@@ -89,7 +87,7 @@ class Found:
         """Your own text and pairs by name and content, for the names of tables; "" without any."""
         parts = []
         if self.places.own_text:
-            parts.append(_labelled("text", self.places.corpus_name, self.sources.corpus_digest))
+            parts.append(_labelled("text", self.sources.corpus_name, self.sources.corpus_digest))
         if self.places.pairs:
             names = "+".join(_word(name) for name, _ in self.places.pairs)
             parts.append(f"pairs={names}~{self.sources.evaluation_digest[:8]}")
@@ -123,7 +121,6 @@ def local_places(
         pairs=tuple(pairs),
         own_text=text is not None,
         corpus=corpus,
-        corpus_name=corpus.name if corpus else "",
         evaluation=senteval_root(data_dir) if data_dir is not None else None,
         encoder=encoder,
         encoder_name=_folder_name(encoder) if encoder else "",
@@ -132,13 +129,12 @@ def local_places(
 
 
 def corpus_file(data_dir: Path) -> Path:
-    """The training text in a data folder: one of the known names, or its only text file."""
-    known = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
-    texts = known or list(data_dir.glob("*.txt"))
-    if len(texts) != 1:
-        hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"
-        raise UserError(f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
-    return texts[0]
+    """The training text in a data folder, by its usual names. Raises UserError."""
+    for name in CORPUS_NAMES:
+        if (data_dir / name).is_file():
+            return data_dir / name
+    names, hint = " or ".join(CORPUS_NAMES), "put the sentences there, one a line, or use --scale demo"
+    raise UserError(f"{data_dir} has no {names}; {hint}, which needs none.")
 
 
 def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHED) -> Found:
@@ -151,7 +147,7 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
         changes = {
             "evaluation_digest": evaluation_digest(places.evaluation),
             "transfer_digest": evaluation_digest(places.evaluation, transfer=True) if complete else None,
-            "evaluation_name": places.evaluation_name,
+            "evaluation_name": "SentEval",
         }
     if places.pairs:
         rest = None if pairs_alone(places) else changes.get("evaluation_digest", sources.evaluation_digest)
@@ -160,7 +156,7 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
     if places.corpus is not None:
         digest, rows, quoted = measure(places.corpus, cache_dir / "digests.json")
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
-        changes["corpus_name"] = places.corpus_name
+        changes["corpus_name"] = places.corpus.name
     if places.encoder is not None:
         changes |= _of_encoder(places.encoder, places.encoder_name)
     others = {encoder.stands_for: encoder for encoder in sources.others}

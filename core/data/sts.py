@@ -17,7 +17,7 @@ import numpy as np
 
 from core.data.text import AGAIN, DEMO_FOLDER, Example, numbered_lines, parsed
 from core.spec.errors import UserError
-from core.spec.scale import DEMO
+from core.spec.scale import DEMO, TRANSFER
 from core.spec.section import decimal
 
 Pair = tuple[str, str, float]
@@ -36,36 +36,33 @@ STS_YEARS: dict[str, dict[str, int]] = {
         "question-question": 209,
     },
 }  # fmt: skip
-# Split: file below the root, pairs.
-STSB_SPLITS: dict[str, tuple[str, int]] = {
-    "train": ("STS/STSBenchmark/sts-train.csv", 5749),
-    "dev": ("STS/STSBenchmark/sts-dev.csv", 1500),
-    "test": ("STS/STSBenchmark/sts-test.csv", 1379),
-}
-SICK_SPLITS: dict[str, tuple[str, int]] = {
-    "train": ("SICK/SICK_train.txt", 4500),
-    "dev": ("SICK/SICK_trial.txt", 500),
-    "test": ("SICK/SICK_test_annotated.txt", 4927),
-}
-# The seven transfer tasks: files below the root by part, with their examples. Two classes, one a file:
-TWO_FILES: dict[str, dict[str, tuple[str, int]]] = {
+# The other sets and the transfer tasks: by split a file below the root, with its pairs or examples.
+SPLITS: dict[str, dict[str, tuple[str, int]]] = {
+    "STS-B": {
+        "train": ("STS/STSBenchmark/sts-train.csv", 5749),
+        "dev": ("STS/STSBenchmark/sts-dev.csv", 1500),
+        "test": ("STS/STSBenchmark/sts-test.csv", 1379),
+    },
+    "SICK-R": {
+        "train": ("SICK/SICK_train.txt", 4500),
+        "dev": ("SICK/SICK_trial.txt", 500),
+        "test": ("SICK/SICK_test_annotated.txt", 4927),
+    },
+    # two classes, one a file
     "MR": {"pos": ("MR/rt-polarity.pos", 5331), "neg": ("MR/rt-polarity.neg", 5331)},
     "CR": {"pos": ("CR/custrev.pos", 2407), "neg": ("CR/custrev.neg", 1368)},
     "SUBJ": {"pos": ("SUBJ/subj.objective", 5000), "neg": ("SUBJ/subj.subjective", 5000)},
     "MPQA": {"pos": ("MPQA/mpqa.pos", 3312), "neg": ("MPQA/mpqa.neg", 7294)},
-}
-SST_SPLITS: dict[str, tuple[str, int]] = {
-    "train": ("SST/binary/sentiment-train", 67349),
-    "dev": ("SST/binary/sentiment-dev", 872),
-    "test": ("SST/binary/sentiment-test", 1821),
-}
-TREC_SPLITS: dict[str, tuple[str, int]] = {
-    "train": ("TREC/train_5500.label", 5452),
-    "test": ("TREC/TREC_10.label", 500),
-}
-MRPC_SPLITS: dict[str, tuple[str, int]] = {
-    "train": ("MRPC/msr_paraphrase_train.txt", 4076),
-    "test": ("MRPC/msr_paraphrase_test.txt", 1725),
+    "SST-2": {
+        "train": ("SST/binary/sentiment-train", 67349),
+        "dev": ("SST/binary/sentiment-dev", 872),
+        "test": ("SST/binary/sentiment-test", 1821),
+    },
+    "TREC": {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)},
+    "MRPC": {
+        "train": ("MRPC/msr_paraphrase_train.txt", 4076),
+        "test": ("MRPC/msr_paraphrase_test.txt", 1725),
+    },
 }
 _PLACES = (
     *("", "senteval", "SentEval", "data/downstream"),
@@ -92,15 +89,13 @@ def used_files(transfer: bool = False) -> tuple[str, ...]:
     """The files that can move a run's number, sorted: seven tests, all of STS-B, transfer tasks."""
     parts = [(name, subset) for name, subsets in STS_YEARS.items() for subset in subsets]
     names = [file for part in parts for file in year_files(*part)]
-    names += [file for file, _ in STSB_SPLITS.values()]
-    names.append(SICK_SPLITS["test"][0])
+    names += [*(file for file, _ in SPLITS["STS-B"].values()), SPLITS["SICK-R"]["test"][0]]
     return tuple(sorted([*names, *(transfer_files() if transfer else ())]))
 
 
 def transfer_files() -> tuple[str, ...]:
     """The files of the seven transfer tasks."""
-    parts = (*TWO_FILES.values(), SST_SPLITS, TREC_SPLITS, MRPC_SPLITS)
-    return tuple(file for part in parts for file, _ in part.values())
+    return tuple(file for task in TRANSFER for file, _ in SPLITS[task].values())
 
 
 @dataclass(frozen=True)
@@ -142,7 +137,7 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and sentences."""
-    file, count = STSB_SPLITS[split]
+    file, count = SPLITS["STS-B"][split]
     path = senteval_root(evaluation_path) / file
     lines = [(number, line) for number, line in numbered_lines(path) if line.strip()]  # some end in a blank
     pairs = examples(path, count, lambda line: _pair(line, 7, (5, 6, 4)), lines)
@@ -151,7 +146,7 @@ def load_stsb(evaluation_path: Path, split: str) -> StsSet:
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
     """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
-    file, count = SICK_SPLITS[split]
+    file, count = SPLITS["SICK-R"][split]
     path = senteval_root(evaluation_path) / file
     pairs = examples(path, count, lambda line: _pair(line, 5, (1, 2, 3)), numbered_lines(path)[1:])
     return set_of("SICK-R" if split == "test" else f"SICK-R {split}", pairs)

@@ -12,17 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.data.digests import with_probes
-from core.data.sts import (
-    MRPC_SPLITS,
-    SST_SPLITS,
-    TREC_SPLITS,
-    TWO_FILES,
-    examples,
-    sentence,
-    senteval_root,
-)
+from core.data.sts import SPLITS, examples, sentence, senteval_root
 from core.data.text import DEMO_FOLDER, numbered_lines
-from core.spec.scale import DEMO
+from core.spec.scale import DEMO, TRANSFER
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 # A line's sentence and label, and the second sentence of a pair.
@@ -73,12 +65,13 @@ def load_transfer(evaluation_path: Path) -> list[TransferTask]:
         lines = numbered_lines(root / file, "latin-1" if read is _trec else "utf-8")
         return examples(root / file, count, read, lines[1:] if read is _mrpc else lines)  # MRPC has a header
 
-    tasks = []
-    for name, sides in TWO_FILES.items():  # the sentences of class 1, then those of class 0, as SentEval does
-        tasks.append(TransferTask(name, _part(rows(*sides["pos"], _one) + rows(*sides["neg"], _zero))))
-    readers = {"SST-2": (SST_SPLITS, _sst), "TREC": (TREC_SPLITS, _trec), "MRPC": (MRPC_SPLITS, _mrpc)}
-    for name, (splits, read) in readers.items():
-        parts = {split: _part(rows(*place, read)) for split, place in splits.items()}
+    tasks, readers = [], {"SST-2": _sst, "TREC": _trec, "MRPC": _mrpc}
+    for name in TRANSFER:
+        splits = SPLITS[name]
+        if name in readers:
+            parts = {split: _part(rows(*place, readers[name])) for split, place in splits.items()}
+        else:  # the sentences of class 1, then those of class 0, as SentEval does
+            parts = {"train": _part(rows(*splits["pos"], _one) + rows(*splits["neg"], _zero))}
         tasks.append(TransferTask(name, **parts))
     return tasks
 

@@ -52,8 +52,6 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
             none = f"No run of scale {scale.name} is stored here"
             raise UserError(f"{none}; train some, or give --data-dir and --encoder.")
         return recorded
-    if encoder is not None:
-        encoder = hub.encoder_folder(encoder, cache_folder(), offline=looking)
     places = finding.local_places(options.data_dir, encoder, options.other_encoders, *_own_data(options))
     used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
     # Your own encoder has no relatives on the hub.
@@ -99,7 +97,7 @@ def _own_data(options: Options) -> tuple[Path | None, list[tuple[str, Path]]]:
 def _announced(found: finding.Found) -> finding.Found:
     """The same; says how much of your own text and how many of your own pairs were read."""
     if found.places.own_text:
-        say(f"Training text {found.places.corpus_name}: {found.sources.corpus_rows} sentences.")
+        say(f"Training text {found.sources.corpus_name}: {found.sources.corpus_rows} sentences.")
     pairs = {name: read_pairs(path) for name, path in found.places.pairs}
     if DEV in pairs and not any(score > POSITIVE for *_, score in pairs[DEV]):
         say(f"No pair of the development set has a score above {POSITIVE:g} of 5, so runs have no alignment.")

@@ -21,7 +21,7 @@ from core.data.sources import Places
 from core.data.sts import load_sts
 from core.spec.errors import UserError
 from core.spec.methods import base
-from core.spec.run import MODELS, OWN_ENCODER, TextView
+from core.spec.run import TextView
 from core.spec.vary import vary
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
@@ -63,14 +63,14 @@ def served(contents, monkeypatch):
 
 @pytest.fixture
 def tiny_default(monkeypatch):
-    monkeypatch.setitem(hub.ENCODERS, hub.DEFAULT_ENCODER, TINY)
+    monkeypatch.setitem(hub.ENCODERS, "bert-base", TINY)
 
 
 def test_everything_once_then_offline(served, tiny_default, tmp_path):
     places = hub.fetch_parts(Places(), tmp_path)
     assert places.corpus.read_bytes() == TEXT and len(load_sts(places.evaluation)) == 8
     assert places.encoder == tmp_path / "hub" / "models--tiny--bert" / "snapshots" / COMMIT
-    assert (places.corpus_name, places.encoder_name) == ("wiki1m_for_simcse", "bert-base-uncased")
+    assert (places.corpus.name, places.encoder_name) == ("wiki1m_for_simcse.txt", "bert")
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
     assert hub.fetch_parts(Places(), tmp_path) == places and len(served.asked) == asked  # nothing is asked again
@@ -78,37 +78,23 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
     assert hub.fetch_parts(Places(), tmp_path) == places
 
 
-@pytest.mark.parametrize("given, fetched", [
-    ({"encoder": Path("e")}, ["text", "sets"]), ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
-    ({"encoder": Path("e"), "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
-    ({"corpus": Path("t"), "encoder": Path("e"), "pairs": (("x", Path("x")),)}, ["sets"]),
-])  # fmt: skip
-def test_only_what_is_missing_is_fetched(served, tiny_default, tmp_path, given, fetched):
-    assert hub.missing_parts(Places(**given)) == fetched
-    whole = hub.fetch_parts(Places(**given), tmp_path)
-    asked = {path.rpartition("/")[2] for _, path in served.asked}
-    parts = {"text": CORPUS_FILE, "sets": "senteval.tar", "encoder": "config.json"}
-    assert [part for part, name in parts.items() if name in asked] == fetched
-    assert all(getattr(whole, field) == value for field, value in given.items())
-
-
-def test_other_encoders_come_once_each(served, monkeypatch, tmp_path):
-    monkeypatch.setitem(hub.ENCODERS, "bert-large-uncased", TINY)
+def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_path):
+    for number, (given, fetched) in enumerate((
+        ({"encoder": Path("e")}, ["text", "sets"]), ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
+        ({"encoder": Path("e"), "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
+        ({"corpus": Path("t"), "encoder": Path("e"), "pairs": (("x", Path("x")),)}, ["sets"]),
+    )):  # fmt: skip
+        served.asked.clear()
+        assert hub.missing_parts(Places(**given)) == fetched
+        whole = hub.fetch_parts(Places(**given), tmp_path / str(number))
+        asked = {path.rpartition("/")[2] for _, path in served.asked}
+        parts = {"text": CORPUS_FILE, "sets": "senteval.tar", "encoder": "config.json"}
+        assert [part for part, name in parts.items() if name in asked] == fetched
+        assert all(getattr(whole, field) == value for field, value in given.items())
+    monkeypatch.setitem(hub.ENCODERS, "bert-large", TINY)
     at_hand = Places(corpus=Path("t"), evaluation=Path("s"), encoder=Path("e"), others=(("roberta-base", Path("r"), "mine"),))
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
-    assert [(stands_for, name) for stands_for, _, name in places.others] == [("roberta-base", "mine"), ("bert-large", "bert-large-uncased")]
-
-
-def test_a_pinned_encoder_is_fetched_by_its_name_and_a_folder_is_taken_as_it_is(served, tiny_default, tmp_path):
-    name = tmp_path / "bert-base-uncased"
-    with pytest.raises(UserError, match="does not hold config.json of tiny/bert, which only a command that trains fetches"):
-        hub.encoder_folder(name, tmp_path / "cache", offline=True)
-    assert not served.asked
-    folder = hub.encoder_folder(name, tmp_path / "cache")
-    assert (folder / "model.safetensors").is_file() and hub.encoder_folder(name, tmp_path / "cache", offline=True) == folder
-    name.mkdir()
-    for own in (name, tmp_path / "bert-base-uncasd"):
-        assert hub.encoder_folder(own, tmp_path / "cache") == own
+    assert [(stands_for, name) for stands_for, _, name in places.others] == [("roberta-base", "mine"), ("bert-large", "bert")]
 
 
 def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(served, tmp_path, monkeypatch):
@@ -145,15 +131,6 @@ def test_two_at_once_fetch_the_same(served, tmp_path):
     assert paths[0] == paths[1] and Path(paths[0]).read_bytes() == TEXT
 
 
-def test_pins_are_well_formed():
-    models = {model for names in MODELS.values() for model in names} - {OWN_ENCODER}
-    assert models == set(hub.TEXT_MODELS) and hub.DEFAULT_ENCODER in hub.ENCODERS
-    rewriting = [repository for repositories in hub.TEXT_MODELS.values() for repository in repositories]
-    for repository in (DATA, *hub.ENCODERS.values(), *rewriting):
-        assert repository.revision is None or len(repository.revision) == 40
-        assert all(digest is None or len(bytes.fromhex(digest)) == 32 for digest in repository.files.values())
-
-
 @pytest.mark.parametrize("fault", ["stopped", "503", "page", "truncated", "corrupt"])
 def test_an_answer_that_is_not_the_file_is_one_sentence(served, tmp_path, monkeypatch, fault):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)  # the client tries again without waiting
@@ -176,18 +153,16 @@ def test_a_silent_hub_is_one_sentence_within_the_limit(tmp_path, monkeypatch):
             own_data.data_file(f"hf:some/texts@{'a' * 40}#train", "text", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "name, message", [("../outside", "cannot be unpacked"), ("fine", "holds no SentEval data"), (None, "cannot be unpacked")]
-)
-def test_a_bad_archive_leaves_nothing(tmp_path, name, message):
+def test_a_bad_archive_leaves_nothing(tmp_path):
     archive = tmp_path / "inside" / "senteval.tar"
     archive.parent.mkdir()
-    archive.write_bytes(b"no archive at all")
-    if name is not None:
-        with tarfile.open(archive, "w") as tar:
-            member = tarfile.TarInfo(name)
-            member.size = 1
-            tar.addfile(member, io.BytesIO(b"x"))
-    with pytest.raises(UserError, match=f"{message}.*--scale demo"):
-        hub.unpack(archive)
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [".senteval.lock", "senteval.tar"]
+    for name, message in (("../outside", "cannot be unpacked"), ("fine", "holds no SentEval data"), (None, "cannot be unpacked")):
+        archive.write_bytes(b"no archive at all")
+        if name is not None:
+            with tarfile.open(archive, "w") as tar:
+                member = tarfile.TarInfo(name)
+                member.size = 1
+                tar.addfile(member, io.BytesIO(b"x"))
+        with pytest.raises(UserError, match=f"{message}.*--scale demo"):
+            hub.unpack(archive)
+        assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [".senteval.lock", "senteval.tar"]

@@ -10,17 +10,22 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
+import tiny_checkpoint
 
 import run_study
 from core.data import own_data, sources
 from core.data.own_data import data_file, named_pairs, own_digest, own_sets, read_pairs, with_own_pairs
 from core.data.sources import local_places, local_sources
+from core.engine import job
 from core.runner import cli, inputs
 from core.runner.command import Command
 from core.runner.plan import plan
 from core.spec.errors import UserError
-from core.spec.scale import MINI, PAPER
+from core.spec.methods import base
+from core.spec.run import Execution
+from core.spec.scale import MINI, PAPER, at_scale
 from core.spec.setup import Setup
+from core.spec.vary import vary
 
 ONE_RUN = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")
 PAIRS = "w1 w2\tw1 w3\t4\nw4 w5\tw6 w7\t0.5\nw8 w9\tw8 w1\t2.25\n"
@@ -111,14 +116,6 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
 
 
 def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
-    import tiny_checkpoint
-
-    from core.engine import job
-    from core.spec.methods import base
-    from core.spec.run import Execution
-    from core.spec.scale import at_scale
-    from core.spec.vary import vary
-
     folder = tiny_checkpoint.bert(tmp_path)
     text = written(tmp_path / "mine.txt", "".join(f"w{i % 40} w{i % 7} w{i % 11}\n" for i in range(16_384)))
     pairs = [("news", written(tmp_path / "news.tsv", PAIRS)), ("dev", written(tmp_path / "dev.tsv", PAIRS + "w11\tw12\t1\n"))]

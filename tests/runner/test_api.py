@@ -82,7 +82,7 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
     assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found]))
 
 
-def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
+def test_a_variant_is_read_by_its_settings_and_what_is_not_there_is_one_sentence(home):
     store = Store(home / "results", None)
     setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=1)
     for cell in STUDY.cells:
@@ -92,22 +92,16 @@ def test_a_variant_is_read_by_its_settings_and_is_no_other_s(home):
     assert set(mine["n"]) == {1} and "printed" not in mine.dropna(axis=1, how="all")
     assert set(load().table("table6b", settings=["loss.temperature=0.2"])["n"]) == {0}
     assert set(load().table("table6b")["n"]) == {2}
-
-
-@pytest.mark.parametrize(
-    "call, sentence",
-    [
+    for call, sentence in (
         (lambda: load("/nowhere"), "is no results folder"), (lambda: load().table("tabel6b"), "did you mean"),
         (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
         (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
         (lambda: load().table("table6b", seeds=0), "0 is no number of seeds"),
         (lambda: load().compare("table6b", "33", "64"), "no cells that differ in '33' and '64' alone"),
         (lambda: load().table("table6b", settings=["train.batch_size=8"]), "is what mocose-table6b varies"),
-    ],
-)  # fmt: skip
-def test_what_is_not_there_is_one_sentence(call, sentence, home):
-    with pytest.raises(UserError, match=sentence):
-        call()
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            call()
 
 
 def test_the_example_of_the_docs_runs_on_the_published_runs(capsys):

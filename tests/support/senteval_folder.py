@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.data.sts import SICK_SPLITS, STS_YEARS, STSB_SPLITS, year_files
+from core.data.sts import SPLITS, STS_YEARS, year_files
 
 
 def build(root: Path) -> Path:
@@ -13,12 +13,12 @@ def build(root: Path) -> Path:
             text.parent.mkdir(parents=True, exist_ok=True)
             text.write_text("".join(f"{name} {subset} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count)))
             gold.write_text("".join(f"{score(i)}\n" for i in range(count)))
-    for split, (file, count) in STSB_SPLITS.items():
+    for split, (file, count) in SPLITS["STS-B"].items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(
             "".join(f"g\tf\ty\t{i}\t{score(i)}\t{split} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count))
         )
-    for split, (file, count) in SICK_SPLITS.items():
+    for split, (file, count) in SPLITS["SICK-R"].items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         rows = "".join(f"{i}\t{split} A {i} {words(i)}\tB {i} {words(3 * i)}\t{score(i)}\tNEUTRAL\r\n" for i in range(count))
         (root / file).write_text("pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n" + rows)

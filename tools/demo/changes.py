@@ -28,31 +28,41 @@ from tools.demo.frame import (
 
 
 def _another(rng: Random, groups: dict, old, group: str | None = None):
-    """Return a concept other than `old`: of `group` if given, of any group otherwise."""
+    """A concept other than `old`: of `group` if given, of any group otherwise."""
     while True:
         new = one(rng, groups[group]) if group else concept(rng, groups)
         if new is not old:
             return new
 
 
+def _is_person(entity: Entity) -> bool:
+    return entity.noun in PERSONS[entity.noun.group]
+
+
+def _kind(frame: Frame) -> str:
+    """What the frame's verb takes: one of the kinds of `draw`."""
+    if frame.receiver:
+        return "receiver"
+    return "alone" if not frame.patient else "person" if _is_person(frame.patient) else "thing"
+
+
+def _adjectives(entity: Entity) -> dict:
+    return TRAITS if _is_person(entity) else QUALITIES
+
+
 def action(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with another action of the same kind; half the time one of the same family."""
-    verbs = (
-        TO_RECEIVER
-        if frame.receiver
-        else ALONE
-        if not frame.patient
-        else (TO_PERSON if frame.patient.noun.group in PERSONS and frame.patient.noun in PERSONS[frame.patient.noun.group] else TO_THING)
-    )
-    return frame._replace(action=_another(rng, verbs, frame.action, frame.action.group if rng.random() < 0.5 else None))
+    """The frame with another action of the same kind; half the time one of the same family."""
+    verbs = {"receiver": TO_RECEIVER, "alone": ALONE, "person": TO_PERSON, "thing": TO_THING}[_kind(frame)]
+    same_family = rng.random() < 0.5
+    return frame._replace(action=_another(rng, verbs, frame.action, frame.action.group if same_family else None))
 
 
 def participant(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with another agent, patient or receiver; half the time one of the same topic."""
+    """The frame with another agent, patient or receiver; half the time one of the same topic."""
     slot = one(rng, [s for s in ("agent", "patient", "receiver") if getattr(frame, s)])
     old = getattr(frame, slot)
     group = old.noun.group if rng.random() < 0.5 else None
-    if old.noun not in PERSONS[old.noun.group]:
+    if not _is_person(old):
         return frame._replace(**{slot: old._replace(noun=_another(rng, OBJECTS, old.noun, group))})
     present = [e for e in (frame.agent, frame.patient, frame.receiver) if e]
     while True:
@@ -62,21 +72,20 @@ def participant(rng: Random, frame: Frame) -> Frame:
 
 
 def attribute(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with the agent's or the patient's attribute added or exchanged."""
+    """The frame with the agent's or the patient's attribute added or exchanged."""
     slot = "patient" if frame.patient and rng.random() < 0.5 else "agent"
     entity = getattr(frame, slot)
-    groups = TRAITS if entity.noun in PERSONS[entity.noun.group] else QUALITIES
-    return frame._replace(**{slot: entity._replace(attribute=_another(rng, groups, entity.attribute))})
+    return frame._replace(**{slot: entity._replace(attribute=_another(rng, _adjectives(entity), entity.attribute))})
 
 
 def detail(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with its place, time or manner added or exchanged."""
+    """The frame with its place, time or manner added or exchanged."""
     slot, groups = one(rng, (("place", PLACES), ("time", TIMES), ("manner", MANNERS)))
     return frame._replace(**{slot: _another(rng, groups, getattr(frame, slot))})
 
 
 def omission(rng: Random, frame: Frame) -> Frame:
-    """Return the frame without one of its circumstances, if it has any."""
+    """The frame without one of its circumstances, if it has any."""
     filled = [s for s in ("place", "time", "manner") if getattr(frame, s)]
     if not filled:
         return frame
@@ -85,72 +94,54 @@ def omission(rng: Random, frame: Frame) -> Frame:
 
 
 def bare(rng: Random, frame: Frame) -> Frame:
-    """Return the frame without circumstances and attributes."""
+    """The frame without circumstances and attributes."""
     plain: dict[str, Any] = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
     return frame._replace(place=None, time=None, manner=None, **plain)
 
 
 def full(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with every circumstance and every attribute filled."""
-    filled = {}
+    """The frame with every circumstance and every attribute filled."""
+    filled: dict[str, Any] = {}
     for slot in ("agent", "patient", "receiver"):
         entity = getattr(frame, slot)
         if entity and entity.attribute is None:
-            groups = TRAITS if entity.noun in PERSONS[entity.noun.group] else QUALITIES
-            filled[slot] = entity._replace(attribute=concept(rng, groups))
-    for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS)):
-        if getattr(frame, slot) is None:
-            filled[slot] = concept(rng, groups)
-    return frame._replace(**filled)
+            filled[slot] = entity._replace(attribute=concept(rng, _adjectives(entity)))
+    return long(rng, frame._replace(**filled))
 
 
 def short(rng: Random, frame: Frame) -> Frame:
-    """Return the frame without circumstances."""
+    """The frame without circumstances."""
     return frame._replace(place=None, time=None, manner=None)
 
 
 def long(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with every circumstance filled."""
-    filled: dict[str, Any] = {
-        slot: concept(rng, groups)
-        for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
-        if getattr(frame, slot) is None
-    }
+    """The frame with every circumstance filled."""
+    slots = (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
+    empty = ((slot, groups) for slot, groups in slots if getattr(frame, slot) is None)
+    filled: dict[str, Any] = {slot: concept(rng, groups) for slot, groups in empty}
     return frame._replace(**filled)
 
 
 def same(rng: Random, frame: Frame) -> Frame:
-    """Return the frame itself: the change is in the words."""
+    """The frame itself: the change is in the words."""
     return frame
 
 
 def roles(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with its persons' roles exchanged, or itself where it has one person only."""
-    try:
-        return swapped(frame)
-    except ValueError:
-        return frame
+    """The frame with its persons' roles exchanged, if it has two."""
+    return swapped(frame)
 
 
 def denial(rng: Random, frame: Frame) -> Frame:
-    """Return the frame with its negation turned round."""
+    """The frame with its negation turned round."""
     return frame._replace(negated=not frame.negated)
 
 
 def stranger(rng: Random, frame: Frame) -> Frame:
-    """Return another frame of the same kind."""
-    return draw(
-        rng,
-        "receiver"
-        if frame.receiver
-        else "alone"
-        if not frame.patient
-        else "person"
-        if frame.patient.noun in PERSONS[frame.patient.noun.group]
-        else "thing",
-    )
+    """Another frame of the same kind."""
+    return draw(rng, _kind(frame))
 
 
 def some(rng: Random, frame: Frame) -> Frame:
-    """Return the frame after one change of what it says, of any slot."""
+    """The frame after one change of what it says, of any slot."""
     return one(rng, (action, action, participant, participant, detail, attribute))(rng, frame)

@@ -49,49 +49,45 @@ def _flat(groups: dict) -> tuple:
 
 
 TOPICS = tuple(PERSONS)
+DETAILS = 0.4  # the probability of each of place, time and manner
 ALL = {id(g): _flat(g) for g in (PERSONS, OBJECTS, PLACES, TIMES, MANNERS, TRAITS, QUALITIES, ALONE, TO_PERSON, TO_THING, TO_RECEIVER)}
 
 
 def one(rng: Random, items):
-    """Return one item, all equally likely (only `random()` is used: its stream is fixed across Python versions)."""
+    """One item, all equally likely (only `random()` is used: its stream is fixed across Python versions)."""
     return items[int(rng.random() * len(items))]
 
 
 def concept(rng: Random, groups: dict, topic: str | None = None) -> Concept:
-    """Return a concept of `groups`: of `topic` in three draws of four where there is one, of any group otherwise."""
+    """A concept of `groups`: of `topic` in three draws of four where there is one, of any group otherwise."""
     if topic is not None and rng.random() < 0.75:
         return one(rng, groups[topic])
     return one(rng, ALL[id(groups)])
 
 
 def person(rng: Random, topic: str) -> Entity:
-    """Return a person, with an attribute in one case of three."""
+    """A person, with an attribute in one case of three."""
     return Entity(concept(rng, PERSONS, topic), concept(rng, TRAITS) if rng.random() < 0.35 else None)
 
 
 def thing(rng: Random, topic: str) -> Entity:
-    """Return a thing, with an attribute in one case of three."""
+    """A thing, with an attribute in one case of three."""
     return Entity(concept(rng, OBJECTS, topic), concept(rng, QUALITIES) if rng.random() < 0.35 else None)
 
 
 def other_person(rng: Random, topic: str, *present) -> Entity:
-    """Return a person whose noun is none of `present`, so that nobody acts on himself."""
+    """A person whose noun is none of `present`, so that nobody acts on himself."""
     while True:
         entity = person(rng, topic)
         if all(entity.noun is not p.noun for p in present):
             return entity
 
 
-def draw(rng: Random, kind: str | None = None, details: float = 0.4) -> Frame:
-    """Return a random frame.
-
-    kind: `alone`, `person`, `thing` or `receiver` (what the verb takes), or None for a mixture of 1 : 4 : 3 : 2.
-    details: the probability of each of place, time and manner.
-    """
+def draw(rng: Random, kind: str | None = None) -> Frame:
+    """A random frame. `kind` is what the verb takes: alone, person, thing or receiver; None mixes them 1 : 4 : 3 : 2."""
     topic = one(rng, TOPICS)
-    habits = HABITS[topic]
-    agent = person(rng, topic)
-    kind = kind or one(rng, ("alone", "person", "person", "person", "person", "thing", "thing", "thing", "receiver", "receiver"))
+    habits, agent = HABITS[topic], person(rng, topic)
+    kind = kind or one(rng, ("alone", *["person"] * 4, *["thing"] * 3, *["receiver"] * 2))
     patient = receiver = None
     if kind == "alone":
         action = concept(rng, ALONE, habits[0])
@@ -101,16 +97,10 @@ def draw(rng: Random, kind: str | None = None, details: float = 0.4) -> Frame:
         action, patient = concept(rng, TO_THING, habits[2]), thing(rng, topic)
     else:
         action, patient, receiver = concept(rng, TO_RECEIVER, habits[3]), thing(rng, topic), other_person(rng, topic, agent)
-    return Frame(
-        action,
-        agent,
-        patient,
-        receiver,
-        concept(rng, PLACES, topic) if rng.random() < details else None,
-        concept(rng, TIMES) if rng.random() < details else None,
-        concept(rng, MANNERS) if rng.random() < details else None,
-        rng.random() < 0.15,
-    )
+    place = concept(rng, PLACES, topic) if rng.random() < DETAILS else None
+    time = concept(rng, TIMES) if rng.random() < DETAILS else None
+    manner = concept(rng, MANNERS) if rng.random() < DETAILS else None
+    return Frame(action, agent, patient, receiver, place, time, manner, rng.random() < 0.15)
 
 
 def reserved(frame: Frame) -> bool:
@@ -123,11 +113,11 @@ def reserved(frame: Frame) -> bool:
 
 
 def swapped(frame: Frame) -> Frame:
-    """Return the frame with the two persons' roles exchanged; a frame with one person is refused."""
+    """The frame with the two persons' roles exchanged; the frame itself if it has one person only."""
     if frame.receiver is not None:
         return frame._replace(agent=frame.receiver, receiver=frame.agent)
     if frame.patient is None or frame.patient.noun.name not in _PERSON_NAMES:
-        raise ValueError("the frame has one person only, so roles cannot be swapped; draw one of kind 'person'.")
+        return frame
     return frame._replace(agent=frame.patient, patient=frame.agent)
 
 
@@ -146,7 +136,7 @@ def _entity(a: Entity, b: Entity) -> float:
 
 
 def gold(a: Frame, b: Frame) -> float:
-    """Return the similarity of two frames in [0, 5] by the rule at the head of this module; symmetric."""
+    """The similarity of two frames in [0, 5] by the rule at the head of this module; symmetric."""
     total, weight = 2.0 * _related(a.action, b.action, 0.4), 2.0
     nouns_a = {e.noun for e in (a.agent, a.patient, a.receiver) if e}
     nouns_b = {e.noun for e in (b.agent, b.patient, b.receiver) if e}

@@ -16,13 +16,13 @@ _AN = ("a", "e", "i", "o", "u", "honest")  # no word of ours begins like "useful
 
 
 def form(rng: Random, concept: Concept, wording: Wording):
-    """Return one of the concept's forms, all equally likely; but the one in `wording` if it has one, and note it there."""
+    """One of the concept's forms, all equally likely; but the one in `wording` if it has one, and note it there."""
     drawn = one(rng, concept.forms)
     return wording.setdefault(concept, drawn)
 
 
 def noun_phrase(rng: Random, entity: Entity, wording: Wording) -> str:
-    """Return the article, the attribute if there is one, and the noun."""
+    """The article, the attribute if there is one, and the noun."""
     words, article = form(rng, entity.noun, wording), rng.random()
     if entity.attribute is not None:
         words = form(rng, entity.attribute, wording) + " " + words
@@ -41,7 +41,7 @@ def _plain(s: str, verb: str, o: str, r: str, to_first: bool) -> str:
 
 
 def clause(rng: Random, frame: Frame, manner: str, wording: Wording, plain: bool) -> str:
-    """Return the frame without place and time, in one of the patterns: active, passive, cleft, pseudo-cleft.
+    """The frame without place and time, in one of the patterns: active, passive, cleft, pseudo-cleft.
 
     `plain` takes the active. A manner adverb stands before the verb in the active and before the participle in the passive; elsewhere at the end.
     """
@@ -87,7 +87,7 @@ def clause(rng: Random, frame: Frame, manner: str, wording: Wording, plain: bool
 
 
 def render(rng: Random, frame: Frame, opener: float = 0.02, wording: Wording | None = None, plain: float = 0.0) -> str:
-    """Return one sentence for the frame: capitalised, ending in a full stop.
+    """One sentence for the frame: capitalised, ending in a full stop.
 
     opener: the probability of an empty opening phrase. wording: forms to use, by concept; the forms that are drawn are
     added to it, so that a second sentence can be told in the very same words. plain: the probability of the plain order,

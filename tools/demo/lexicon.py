@@ -20,7 +20,7 @@ class Concept(NamedTuple):
 
 
 def _table(text: str) -> dict:
-    """Return {group: (Concept, ...)} from lines `group: concept, concept`, each concept being `form/form`."""
+    """{group: (Concept, ...)} from lines `group: concept, concept`, each concept being `form/form`."""
     groups = {}
     for line in text.strip().splitlines():
         group, _, items = line.partition(":")
@@ -41,7 +41,7 @@ class Verb(NamedTuple):
 
 
 def _verbs(text: str) -> dict:
-    """Return the same as `_table`, with a Verb in the place of every surface form."""
+    """The same as `_table`, with a Verb in the place of every surface form."""
     groups = {}
     for group, concepts in _table(text).items():
         groups[group] = tuple(

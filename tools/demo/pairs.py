@@ -33,47 +33,24 @@ class Pair(NamedTuple):
 
 
 # For each character: the kinds of frame, and the changes, of which every new member of a family takes one.
+OTHERS = ((stranger,), (stranger,))
+TWO, THREE = (some, some), (some, some, some)
 CHARACTERS = {
-    "Para": (
-        (None,),
-        ((same,), (same,), (same,), (omission,), (some,), (some,), (some, some), (some, some, some), (stranger,), (stranger,)),
-    ),
-    "Length": ((None,), ((same,), (same,), (some,), (some, some), (some, some, some), (denial,), (stranger,), (stranger,))),
+    "Para": ((None,), ((same,), (same,), (same,), (omission,), (some,), (some,), TWO, THREE, *OTHERS)),
+    "Length": ((None,), ((same,), (same,), (some,), TWO, THREE, (denial,), *OTHERS)),
     "Roles": (
         ("person", "person", "receiver"),
         (
-            (same,),
-            (same,),
-            (same,),
-            (roles,),
-            (roles,),
-            (roles,),
-            (denial,),
-            (denial,),
-            (roles, denial),
-            (some,),
-            (some, some, some),
-            (stranger,),
+            *((same,),) * 3, *((roles,),) * 3, (denial,), (denial,), (roles, denial), (some,), THREE, (stranger,),
         ),
     ),
     "Mixed": (
         (None,),
         (
-            (same,),
-            (same,),
-            (some,),
-            (some, some),
-            (some, some, some),
-            (some, some, some, some),
-            (roles,),
-            (denial,),
-            (bare,),
-            (full,),
-            (stranger,),
-            (stranger,),
+            (same,), (same,), (some,), TWO, THREE, (some, *THREE), (roles,), (denial,), (bare,), (full,), *OTHERS,
         ),
     ),
-}
+}  # fmt: skip
 # Share of the real changes that keep the original's words and pattern otherwise. Where all do, the scores of equally trained
 # models scatter less, since how a sentence is put no longer hides what was changed.
 ECHO = {"Para": 1.0, "Length": 1.0, "Roles": 0.5, "Mixed": 1.0}
@@ -89,7 +66,7 @@ def _reworded(rng: Random, wording: Wording) -> Wording:
 
 
 def _changed(rng: Random, frame: Frame, changes: tuple) -> Frame:
-    """Return the frame after `changes`, drawn again until its event is a reserved one; the frame itself after 200 failures.
+    """The frame after `changes`, drawn again until its event is a reserved one; the frame itself after 200 failures.
 
     A giving verb has nine alternatives, so it happens that no change of the action leads to a reserved event.
     """
@@ -103,7 +80,7 @@ def _changed(rng: Random, frame: Frame, changes: tuple) -> Frame:
 
 
 def _member(rng: Random, frame: Frame, kept: bool, wording: Wording, stream: str, echo: float) -> str:
-    """Return a sentence for a changed frame: in other words where the meaning was `kept`; else, `echo` of the time, in the same."""
+    """A sentence for a changed frame: in other words where the meaning was `kept`; else, `echo` of the time, in the same."""
     if kept:
         return render(rng, frame, 0.0, _reworded(rng, wording), PLAIN)
     if rng.random() < echo:
@@ -140,19 +117,9 @@ def _family(rng: Random, character: str) -> list[Pair]:
 
 
 @cache
-def _pairs(name: str) -> tuple[Pair, ...]:
+def graded_pairs(name: str) -> tuple[Pair, ...]:
+    """The pairs of DEV or of one of TESTS, always the same in the same order. Raises KeyError for another name."""
     rng = Random(f"demo pairs {name}")
-    pairs = []
-    for i in range(FAMILIES[name]):
-        pairs.extend(_family(rng, TESTS[i % len(TESTS)] if name == DEV else name))
-    return tuple(pairs)
-
-
-def graded_pairs(name: str) -> list[Pair]:
-    """Return the pairs of DEV or of one of TESTS, always the same ones in the same order.
-
-    Raises ValueError for any other name.
-    """
-    if name not in FAMILIES:
-        raise ValueError(f"there is no demo set {name!r}; take one of {', '.join(FAMILIES)}.")
-    return list(_pairs(name))
+    characters = TESTS if name == DEV else (name,)
+    families = (_family(rng, characters[i % len(characters)]) for i in range(FAMILIES[name]))
+    return tuple(pair for family in families for pair in family)

@@ -35,13 +35,13 @@ POOL = 16  # batches that are drawn together and sorted by length, so that littl
 
 
 def build_tokenizer() -> BertTokenizer:
-    """Return a lower-casing WordPiece tokenizer in BERT's format, learned from 40,000 sentences of every pattern."""
-    pieces = word_pieces(word_counts(training_sentences(40_000, plain=0.0)), WHOLE_WORDS, VOCABULARY)
+    """A lower-casing WordPiece tokenizer in BERT's format, learned from 40,000 sentences of every pattern."""
+    pieces = word_pieces(word_counts(training_sentences(40_000)), WHOLE_WORDS, VOCABULARY)
     return tokenizer_of(pieces, POSITIONS)
 
 
 def build_model(seed: int, layers: int = LAYERS, width: int = WIDTH, vocabulary: int = VOCABULARY) -> BertForPreTraining:
-    """Return an untrained model whose weights depend on `seed` alone."""
+    """An untrained model whose weights depend on `seed` alone."""
     config = BertConfig(
         vocab_size=vocabulary,
         hidden_size=width,
@@ -67,7 +67,7 @@ class Encoding:
         self._pieces: dict[str, list[int]] = {}
 
     def ids(self, sentence: str) -> list[int]:
-        """Return the ids of one sentence without [CLS] and [SEP]."""
+        """The ids of one sentence without [CLS] and [SEP]."""
         result = []
         for word in sentence.split():
             if word not in self._pieces:
@@ -152,20 +152,12 @@ def main() -> None:
         lambda step, loss: print(f"step {step}  loss {loss:.3f}  {time.monotonic() - begin:.0f} s", flush=True),
     )
     digest = save(model, tokenizer, arguments.out, torch.float32)
-    (arguments.out / "README.md").write_text(
-        README.format(
-            layers=LAYERS,
-            width=WIDTH,
-            vocabulary=len(tokenizer),
-            seed=arguments.seed,
-            threads=arguments.threads,
-            steps=arguments.steps,
-            batch=BATCH,
-            minutes=(time.monotonic() - begin) / 60,
-            torch=torch.__version__,
-            digest=digest,
-        )
-    )
+    readme = README.format(
+        layers=LAYERS, width=WIDTH, vocabulary=len(tokenizer), seed=arguments.seed, threads=arguments.threads,
+        steps=arguments.steps, batch=BATCH, minutes=(time.monotonic() - begin) / 60, torch=torch.__version__,
+        digest=digest,
+    )  # fmt: skip
+    (arguments.out / "README.md").write_text(readme)
     print(f"{digest}  {arguments.out / 'model.safetensors'}")
 
 

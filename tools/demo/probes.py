@@ -66,6 +66,6 @@ def _examples(name: str) -> Iterator[Labelled]:
 
 @cache
 def probe(name: str) -> dict[str, tuple[Labelled, ...]]:
-    """Return one task's examples by part (train, dev, test), always the same; raise KeyError for a name not in TASKS."""
+    """One task's examples by part (train, dev, test), always the same; raise KeyError for a name not in TASKS."""
     examples = _examples(name)
     return {part: tuple(next(examples) for _ in range(count)) for part, count in PARTS.items()}

@@ -18,7 +18,7 @@ def word_counts(sentences: Iterable[str]) -> Counter:
 
 
 def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
-    """Return a vocabulary of `size` pieces: specials, characters, the `whole` most frequent words, and pieces for the rest.
+    """A vocabulary of `size` pieces: specials, characters, the `whole` most frequent words, and pieces for the rest.
 
     The pieces come from byte-pair encoding over the remaining, rarer words: again and again the pair of neighbours with
     the highest count (ties: the alphabetically first) is joined. So frequent words are one piece and rare ones stay
@@ -51,7 +51,7 @@ def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
 
 
 def _join(pieces: list[str], pair: tuple[str, str], joined: str) -> list[str]:
-    """Return the pieces with every occurrence of `pair`, from the left, replaced by `joined`."""
+    """The pieces with every occurrence of `pair`, from the left, replaced by `joined`."""
     result, i = [], 0
     while i < len(pieces):
         if i + 1 < len(pieces) and (pieces[i], pieces[i + 1]) == pair:
