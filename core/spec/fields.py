@@ -20,8 +20,8 @@ FILE = HOME / "studies" / "reference" / "deviations.md"
 ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)
 NUMBER = re.compile(r"\bD\d+\b")
 HEAD = (
-    "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Set "
-    "a field with --set, for example\n"
+    "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. Three values\n"
+    "are those of the profiles paper, repaired and released. Set a field with --set, for example\n"
     "run_study.py table3 --set loss.temperature=0.1. D-numbers name differences between a paper and its code."
 )
 
@@ -59,7 +59,8 @@ def described(section: str | None = None) -> str:
     lines = [HEAD]
     for path, kind, name in fields():
         if section in (None, path, path.partition(".")[0]):
-            choices = describe(field_types(kind)[public_names(kind)[name]]).replace("'", "")
+            choices = describe(field_types(kind)[public_names(kind)[name]])
+            choices = choices.replace("'", "").replace(" below 2**53", "").replace("finite ", "")
             meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
             deviations = ", ".join(re.findall(r"D[0-9]+", f"D{numbers}"))
             lines += [f"{path:30}  {choices}  {deviations}".rstrip()]
@@ -74,19 +75,14 @@ def described(section: str | None = None) -> str:
 
 
 def _default(path: str, kind: type[Section]) -> str:
-    """The default in words, with the methods and profiles that have it, where they differ."""
+    """The default in words, with the methods that have it; three values are those of the three profiles."""
     section, _, name = path.partition(".")
-    having: dict[str, list[str]] = {}  # methods and profiles, by default
+    having: dict[str, list[str]] = {}  # methods by default
     for method in methods.names():
-        owners = {profile: getattr(base(method, profile), section, None) for profile in PROFILES}
-        if all(isinstance(owner, kind) for owner in owners.values()):
-            field = public_names(kind)[name]
-            texts = {f"{method} {p}": str(getattr(owner, field)).lower() for p, owner in owners.items()}
-            if len(set(texts.values())) == 1:
-                texts = {method: texts[f"{method} paper"]}
-            for place, text in texts.items():
-                having.setdefault(text, []).append(place)
-    if len(having) == 1 and len(*having.values()) == len(methods.names()):
-        return next(iter(having))
+        owners = [getattr(base(method, profile), section, None) for profile in PROFILES]
+        if all(isinstance(owner, kind) for owner in owners):
+            texts = [str(getattr(owner, public_names(kind)[name])).lower() for owner in owners]
+            text = texts[0] if len(set(texts)) == 1 else " / ".join(texts)
+            having.setdefault(text, []).append(method)
     words = [f"{text} ({', '.join(names)})" for text, names in having.items()]
     return "; ".join(words) or "none; no run has the section unless its cell brings it in"

@@ -12,7 +12,7 @@ from typing import Any
 
 from core.spec.errors import UserError, refuse
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, decimal, field_types, public_name, public_names, whole
+from core.spec.section import Section, alternatives, decimal, field_types, public_names, whole
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
@@ -49,13 +49,9 @@ def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[s
 
 def read(run: RunConfig, path: str):
     """The value at a dotted path. Raises UserError if there is none."""
-    value: Any = run
-    for part in path.split("."):
-        names = public_names(type(value)) if isinstance(value, Section) else {}
-        if part not in names:
-            raise unknown(run, path)
-        value = getattr(value, names[part])
-    return value
+    if (place := _place(run, path)) is None:
+        raise unknown(run, path)
+    return getattr(*place)
 
 
 def paths(run: RunConfig) -> list[str]:
@@ -70,12 +66,15 @@ def paths(run: RunConfig) -> list[str]:
 
 def has(run: RunConfig, path: str) -> bool:
     """Whether a run has a field at a dotted path; not in a section that it leaves out."""
-    head, _, tail = path.partition(".")
-    name = public_names(type(run)).get(head)
-    section = getattr(run, name) if name is not None else None
-    return name is not None and (
-        not tail or (isinstance(section, Section) and tail in public_names(type(section)))
-    )
+    return _place(run, path) is not None
+
+
+def _place(run: RunConfig, path: str) -> tuple[Section, str] | None:
+    """The section that a path names, or the run itself, and the field in it; None if there is none."""
+    head, dot, tail = path.partition(".")
+    owner: Any = getattr(run, public_names(type(run)).get(head, ""), None) if dot else run
+    field = public_names(type(owner)).get(tail if dot else head) if isinstance(owner, Section) else None
+    return None if field is None else (owner, field)
 
 
 def setting_path(text: str) -> str:
@@ -88,14 +87,13 @@ def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
     path, written = setting_path(text), text.partition("=")[2].strip()
     if not path or not written:
         raise UserError(f"--set takes FIELD=VALUE, not {text!r}; for example --set loss.temperature=0.1.")
-    if not has(run, path):
+    if (place := _place(run, path)) is None:
         raise unknown(run, path)
-    head, _, tail = path.rpartition(".")
-    owner = read(run, head) if head else run
-    value = parse_value(written, field_types(type(owner))[public_names(type(owner))[tail]], path)
-    if isinstance(section := read(run, path), Section) and value is not None:
-        hint = f"set one of them, such as {path}.{public_name(dataclasses.fields(section)[0].name)}"
-        raise UserError(f"{path} is a section of fields; {hint}.")
+    owner, field = place
+    value = parse_value(written, field_types(type(owner))[field], path)
+    if isinstance(section := getattr(owner, field), Section) and value is not None:
+        first = next(iter(public_names(type(section))))
+        raise UserError(f"{path} is a section of fields; set one of them, such as {path}.{first}.")
     return path, value
 
 

@@ -1,11 +1,7 @@
 """Claims as contrasts: what each predicate asks, written out by hand."""
 
-import pytest
-
 from core.spec.claim import (
-    COLLAPSED,
     Contrast,
-    Joined,
     Term,
     above,
     all_of,
@@ -17,22 +13,9 @@ from core.spec.claim import (
     holds_as_printed,
     sound,
     truth,
-    within,
 )  # fmt: skip
-from core.spec.errors import UserError
 
 A, B, C = ("a",), ("b",), ("c",)
-
-
-def test_no_effect_is_two_one_sided_comparisons_for_each_pair():
-    assert within((A, B), 1.0) == Joined((greater(A, B, -1.0), greater(B, A, -1.0)), 2)
-    assert len(within((A, B, C), 1.0).contrasts()) == 6
-
-
-@pytest.mark.parametrize("terms", [(Term(1.0, A), Term(-1.0, B)), (Term(0.5, A),), (Term(1.0, (None,)),)])
-def test_a_share_is_of_one_cells_runs(terms):
-    with pytest.raises(UserError, match="of one cell, by its own labels; use collapsed"):
-        Contrast(terms, 0.5, COLLAPSED, of="share")
 
 
 def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer():

@@ -30,18 +30,6 @@ def test_scale_rules_against_hand_computed_runs():
     assert run.ema.total_updates == 288  # 15000 / 15625 of 300
 
 
-def test_scale_keeps_ratios_of_what_a_cell_changes():
-    wide = at_scale(vary(MOCOSE, {"heads.out_size": 256, "heads.predictor_hidden": 1536}), SMALL, SOURCES)
-    assert (wide.heads.out_size, wide.heads.predictor_hidden) == (43, 256)  # 256 x 128 / 768 = 42.67
-    slow = at_scale(vary(MOCOSE, {"train.learning_rate": 1e-5}), SMALL, SOURCES)
-    assert slow.train.learning_rate == pytest.approx(1e-4)
-    often = at_scale(vary(MOCOSE, {"eval.every": 300}), SMALL, SOURCES)
-    assert often.eval.every == 90
-    plain = at_scale(SIMCSE, SMALL, SOURCES)
-    assert plain.eval.every == 30  # 125 is that method's own cadence
-    assert plain.train.precision == "fp32"
-
-
 def test_a_larger_batch_means_fewer_steps_and_the_same_schedule_in_sentences():
     large = at_scale(vary(MOCOSE, {"train.batch_size": 256}), SMALL, SOURCES)
     assert (large.train.batch_size, large.train.steps) == (256, 75)  # 19200 sentences

@@ -14,7 +14,7 @@ from core.spec.methods import PROFILES, as_coded, base
 from core.spec.run import TextView
 from core.spec.setup import Setup
 from core.spec.table import Cell
-from core.spec.vary import read, vary
+from core.spec.vary import vary
 
 MOCOSE = base("mocose", "paper")
 TYPOS, SUBSTITUTED = TextView(kind="typos"), TextView(kind="contextual_substitute", model="roberta-base")
@@ -60,17 +60,6 @@ def test_the_seed_moves_both_streams_but_under_released_the_model_alone():
     one = study()
     seeds = {p: cell_run(one, one.cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed for p in PROFILES}
     assert seeds == {"paper": c.Seed(model=5, data=5), "repaired": c.Seed(model=5, data=5), "released": c.Seed(model=5, data=42)}
-
-
-@pytest.mark.parametrize(
-    "path, value, standard",
-    [("train.warmup_fraction", 0.3, 0.1), ("train.precision", "bf16", "fp32")],
-)
-def test_what_the_scale_has_a_value_for_is_the_study_s_where_it_names_it(path, value, standard):
-    cell = Cell(labels=("a",), changes={path: value})
-    one, base_too = study(cells=(cell, Cell(labels=("b",)))), study(base_changes={path: value})
-    found = [read(cell_run(s, x, profile="paper", scale=SMALL, sources=SOURCES, seed=0), path) for s in (one, base_too) for x in s.cells]
-    assert found == [value, standard, value, value]
 
 
 def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_the_same_are_not():

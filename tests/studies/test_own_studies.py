@@ -60,18 +60,6 @@ def test_in_lists_of_deviations_the_profile_moves_the_seed_alone():
             assert paper == repaired and differing(paper, released) == (set() if "seed.data" in cell.changes else {"seed.data"})
 
 
-def test_a_list_has_the_profiles_themselves_and_other_readings_share_the_paper_s_runs():
-    for study, table, labels in ((LISTS[0], "table7", ("quarter", "512")), (LISTS[1], "esimcse-table11", ("2.5",))):
-        repaired = "repaired" if study.method == "mocose" else "paper"  # its cap changes nothing at 0.32 (D62)
-        for profile, row in {"paper": "paper", "repaired": repaired, "released": WHOLE[0]}.items():
-            assert run_id(run_of(study, row, profile=profile)) == run_id(run_of(table, *labels, profile=profile))
-        readings = [cell for cell in study.cells if cell.metric is not None]
-        assert {(one.metric.checkpoint, one.metric.quantity) for one in readings} == {
-            ("last", "spearman"), ("selected", "spearman_mean"), ("selected", "spearman_wmean"),
-        }  # fmt: skip
-        assert {run_id(run_of(study, *cell.labels)) for cell in readings} == {run_id(run_of(study, "paper"))}
-
-
 def test_deviating_is_every_side_of_every_change_and_no_change_is_forgotten():
     for study in LISTS:
         method, sides = methods.method(study.method), deviating(study.method)
