@@ -54,8 +54,6 @@ class Catalogue:
             stem = fault.file.stem.replace("_", "-")
             refuse(name in (stem, f"{fault.file.parent.name}-{stem}"), str(fault))
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        if name in self.groups:
-            hint = f"{name} stands for all studies of its folder, such as {self.groups[name][0].name}."
         unread = "".join(f" A file cannot be read: {fault}" for fault in self.faults)
         raise UserError(f"There is no study {name[:80]!r}; {hint}{unread}")
 
