@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import joblib
 
+from core.runner import devices
 from core.runner.devices import Resources
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY
@@ -123,7 +124,8 @@ class Launcher:
         if self.store.claimed(run):
             return Ending(run, "elsewhere")
         had, log = self.store.has(run), str(self.store.log(run))
-        own = {"run_id": run, "config": config, "force": force, "log": log, "slots": self.slots}
+        slots = {"slots": self.slots, "slot_folder": str(devices.slot_folder())}
+        own = {"run_id": run, "config": config, "force": force, "log": log, **slots}
         try:
             told, seconds = self._follow({**asdict(self.order), **own}, stop, hear)
             if not had and self.store.has(run):

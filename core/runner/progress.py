@@ -81,7 +81,7 @@ class Display:
 
     def note(self, line: str) -> None:
         """Print a line of any kind. An output that takes none stops no training."""
-        with self._lock, contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(OSError, SystemExit):  # rich's answer to a closed pipe
             self._spoke = time.monotonic()
             self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 

@@ -142,7 +142,7 @@ def score(config: RunConfig, result: Result) -> str:
 
 def take_slot(request: dict, report: Report) -> str:
     """Wait for a free slot. Returns its name."""
-    names, folder = tuple(request["slots"]), devices.slot_folder()
+    names, folder = tuple(request["slots"]), Path(request["slot_folder"])
     due = time.monotonic() + PATIENCE
     while (slot := locks.take_slot(names, folder)) is None:
         if time.monotonic() > due:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import shutil
@@ -10,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -130,41 +128,6 @@ def test_pairs_of_another_attempt_are_refused(store):
     path(store, "pairs").write_bytes(first)
     with pytest.raises(CorruptRun, match="another attempt"):
         store.load_pairs(RUN)
-
-
-def _hammer(root: str, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        Store(Path(root), None).save(CONFIG, made_result(CONFIG))
-
-
-def hammering(store: Store, seconds: float):
-    writer = multiprocessing.get_context("fork").Process(target=_hammer, args=(str(store.root), seconds))
-    writer.start()
-    return writer
-
-
-def test_two_processes_hammering_one_id_leave_one_good_file(store):
-    writers = [hammering(store, 1.0) for _ in range(2)]
-    while any(writer.is_alive() for writer in writers):
-        if store.has(RUN):
-            store.load(RUN)
-    assert all(writer.exitcode == 0 for writer in writers) and names(store) == [f"{RUN}.parquet"]
-
-
-def test_a_writer_killed_at_any_moment_leaves_all_or_nothing(store):
-    rng = random.Random(1)
-    store.prepare()  # on a busy machine no writer may live long enough to make a folder
-    for _ in range(10):
-        writer = hammering(store, 5.0)
-        time.sleep(rng.uniform(0.02, 0.12))
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.join()
-        if store.has(RUN):
-            store.load(RUN)
-            store.load_pairs(RUN)
-    locks.release(store.claim(RUN))  # the next at it sweeps what the killed ones left
-    assert not [name for kind in ("runs", "pairs") for name in names(store, kind) if name.startswith(".")]
 
 
 def test_a_full_disk_leaves_nothing_torn(store):
