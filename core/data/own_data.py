@@ -40,11 +40,11 @@ LONGEST = 10_000  # characters of a sentence
 HUB_SECONDS = 20.0  # in which the hub answers
 
 # How `datasets` reads a file, by ending. An empty field is no value; a TSV has no quoting.
-_CSV = {"path": "csv", "keep_default_na": False}
-_JSON = {"path": "json"}
 READERS: dict[str, dict[str, Any]] = {
-    ".csv": _CSV, ".tsv": {**_CSV, "delimiter": "\t", "quoting": 3}, ".parquet": {"path": "parquet"},
-    ".json": _JSON, ".jsonl": _JSON, ".ndjson": _JSON, ".txt": {"path": "text"},
+    ".csv": {"path": "csv", "keep_default_na": False}, ".parquet": {"path": "parquet"},
+    ".tsv": {"path": "csv", "keep_default_na": False, "delimiter": "\t", "quoting": 3},
+    ".json": {"path": "json"}, ".jsonl": {"path": "json"}, ".ndjson": {"path": "json"},
+    ".txt": {"path": "text"},
 }  # fmt: skip
 # Files that are read by line without `hf:`. A text that ends in .csv is, as its digest in stored runs says.
 BY_LINE: dict[Kind, tuple[str, ...]] = {"text": (".txt", ".tsv", ".csv"), "pairs": (".txt", ".tsv")}
