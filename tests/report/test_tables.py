@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from claim_study import around
-from fake_store import add_simcse, filled, made_setup
+from fake_store import FakeStore, add_simcse, config_of, filled, made_setup
 from small_study import printed, result, small, stored
 
 from core.report.frames import cell_frame, csv_text
@@ -118,3 +118,16 @@ def test_no_cell_is_the_best_that_cannot_be_distinguished_from_the_others():
     far = stored(small(), a=[50.0, 50.1, 50.2, 50.1, 50.0], b=[60.0, 60.2, 60.2, 60.1, 60.1])
     near = stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])
     assert row_of(0, far, 5)[1] == "60.12 ± 0.10★" and "★" not in row_of(0, near, 3)[1]
+
+
+def test_notes_name_origins_environments_and_cells_that_cannot_be_run():
+    study, store = small(), FakeStore()
+    for seed, (torch, source) in enumerate([("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]):
+        nested = {"versions": {"torch": torch, "numpy": "2.4"}, "device": f"cuda: {seed // 2}"}
+        store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
+    notes = of_runs(result(study, store))
+    assert "From the project's published results: 1 run of those shown, 2 from this machine." in notes
+    assert "The runs differ in torch, device (environment.csv); dropout can differ between devices." in notes
+    other = replace(study.cells[1], encoder="bert-large")
+    (note,) = (text for text in of_runs(result(small(cells=(study.cells[0], other)), store)) if "n/a" in text)
+    assert note.startswith("Unavailable (n/a): scale demo has no encoder in the place of bert-large")
