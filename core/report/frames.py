@@ -5,6 +5,7 @@ Every frame begins with `scale, profile, encoder`. `docs/using.md` explains ever
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -14,7 +15,7 @@ import pandas as pd
 from core.report.quantities import SPECTRUM, value
 from core.report.results import CellResult, RunResult, RunStatus, StudyResult
 from core.report.statistics import NOT_TESTED, Interval, Labels, clear_best, comparisons, over_seeds
-from core.report.verdicts import Judged, reasons, why_unmarked
+from core.report.verdicts import Judged, why_unmarked
 from core.report.words import ENVIRONMENT, OUTCOMES, contrast_here, flattened
 from core.spec.claim import Claim, Contrast
 from core.spec.errors import UserError, shown
@@ -178,25 +179,26 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     A run that several cells read stands once, under the first of these cells that reads it after training.
     A run without a result keeps one row with an empty value.
     """
-    after = ("selected", "last")
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
-    rows: list[tuple] = []
-    seen = set()
-    for cell in sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in after):
+    runs: dict[str, tuple] = {}
+    for cell in sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in ("selected", "last")):
         labels = dict(zip(_axes(result), cell.cell.labels, strict=True))
-        for run in (run for run in cell.runs if run.run_id not in seen):
-            seen.add(run.run_id)
-            head = *_setting(result, cell).values(), *(labels[name] for name in axes)
-            numbers: Iterable[tuple] = [("", "", "", pd.NA, np.nan)]
-            if run.rows is not None:
-                # hundreds of singular values a run stay in its own file, as does the curve
-                table = run.rows.table.to_pandas()
-                kept = table["checkpoint"].isin(after) & ~table["metric"].str.startswith(SPECTRUM)
-                columns = ["checkpoint", "task", "metric", "step", "value"]
-                numbers = table.loc[kept, columns].sort_values(columns[:3]).itertuples(index=False)
-            rows += [(*head, run.seed, run.run_id, run.status, run.source, *number) for number in numbers]
+        for run in cell.runs:
+            head = *_setting(result, cell).values(), *(labels[name] for name in axes), run.seed, run.run_id
+            runs.setdefault(run.run_id, ((*head, run.status, run.source), run))
+    rows = [(*head, *number) for head, run in runs.values() for number in _kept(run)]
     frame = _frame(rows, "seed run_id status source checkpoint task metric step value", axes)
     return frame.astype({"step": "Int64"})
+
+
+def _kept(run: RunResult) -> Iterable[tuple]:
+    """Checkpoint, task, metric, step and value of a run's numbers, in order. Hundreds of singular values stay
+    in the run's own file, as does the curve."""
+    if run.rows is None:
+        return [("", "", "", pd.NA, np.nan)]
+    table = run.rows.table.to_pandas()[["checkpoint", "task", "metric", "step", "value"]]
+    table = table[(table["checkpoint"] != "curve") & ~table["metric"].str.startswith(SPECTRUM)]
+    return table.sort_values(["checkpoint", "task", "metric"]).itertuples(index=False)
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
@@ -205,24 +207,19 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     Empty for a study that draws no curve. Cells that read the same runs stand once.
     """
     kind = result.study.figure.kind if result.study.figure else ""
-    rows, seen = [], set()
+    rows: dict[tuple, list[tuple]] = {}
     for cell in result.cells if kind in ("curve", "spectrum") else ():
         at = cell.metric.checkpoint
-        runs = (at, *(run.run_id for run in cell.runs))
-        stored = [run for run in cell.runs if run.rows is not None and runs not in seen]
-        seen.add(runs)
-        for run in stored:
+        for run in (run for run in cell.runs if run.rows is not None):
             head = *_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id
-            points = _points(run, kind, at, result.aggregate)
-            rows += [(*head, x, y) for x, y in points]
-    return _frame(rows, "seed run_id x value", _axes(result))
+            points = [(*head, *point) for point in _points(run, kind, at, result.aggregate)]
+            rows.setdefault((at, run.run_id), points)
+    return _frame(itertools.chain(*rows.values()), "seed run_id x value", _axes(result))
 
 
 def _points(run: RunResult, kind: str, checkpoint: str, aggregate: str) -> Iterable[tuple[int, float]]:
-    if run.rows is None:
-        return ()
-    if kind == "curve":
-        return run.rows.curve(aggregate).items()
+    if run.rows is None or kind == "curve":
+        return () if run.rows is None else run.rows.curve(aggregate).items()
     values = run.rows.spectrum(checkpoint)
     return enumerate(values / values[0], 1) if len(values) and values[0] > 0 else ()
 
@@ -306,22 +303,6 @@ def overview_frame(results: Sequence[Judged]) -> pd.DataFrame:
     row = {**_setting(results[0]), "text": results[0].sources.corpus_name, "runs": len(runs)}
     row |= {"hours": round(sum(map(seconds, runs.values())) / 3600, 2), "claims": sum(counts.values())}
     return pd.DataFrame([row | {outcome.replace(" ", "_"): counts[outcome] for outcome in OUTCOMES}])
-
-
-def untested_frame(results: Iterable[Judged]) -> pd.DataFrame:
-    """One row for each thing that failed, has no verdict or cannot be run (not_tested.csv)."""
-    rows = []
-    for result in results:
-        whys = [("no verdict", reason) for reason in reasons(result)]
-        counts = Counter(run.status for run in result.runs)
-        whys += [
-            (status, f"{counts[status]} of {len(result.runs)} runs") for status in FAILED if counts[status]
-        ]
-        causes = Counter(cell.unavailable for cell in result.cells if not cell.cell.copied)
-        whys += [("cannot be run", f"{count} cells: {cause}") for cause, count in causes.items() if cause]
-        whys += [] if result.begun else [("not started", "no run of its own is stored")]
-        rows += [(*_setting(result).values(), result.study.name, *each) for each in whys]
-    return _frame(rows, "study what why")
 
 
 def environment_frame(results: Sequence[Judged]) -> pd.DataFrame:

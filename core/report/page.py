@@ -32,7 +32,7 @@ DEFAULT = "paper"  # the profile of the table of claims
 TOO_WIDE = 30.0  # points: a wider interval says that there are too few seeds
 FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
 CSV_FILES = (
-    "claims.csv", "overview.csv", "comparability.csv", "not_tested.csv", "environment.csv",
+    "claims.csv", "overview.csv", "comparability.csv", "environment.csv",
 )  # fmt: skip
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {"CSV": ".csv", "runs": "_runs.csv", "curves": "_curves.csv", "Markdown": ".md", "LaTeX": ".tex"}
@@ -67,7 +67,6 @@ def page_files(
         for name, frame, found in (
             ("overview.csv", frames.overview_frame, results.values()),
             ("comparability.csv", frames.check_frame, results.values()),
-            ("not_tested.csv", frames.untested_frame, begun),
             ("environment.csv", frames.environment_frame, begun),
         )
     }
@@ -101,7 +100,6 @@ def page_files(
         "columns": COLUMNS,
         "frames": {
             "Runs and hours": made["overview.csv"],
-            "What failed or could not be compared": made["not_tested.csv"],
             "Environment of the runs": made["environment.csv"],
         },
         "csv_files": CSV_FILES,

@@ -8,7 +8,7 @@ tested one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from core.report.comparability import Comparability, comparability
 from core.report.contrasts import Readings, cells_of, printed_value
 from core.report.looks import Decision, Interval, alpha_at, decide, leaves, tested
 from core.report.results import RunResult, StudyResult, gather
-from core.report.statistics import Estimate, over_seeds
+from core.report.statistics import NOT_TESTED, Estimate, over_seeds
 from core.spec.claim import ROUNDING, Claim, Contrast, Predicate
 from core.spec.setup import Setup, unmeasured
 from core.spec.study import Study
@@ -63,16 +63,16 @@ class Judged(StudyResult):
 
 def judge(result: StudyResult) -> Judged:
     """The verdict on every claim of a study."""
-    own = {field.name: getattr(result, field.name) for field in fields(StudyResult)}
     if result.by_value:
-        own["by_value"] = parts = tuple(judge(part) for part in result.by_value)
+        parts = tuple(judge(part) for part in result.by_value)
         no_verdict = {key: why for part in parts for key, why in part.checks.no_verdict.items()}
         provisional = {key: why for part in parts for key, why in part.checks.provisional.items()}
         checks = Comparability((), no_verdict, provisional)
-        return Judged(**own, checks=checks, verdicts=tuple(one for part in parts for one in part.verdicts))
+        verdicts = tuple(verdict for part in parts for verdict in part.verdicts)
+        return Judged(**vars(result) | {"by_value": parts}, checks=checks, verdicts=verdicts)
     checks, readings = comparability(result), Readings(result)
     verdicts = tuple(_verdict(claim, readings, checks) for claim in result.study.claims)
-    return Judged(**own, checks=checks, verdicts=verdicts)
+    return Judged(**vars(result), checks=checks, verdicts=verdicts)
 
 
 def study_result(
@@ -127,7 +127,7 @@ def _tested(claim: Claim, contrast: Contrast, decision: Decision, readings: Read
     check."""
     values = readings.samples(contrast, decision.n)
     if values is None:
-        return Interval(np.nan, np.nan, np.nan, 0)
+        return NOT_TESTED
     level = alpha_at(decision.look, len(readings.result.study.claims))
     support, contradiction = {leaf: divisors for leaf, *divisors in leaves(claim.predicate)}[contrast]
     return tested(values, level / support, level / contradiction, contrast.of == "share")

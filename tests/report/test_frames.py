@@ -77,7 +77,7 @@ def made():
         "STUDY_curves.csv": curve_frame(curved), "runs.csv": summary_frame(both),
         "claims.csv": claim_frame(both),
         "overview.csv": frames.overview_frame(both), "comparability.csv": frames.check_frame(both),
-        "not_tested.csv": frames.untested_frame(both), "environment.csv": frames.environment_frame(both),
+        "environment.csv": frames.environment_frame(both),
     }  # fmt: skip
 
 
