@@ -14,7 +14,7 @@ import pandas as pd
 
 from core.report.quantities import SPECTRUM, value
 from core.report.results import CellResult, RunResult, RunStatus, StudyResult
-from core.report.statistics import NOT_TESTED, Interval, Labels, clear_best, comparisons, over_seeds
+from core.report.statistics import NOT_TESTED, Interval, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import ENVIRONMENT, OUTCOMES, contrast_here, flattened
 from core.spec.claim import Claim, Contrast
@@ -61,7 +61,7 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if len(parts := result.parts) > 1:
         return pd.concat(map(cell_frame, parts), ignore_index=True)
-    study, unmarked, best = result.study, bool(why_unmarked(result)), _best(result)
+    study, unmarked = result.study, bool(why_unmarked(result))
     cells, rows = {cell.cell.labels: cell for cell in result.cells}, []
     pattern = base_pattern(study) or ()
     bases = {
@@ -73,7 +73,6 @@ def cell_frame(result: Judged) -> pd.DataFrame:
         row: Row = {**_setting(result, cell), **dict(zip(_axes(result), labels, strict=True))}
         row |= _numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
         row["different"] = "no verdict" if row["different"] and unmarked else row["different"]
-        row["best"] = "yes" if labels == best else ""
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -105,14 +104,6 @@ def _tested(
     return tested
 
 
-def _best(result: StudyResult) -> Labels | None:
-    """The cell that is highest and distinguishable from every other; none while one is missing."""
-    if any(cell.count("missing", "incomplete") for cell in result.cells):
-        return None  # a cell still to come may be better
-    like = [cell for cell in result.cells if unit(cell.metric) == unit(result.study.metric)]
-    return clear_best({cell.cell.labels: cell.by_seed for cell in like})
-
-
 def _numbers(cell: CellResult, base: CellResult | None, tested: Interval) -> Row:
     estimate, places = cell.estimate, decimals(cell.metric) + 2
     printed, of_base, own, theirs = cell.cell.published, None, cell.by_seed, dict[int, float]()
@@ -129,7 +120,7 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Interval) -> Row
         "paired_n": paired.n,
         "printed_difference": np.nan if printed is None or of_base is None else printed - of_base,
         "tested_low": tested.low, "tested_high": tested.high, "tested_n": tested.n,
-        "different": "" if not tested.n else "yes" if tested.distinguishable else "no", "best": "",
+        "different": "" if not tested.n else "yes" if tested.distinguishable else "no",
         "values": " ".join("-" if run.value is None else f"{run.value:.{places}f}" for run in cell.runs),
         "failed_seeds": " ".join(str(run.seed) for run in cell.runs if run.status in FAILED),
         "printed_runs": " ".join(f"{one:g}" for one in cell.cell.published_runs),

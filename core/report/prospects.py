@@ -8,6 +8,7 @@ uses either. Parts of a claim count as independent; parts that share a cell move
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -122,27 +123,23 @@ def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost
 
 
 def _cost(verdict: Verdict, result: Judged, seconds: Callable[[RunConfig], float]) -> Cost | None:
-    claim, spread, of = verdict.claim, spread_of(result.study)[0], dict[Contrast, Normal]()
-    for contrast in claim.predicate.contrasts():
-        squares = sum(weight**2 for weight in weights(contrast, result).values())
-        printed = printed_value(contrast, result)
-        if printed is None:
-            return None
-        of[contrast] = printed, spread * math.sqrt(squares)
-    cells = cells_of(of, result)
+    claim, spread, claims = verdict.claim, spread_of(result.study)[0], len(result.study.claims)
+    effects = {contrast: printed_value(contrast, result) for contrast in claim.predicate.contrasts()}
+    cells = cells_of(effects, result)
     scores = all(cell.metric.quantity == "spearman" and cell.metric.task in AVERAGES for cell in cells)
-    if not scores or any(cell.unavailable for cell in cells) or verdict.printed_effect is None:
+    if not scores or any(cell.unavailable for cell in cells) or None in effects.values():
         return None
+    factors = {contrast: math.hypot(*weights(contrast, result).values()) for contrast in effects}
+    of = {contrast: (effect or 0.0, spread * factors[contrast]) for contrast, effect in effects.items()}
     support = truth(claim.predicate, lambda contrast: of[contrast][0] > 0)
     outcome = "supported" if support else "contradicted"
-    claims = len(result.study.claims)
-    chances = (power(claim, of, look, claims)[outcome] for look in range(len(LOOKS)))
-    seeds = next((n for n, chance in zip(LOOKS, chances, strict=True) if chance >= POWER), None)
+    able = (n for look, n in enumerate(LOOKS) if power(claim, of, look, claims)[outcome] >= POWER)
+    seeds = next(able, None)
     configs = (
         result.setup.config(result.study, cell.cell, seed) for seed in range(seeds or 0) for cell in cells
     )
     hours = {run_id(config): seconds(config) / 3600 for config in configs}
-    return Cost(result.study.name, claim.key, verdict.printed_effect, seeds, hours)
+    return Cost(result.study.name, claim.key, verdict.printed_effect or 0.0, seeds, hours)
 
 
 def _spent(hours: Mapping[str, float]) -> str:
@@ -167,8 +164,8 @@ def lines(
     every = [cost for result in results for cost in of_study(result, seconds)]
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
-    names = {cost.study for cost in every}
-    spreads = dict.fromkeys(spread_of(one.study) for one in results if one.study.name in names)
+    named = [result.study for result in results if any(cost.study == result.study.name for cost in every)]
+    spreads = dict.fromkeys(map(spread_of, named))
     sources = "; ".join(f"{spread:.2f} points ({source})" for spread, source in spreads)
     return [
         f"To settle what is printed, with 80 % power; a run varies over seeds by {sources}:",
@@ -190,9 +187,6 @@ def chances(claim: Claim, readings: Readings, claims: int) -> dict[int, float]:
         for contrast, one in values.items()
         if one is not None
     }
-    chance, best = {}, 0.0
-    for look, seeds in enumerate(LOOKS):
-        if seeds > n:
-            best = max(best, *power(claim, of, look, claims).values())
-            chance[seeds] = min(1.0, best)
-    return chance
+    later = {seeds: look for look, seeds in enumerate(LOOKS) if seeds > n}
+    each = (max(power(claim, of, look, claims).values()) for look in later.values())
+    return dict(zip(later, itertools.accumulate(each, max), strict=True))

@@ -206,11 +206,9 @@ def _runs(
         run = loaded[identity]
         if run.status == "missing" and seed >= seeds:
             break
-        if run.rows is not None:
-            number = run.read(metric, config.sts.aggregate, setup.scale)
-            absent = number is None and run.status == "ok"
-            run = replace(run, value=number, status="incomplete" if absent else run.status)
-        runs.append(run)
+        number = run.read(metric, config.sts.aggregate, setup.scale)
+        absent = number is None and run.status == "ok"
+        runs.append(replace(run, value=number, status="incomplete" if absent else run.status))
     return tuple(runs)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit  # scipy.stats has the same behind two seconds of imports
@@ -11,7 +11,6 @@ from scipy.special import stdtrit  # scipy.stats has the same behind two seconds
 from core.report.looks import LOOKS, Interval, alpha_at, leaves, tested
 from core.spec.claim import Claim, Contrast
 
-Key = TypeVar("Key")  # what names a cell
 Labels = tuple[str, ...]
 LEAST_SEEDS = 5  # of a difference that a table may mark
 
@@ -105,19 +104,3 @@ def _is_pair(contrast: Contrast, labels: Labels, reference: Labels) -> bool:
     plain = contrast.metric is None and contrast.of == "value"
     weights = [term.weight for term in contrast.terms]
     return plain and weights == [1.0, -1.0] and {term.cell for term in contrast.terms} == {labels, reference}
-
-
-def clear_best(cells: Mapping[Key, Mapping[int, float]]) -> Key | None:
-    """The cell with the highest mean, if its paired intervals leave zero out against each other cell; else
-    None.
-
-    Which cell is best comes from the data, so the intervals are simultaneous over all pairs of cells. A cell
-    without a value is not compared; a cell with too few seeds leaves the question open.
-    """
-    means = {key: float(np.mean(list(runs.values()))) for key, runs in cells.items() if runs}
-    if len(means) < 2:
-        return None
-    best = max(means, key=lambda cell: means[cell])
-    pairs = len(means) * (len(means) - 1) // 2
-    rivals = [paired(cells[best], cells[key], pairs) for key in means if key != best]
-    return best if all(one.low > 0 for one in rivals) else None

@@ -26,7 +26,6 @@ OURS, PAPER, PAIRED, PRINTED = "ours", "paper", "ours − reference (paired)", "
 MARKS = {
     "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
     "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
-    "★": "significantly better than every other cell",
     "†": "the reference",
     "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there is",
     "§": "one run",
@@ -126,7 +125,7 @@ def _ours(row: dict, places: int, usual: int) -> str:
     if not row["n"]:
         return STATUS.get(row["status"], "—")
     text = number(row["mean"], places) + _half(row["mean"], row["ci95_high"], places)
-    marks = {"★": row["best"], "†": row["is_base"], "‡": row["failed_seeds"], "§": row["n"] == 1}
+    marks = {"†": row["is_base"], "‡": row["failed_seeds"], "§": row["n"] == 1}
     return text + "".join(mark for mark, there in marks.items() if there) + _seeds(row["n"], usual)
 
 
@@ -265,7 +264,7 @@ LATEX = str.maketrans({  # [ and * would be options of the line break before the
     '"': "''", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
     "±": r"$\pm$", "−": "$-$", "×": r"$\times$", "·": r"$\cdot$", "η": r"$\eta$", "λ": r"$\lambda$",
     "ε": r"$\epsilon$", "≤": r"$\leq$", "≥": r"$\geq$", "→": r"$\to$", "≈": r"$\approx$", "τ": r"$\tau$",
-    "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "★": r"$^{\bigstar}$",
+    "θ": r"$\theta$", "▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$",
     "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$", "§": r"$^{\S}$",
 })  # fmt: skip
 

@@ -114,12 +114,6 @@ def test_what_a_place_says():
     assert three[1] == "+10.03 ± 0.14"  # three seeds mark nothing
 
 
-def test_no_cell_is_the_best_that_cannot_be_distinguished_from_the_others():
-    far = stored(small(), a=[50.0, 50.1, 50.2, 50.1, 50.0], b=[60.0, 60.2, 60.2, 60.1, 60.1])
-    near = stored(small(), a=[50.0, 50.1, 50.2], b=[60.0, 60.2, 60.2])
-    assert row_of(0, far, 5)[1] == "60.12 ± 0.10★" and "★" not in row_of(0, near, 3)[1]
-
-
 def test_notes_name_origins_environments_and_cells_that_cannot_be_run():
     study, store = small(), FakeStore()
     for seed, (torch, source) in enumerate([("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]):
