@@ -67,12 +67,16 @@ def judge(result: StudyResult) -> Judged:
         parts = tuple(judge(part) for part in result.by_value)
         no_verdict = {key: why for part in parts for key, why in part.checks.no_verdict.items()}
         provisional = {key: why for part in parts for key, why in part.checks.provisional.items()}
-        checks = Comparability((), no_verdict, provisional)
-        verdicts = tuple(verdict for part in parts for verdict in part.verdicts)
-        return Judged(**vars(result) | {"by_value": parts}, checks=checks, verdicts=verdicts)
-    checks, readings = comparability(result), Readings(result)
-    verdicts = tuple(_verdict(claim, readings, checks) for claim in result.study.claims)
-    return Judged(**vars(result), checks=checks, verdicts=verdicts)
+        judged = {
+            "by_value": parts,
+            "checks": Comparability((), no_verdict, provisional),
+            "verdicts": tuple(verdict for part in parts for verdict in part.verdicts),
+        }
+    else:
+        checks, readings = comparability(result), Readings(result)
+        verdicts = (_verdict(claim, readings, checks) for claim in result.study.claims)
+        judged = {"checks": checks, "verdicts": tuple(verdicts)}
+    return Judged(**vars(result) | judged)
 
 
 def study_result(
