@@ -2,14 +2,17 @@
 
 Static padding, `transformers`' own layers, the target branch inside autograd, EMA tensor by tensor over state
 dicts, an optimiser that loops over parameters, a loss read back at every step. With dropout off its loss is
-ours (tests/project/test_benchmarks.py).
+ours (benchmarks/tests/test_benchmarks.py).
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
+import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +21,6 @@ from torch import Tensor, nn
 from transformers import AutoModel, BertModel
 from transformers.models.bert.modeling_bert import BertEncoder
 
-from benchmarks.setting import Setting, now
 from core.engine.encoder.bert import from_pretrained
 from core.engine.encoder.dropout import Dropout
 from core.engine.optimiser import learning_rate
@@ -113,14 +115,10 @@ def with_torchs_dropout(layers: nn.Sequential, rate: float) -> None:
             layers[place] = nn.Dropout(rate)
 
 
-def load(setting: Setting) -> BertModel:
-    """transformers' own BertModel from the setting's folder, with the attention that the releases had."""
+def load(folder: Path) -> BertModel:
+    """transformers' own BertModel from a folder, with the attention that the releases had."""
     return AutoModel.from_pretrained(
-        setting.folder,
-        local_files_only=True,
-        dtype=torch.float32,
-        attn_implementation="eager",
-        use_safetensors=True,
+        folder, local_files_only=True, dtype=torch.float32, attn_implementation="eager", use_safetensors=True
     )
 
 
@@ -155,15 +153,12 @@ def padded(sentences: list[np.ndarray], width: int, device: torch.device) -> tup
 class PlainTraining:
     """A training that can be carried on block by block."""
 
-    def __init__(
-        self, setting: Setting, config: MoCoSERun, table: TokenTable, *, target_gradient: bool = True
-    ):
-        self.config, self.device = config, setting.device
-        self.model = PlainMoCoSE(
-            config, load(setting), setting.device, target_gradient=target_gradient
-        ).train()
+    def __init__(self, folder: Path, config: Any, table: TokenTable, *, target_gradient: bool = True):
+        self.config = config
+        cpu = torch.device("cpu")
+        self.model = PlainMoCoSE(config, load(folder), cpu, target_gradient=target_gradient).train()
         self.optimiser = optimiser(config, self.model)
-        self.batches = batches(config, table, setting.device)
+        self.batches = batches(config, table, cpu)
         self.step = 0
 
     def block(self, steps: int) -> list[float]:
@@ -171,7 +166,7 @@ class PlainTraining:
         stamps = []
         for _ in range(steps + 1):
             self._one_step()
-            stamps.append(now(self.device))
+            stamps.append(time.perf_counter())
         return [after - before for before, after in itertools.pairwise(stamps)]
 
     def _one_step(self) -> float:
@@ -180,7 +175,7 @@ class PlainTraining:
             group["lr"] = learning_rate(self.config.train, 1 + self.step % self.config.train.steps)
         ids, mask = next(self.batches)
         self.optimiser.zero_grad()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.train.precision == "bf16"):
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.train.precision == "bf16"):
             loss = self.model.loss(ids, mask)
         loss.backward()
         nn.utils.clip_grad_norm_(

@@ -1,66 +1,109 @@
-"""A training step as the trainer runs it, beside the plain step: `python -m benchmarks.step`."""
+"""A training step as the trainer runs it, beside the plain step: `python -m benchmarks.step`.
+
+Contestants take turns in blocks of steps within one process, so that whatever slows the machine slows them
+all.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from benchmarks import plain
-from benchmarks.setting import Measured, Setting, alternated, main, now
-from core.engine.step import own_stream
+from core.data.encoders import DEMO_ENCODER
+from core.data.sources import Found, demo_sources, local_places, local_sources
+from core.engine import job
+from core.engine.processor import processor
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.run import RunConfig
+from core.spec.methods import base
+from core.spec.run import Execution, RunConfig
+from core.spec.scale import SCALES, at_scale
 from core.spec.vary import vary
 
+CPU = torch.device("cpu")
 ENDLESS = 1_000_000  # steps
 
 
+class Setting(NamedTuple):
+    """A scale, the sources that its runs would use, and a folder for token tables."""
+
+    scale: str
+    found: Found
+    cache: Path
+
+    def mocose(self, precision: str) -> RunConfig:
+        """MoCoSE's repaired base at this scale."""
+        run = at_scale(base("mocose", "repaired"), SCALES[self.scale], self.found.sources)
+        return vary(run, {"train.precision": precision})
+
+    @property
+    def execution(self) -> Execution:
+        """The places of the parts."""
+        places = self.found.places
+        corpus, encoder = (None if p is None else str(p) for p in (places.corpus, places.encoder))
+        return Execution(
+            results_dir=str(self.cache), cache_dir=str(self.cache), corpus_path=corpus, encoder_path=encoder
+        )
+
+
 class OurTraining:
-    """The trainer's own loop, timed from outside: at every batch that it asks for."""
+    """The trainer's own loop, timed from outside: at every batch that it takes."""
 
     def __init__(self, setting: Setting, config: RunConfig):
-        self.config, self.device = config, setting.device
-        encoder, tokenizer = setting.encoder(config)
-        self.table = setting.table(config, tokenizer)
-        self.model = methods.model(config.method).Model(config, encoder, setting.device)
-        self.batches = training_batches(
-            vary(config, {"train.steps": ENDLESS}), TrainingText(self.table, None, tokenizer), setting.device
-        )
+        self.config = config
+        encoder, tokenizer = job.load_encoder(config, setting.execution)
+        self.text = job.training_text_of(config, setting.execution, tokenizer, CPU)
+        self.model = methods.model(config.method).Model(config, encoder, CPU)
+        endless = vary(config, {"train.steps": ENDLESS})
+        self.batches = training_batches(endless, TrainingText(self.text.table), CPU)
 
     def block(self, steps: int) -> list[float]:
         """Seconds of each of `steps` steps after one that is not counted, batches included."""
         stamps: list[float] = []
+
+        def stamped() -> Iterator[tuple]:
+            for batch in islice(self.batches, steps + 2):
+                stamps.append(time.perf_counter())
+                yield batch
+
         config = vary(self.config, {"train.steps": steps + 2, "eval.every": steps + 2})
-        with own_stream(self.device):
-            train(
-                config, self.model, self._stamped(stamps, steps + 2), lambda step: 0.0, lambda message: None
-            )
+        train(config, self.model, stamped(), lambda step: 0.0, lambda message: None)
         return [after - before for before, after in pairwise(stamps[1:])]
 
-    def _stamped(self, stamps: list[float], count: int) -> Iterator[tuple]:
-        for batch in islice(self.batches, count):
-            stamps.append(now(self.device))
-            yield batch
+
+def alternated(blocks: Mapping[str, Callable], rounds: int, steps: int) -> dict[str, float]:
+    """Median seconds a step of each contestant over `rounds` rounds in which each has one block of `steps`
+    steps.
+
+    A round before them warms up and is not counted.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in blocks}
+    for number in range(rounds + 1):
+        for name, block in blocks.items():
+            taken = block(steps if number else 2)
+            if number:
+                seconds[name] += taken
+    return {name: statistics.median(taken) for name, taken in seconds.items()}
 
 
-def rows(setting: Setting, rounds: int, steps: int) -> Measured:
+def rows(setting: Setting, rounds: int, steps: int) -> Iterator[tuple[str, float, str]]:
     """Milliseconds of our step and of the plain one, taking turns, and their ratios."""
-    fp32 = setting.mocose()
-    ours = OurTraining(setting, fp32)
-    blocks = {
-        "ours": ours.block,
-        "ours bf16": OurTraining(setting, vary(fp32, {"train.precision": "bf16"})).block,
-        "plain": plain.PlainTraining(setting, fp32, ours.table).block,
-        "plain, keys without gradient": plain.PlainTraining(
-            setting, fp32, ours.table, target_gradient=False
-        ).block,
-    }
-    torch.set_num_threads(setting.threads)
+    ours, bf16 = (OurTraining(setting, setting.mocose(precision)) for precision in ("fp32", "bf16"))
+    folder = setting.found.places.encoder or DEMO_ENCODER
+    blocks = {"ours": ours.block, "ours bf16": bf16.block}
+    for name, gradient in (("plain", True), ("plain, keys without gradient", False)):
+        blocks[name] = plain.PlainTraining(
+            folder, ours.config, ours.text.table, target_gradient=gradient
+        ).block
     seconds = alternated(blocks, rounds, steps)
     for name, value in seconds.items():
         yield name, 1e3 * value, "ms"
@@ -68,5 +111,25 @@ def rows(setting: Setting, rounds: int, steps: int) -> Measured:
         yield f"{theirs} / {name}", seconds[theirs] / seconds[name], "x"
 
 
+def main() -> None:
+    """Print what is measured with the demo's encoder, or with --encoder on --data-dir."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20, help="steps of a block")
+    parser.add_argument("--data-dir", type=Path, help="SentEval's data and the training text, for --encoder")
+    parser.add_argument("--encoder", type=Path, help="an encoder at scale mini (default: the demo's own)")
+    options = parser.parse_args()
+    cache = Path("~/.cache/run_study").expanduser()
+    setting = Setting("demo", demo_sources(), cache)
+    if options.encoder is not None and options.data_dir is not None:
+        places = local_places(options.data_dir, options.encoder)
+        setting = Setting("mini", local_sources(places, cache), cache)
+    torch.set_num_threads(options.threads)
+    print(f"Scale {setting.scale} on {processor()}, torch {torch.__version__}, {options.threads} threads")
+    for what, value, unit in rows(setting, options.rounds, options.steps):
+        print(f"{what:<46} {value:>10.4g} {unit}", flush=True)
+
+
 if __name__ == "__main__":
-    sys.exit(main(rows, __doc__))
+    main()

@@ -1,13 +1,11 @@
 """The benchmarks measure what they say: the plain step is the same step, and turns are taken."""
 
-from dataclasses import replace
-
 import pytest
 import tiny
 import torch
 
 from benchmarks import gpu_step, plain, step
-from benchmarks.setting import Setting, alternated
+from benchmarks.step import Setting, alternated
 from core.data.sources import demo_sources
 from core.engine.encoder.packing import pack
 from core.methods.mocose.model import MoCoSE
@@ -37,13 +35,6 @@ def test_the_plain_steps_lose_what_ours_lose(target_gradient):
     assert len({round(a, 4) for a, _ in seen}) == 4
 
 
-def test_the_plain_step_drops_out_as_the_run_says():
-    config = tiny.config("mocose", encoder__hidden_dropout=0.5)
-    model = plain.PlainMoCoSE(config, tiny.bert(), CPU).train()
-    batch = plain.padded(tiny.sentences(4), 10, CPU)
-    assert model.loss(*batch).item() != model.loss(*batch).item()
-
-
 def test_turns_are_taken_and_the_first_round_is_not_counted():
     order = []
 
@@ -58,15 +49,8 @@ def test_turns_are_taken_and_the_first_round_is_not_counted():
     assert order == [("a", 2), ("b", 2), ("a", 3), ("b", 3), ("a", 3), ("b", 3)]
 
 
-def test_what_is_called_float32_is_float32_at_every_scale(tmp_path):
-    """Scale mini trains in bf16; the benchmark of float32 must not."""
-    setting = Setting("mini", demo_sources(), tmp_path, CPU, 1)
-    assert setting.config("mocose").train.precision == "bf16"
-    assert setting.mocose().train.precision == replace(setting, scale="demo").mocose().train.precision == "fp32"
-
-
 def test_a_step_is_a_real_step(tmp_path):
-    rows = {what: value for what, value, _ in step.rows(Setting("demo", demo_sources(), tmp_path, CPU, 1), 1, 1)}
+    rows = {what: value for what, value, _ in step.rows(Setting("demo", demo_sources(), tmp_path), 1, 1)}
     assert len(rows) == 7 and all(value > 0 for value in rows.values())
 
 

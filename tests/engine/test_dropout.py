@@ -97,19 +97,6 @@ def test_the_share_kept_and_the_expectation(rate):
     assert float(by_row.var()) * 2000 / (rate * (1 - rate)) == pytest.approx(1.0, abs=5 * math.sqrt(2 / 1000))
 
 
-def correlation(a, b):
-    return float(torch.corrcoef(torch.stack([(a > 0).double().flatten(), (b > 0).double().flatten()]))[0, 1])
-
-
-def test_calls_seeds_and_neighbours_are_independent():
-    made, size = stream(0), 200_000
-    first, second, other = drawn(made, size), drawn(made, size), drawn(stream(1), size)
-    bound = 5 / math.sqrt(size)
-    assert abs(correlation(first, second)) < bound and abs(correlation(first, other)) < bound
-    for lag in (1, 2, 3, 4, 5, 8, 64, 128, 384, 768):
-        assert abs(correlation(first[:-lag], first[lag:])) < 5 / math.sqrt(size - lag), lag
-
-
 def test_masks_drawn_ahead_come_again_and_a_stream_goes_on_from_its_position():
     made, other = stream(), stream()
     assert torch.equal(drawn(made, 9), drawn(other, 9))

@@ -1,6 +1,4 @@
-"""AdamW in both forms against loops over numbers, and which parameter has which rate and decay."""
-
-import math
+"""Which parameter has which rate and decay; tests/engine/test_second_formulation.py has AdamW's arithmetic, in both forms."""
 
 import pytest
 import tiny
@@ -12,66 +10,6 @@ from core.engine.trainer import train
 from core.spec import methods
 
 CPU = torch.device("cpu")
-SETTINGS = {"lr": 0.05, "betas": (0.9, 0.99), "eps": 1e-2}
-
-
-def drawn(seed, steps=1):
-    """A matrix and a vector of random numbers for each step."""
-    draw = torch.Generator().manual_seed(seed)
-    return [[torch.randn(shape, generator=draw, dtype=torch.float64) for shape in ((3, 2), (4,))] for _ in range(steps)]
-
-
-def start():
-    return [p.requires_grad_() for p in drawn(1)[0]]
-
-
-def updated(optimiser, parameters, steps=7, absent=()):
-    for number, grads in enumerate(drawn(0, steps)):
-        for p, g in zip(parameters, grads, strict=True):
-            p.grad = g.clone()
-        if number in absent:
-            parameters[1].grad = None
-        optimiser.step()
-    return parameters
-
-
-def naive(decays, eps, form, steps=7, absent=(), b1=0.9, b2=0.99, lr=0.05):
-    """Every number on its own, as the formulas are written."""
-    parameters = [p.detach().clone() for p in start()]
-    for which, (p, wd) in enumerate(zip(parameters, decays, strict=True)):
-        flat = p.view(-1)
-        for i in range(len(flat)):
-            x, m, v, t = float(flat[i]), 0.0, 0.0, 0
-            for number, grads in enumerate(drawn(0, steps)):
-                if which == 1 and number in absent:
-                    continue
-                g, t = float(grads[which].view(-1)[i]), t + 1
-                m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
-                if form == "transformers":
-                    x = x - lr * math.sqrt(1 - b2**t) / (1 - b1**t) * m / (math.sqrt(v) + eps)
-                    x = x - lr * wd * x
-                else:
-                    x = x - lr * wd * x
-                    x = x - lr * (m / (1 - b1**t)) / (math.sqrt(v / (1 - b2**t)) + eps)
-            flat[i] = x
-    return parameters
-
-
-@pytest.mark.parametrize("absent", [(), (2, 3)])
-def test_the_form_of_transformers_is_that_of_the_naive_loop(absent):
-    parameters = start()
-    groups = [{"params": parameters[:1], "weight_decay": 0.3}, {"params": parameters[1:], "weight_decay": 0.0}]
-    ours = updated(TransformersAdamW(groups, **SETTINGS), parameters, absent=absent)
-    theirs = naive([0.3, 0.0], 1e-2, "transformers", absent=absent)
-    assert all(torch.allclose(a, b, rtol=1e-13, atol=0) for a, b in zip(ours, theirs, strict=True))
-    torch_form = naive([0.3, 0.0], 1e-2, "torch", absent=absent)
-    assert not any(torch.allclose(a, b, rtol=1e-4) for a, b in zip(ours, torch_form, strict=True))
-
-
-def test_torchs_own_form_is_that_of_the_naive_loop():
-    parameters = start()
-    ours = updated(torch.optim.AdamW(parameters, weight_decay=0.3, fused=True, **SETTINGS), parameters)
-    assert all(torch.allclose(a, b, rtol=1e-12, atol=0) for a, b in zip(ours, naive([0.3, 0.3], 1e-2, "torch"), strict=True))
 
 
 def model_of(method, bert=None, **changes):
@@ -99,14 +37,10 @@ def test_new_heads_have_their_rate_and_the_encoder_its_own():
     assert names["projection.0.weight"] == (10.0, 0.1) and names["projection.1.weight"] == (10.0, 0.0)
     assert names["predictor.3.bias"] == (10.0, 0.0) and not any(name.startswith("target") for name in names)
     assert factors(model_of("simcse"))["head.linear.weight"] == (10.0, 0.1)
-
-
-def test_a_pooler_that_the_checkpoint_lacks_is_new_and_so_is_a_trained_target_projection():
     bert = tiny.bert()
-    bert.pooler = None
-    assert factors(model_of("mocose", bert))["pooler.weight"] == (10.0, 0.1)
-    trained = {"target__stop_gradient": False, "target__freeze_projection": False}
-    assert factors(model_of("mocose", **trained))["target_projection.0.weight"] == (10.0, 0.1)
+    bert.pooler = None  # a pooler that the checkpoint lacks is new, and so is a trained target projection
+    names = factors(model_of("mocose", bert, target__stop_gradient=False, target__freeze_projection=False))
+    assert names["pooler.weight"] == names["target_projection.0.weight"] == (10.0, 0.1)
 
 
 @pytest.mark.parametrize("form, kind", [("torch", torch.optim.AdamW), ("transformers", TransformersAdamW)])

@@ -30,13 +30,9 @@ MOCOSE = [
     ("released", {"fgsm__epsilon": 0.05}), ("released", {"queue__init_size": 0, "train__adamw": "transformers"}),
 ]  # fmt: skip
 ESIMCSE = [
-    {},
-    {"momentum__when": "after_optimizer"},
-    {"momentum__head": "ema"},
-    {"momentum__dropout": "on"},
-    {"train__adamw": "transformers"},
-    {"queue__size": 3},
-]
+    ("repaired", {}), ("repaired", {"momentum__when": "after_optimizer"}), ("repaired", {"momentum__head": "ema"}),
+    ("repaired", {"momentum__dropout": "on"}), ("repaired", {"queue__size": 3}), ("released", {}),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -90,9 +86,9 @@ def test_mocose_is_the_second_formulation(profile, changes, padded, drawn):
 
 
 @pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
-@pytest.mark.parametrize("changes", ESIMCSE)
-def test_esimcse_is_the_second_formulation(changes, padded, drawn):
-    config = tiny.config("esimcse", **(BOTH | changes))
+@pytest.mark.parametrize("profile, changes", ESIMCSE)
+def test_esimcse_is_the_second_formulation(profile, changes, padded, drawn):
+    config = tiny.config("esimcse", profile, **(BOTH | changes))
     model, weights, trained = started(ESimCSE, config, **UNDROPPED if padded else {})
     views = [(tiny.sentences(4, seed=step), tiny.sentences(4, seed=step + 50, longest=12)) for step in range(STEPS)]
     plain = second.SecondESimCSE(config, weights, trained)

@@ -150,9 +150,3 @@ def test_esimcse_without_queue_and_repetition_is_simcse():
     simcse = tiny.config("simcse", encoder__hidden_dropout=0.1)
     rate = tiny.config("esimcse", encoder__hidden_dropout=0.1, queue=None, momentum=None, dup__range="released", dup__cap=1)
     assert torch.equal(outcome(simcse), outcome(rate))  # cap 1 under the released range draws from 0..0: never repeats
-
-
-@pytest.mark.parametrize("method", ["mocose", "simcse", "esimcse"])
-def test_same_configuration_gives_the_same_bytes(method):
-    config = tiny.config(method, encoder__hidden_dropout=0.1)
-    assert torch.equal(outcome(config), outcome(config))

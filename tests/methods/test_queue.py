@@ -40,13 +40,6 @@ def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys
     assert queue.visible()[:, 0].tolist() == [3.0] * 32 + [2.0] * 32 + [1.0] * 32
 
 
-@pytest.mark.parametrize("init", ["paper_grow", "released_2022"])
-@pytest.mark.parametrize("size,init_size,batch", [(512, 512, 64), (128, 1, 64), (64, 16, 256), (4096, 1024, 64)])
-def test_random_vectors_are_gone_after_a_queue_of_batches(init, size, init_size, batch):
-    steps = -(-size // batch) + 2
-    assert trace(size, init_size, batch, steps, init)[-1] == (size, 0)
-
-
 def test_newest_first_and_unit_random_vectors():
     queue = KeyQueue(NegativeQueue(size=6, init_size=2), 3, torch.Generator().manual_seed(0), torch.device("cpu"))
     assert queue.visible().norm(dim=1).tolist() == pytest.approx([1.0, 1.0])

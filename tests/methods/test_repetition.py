@@ -30,13 +30,6 @@ def test_a_cap_is_idle_where_it_changes_no_count():
     assert not Repetition(rate=0.32, unit="word").cap_is_idle(32)  # a sentence of any number of words
 
 
-@pytest.mark.parametrize("length,expected", [(6, 1.0), (8, 0.5), (16, 0.2), (24, 1 / 7), (32, 0.1)])
-def test_chance_of_no_repetition_as_released(length, expected):
-    stream = random.Random(1)
-    draws = Counter(len(positions(RELEASED, length, stream)) for _ in range(4000))
-    assert draws[0] / 4000 == pytest.approx(expected, abs=0.03)
-
-
 def test_special_tokens_are_protected_or_not():
     tokens = np.arange(8)
     stream = random.Random(0)
@@ -107,13 +100,6 @@ def test_insertions_against_a_second_formulation(unit, inserted):  # D72
         lengths.add(len(found.split()))
     assert lengths == {6, 7, 8, 9}
     assert repeat_words("alone", dup, random.Random(0), inserted) == "alone"
-
-
-def test_the_places_do_not_depend_on_what_is_written():
-    for seed in range(20):
-        word = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="word"), random.Random(seed)).split()
-        mask = repeat_words("a b c d e f g h", Repetition(rate=0.5, unit="mask"), random.Random(seed), ("M",)).split()
-        assert [later == "M" for later in mask[1:]] == [earlier == later for earlier, later in itertools.pairwise(word)]
 
 
 def test_a_tokenizer_without_masks_or_english_is_refused():
