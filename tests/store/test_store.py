@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from desk import until
 from fake_jobs import made_result
-from places import ROOT, SUPPORT
+from places import ROOT
 
 from core.data import sources
 from core.spec.identity import run_id
@@ -23,7 +23,7 @@ from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import MINI
 from core.spec.vary import vary
-from core.store import files, locks
+from core.store import locks
 from core.store.records import CorruptRun, Failure
 from core.store.store import Store
 
@@ -128,24 +128,6 @@ def test_pairs_of_another_attempt_are_refused(store):
     path(store, "pairs").write_bytes(first)
     with pytest.raises(CorruptRun, match="another attempt"):
         store.load_pairs(RUN)
-
-
-def test_a_full_disk_leaves_nothing_torn(store):
-    store.save(CONFIG, made_result(CONFIG))
-    before = path(store).read_bytes()
-    code = (
-        "import resource, signal, sys; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path; from core.store.store import Store; from core.spec.errors import UserError\n"
-        "from fake_jobs import made_result; from test_store import CONFIG\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "try: Store(Path(sys.argv[1]), None).save(CONFIG, made_result(CONFIG))\n"
-        "except UserError as error: print(error); sys.exit(7)\n"
-    )
-    words = [sys.executable, "-c", code, store.root, Path(__file__).parent, SUPPORT, ROOT]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 7 and "cannot be used (File too large)" in done.stdout, done.stderr
-    assert path(store).read_bytes() == before and names(store) == [f"{RUN}.parquet"]
-    assert "disk is full" in files.trouble(path(store), OSError(28, "No space left on device"))
 
 
 def test_one_holds_and_the_others_do_not(tmp_path):
