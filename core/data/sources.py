@@ -129,12 +129,13 @@ def local_places(
 
 
 def corpus_file(data_dir: Path) -> Path:
-    """The training text in a data folder, by its usual names. Raises UserError."""
-    for name in CORPUS_NAMES:
-        if (data_dir / name).is_file():
-            return data_dir / name
-    names, hint = " or ".join(CORPUS_NAMES), "put the sentences there, one a line, or use --scale demo"
-    raise UserError(f"{data_dir} has no {names}; {hint}, which needs none.")
+    """The training text in a data folder: one of the usual names, or its only text file. Raises UserError."""
+    known = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
+    texts = known or list(data_dir.glob("*.txt"))
+    if len(texts) != 1:
+        hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"
+        raise UserError(f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
+    return texts[0]
 
 
 def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHED) -> Found:

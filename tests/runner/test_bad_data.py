@@ -21,11 +21,11 @@ def desk(tmp_path, monkeypatch):
 
 # fmt: off
 HARMED = [  # what is changed, how, and the sentence; tests/data has every way in which a set can be wrong
-    ("data", shutil.rmtree, "has no wiki_sentences.txt or wiki1m_for_simcse.txt"),
+    ("data", shutil.rmtree, "has 0 text files"),
     (f"data/{TEXT}", Path.unlink, "STS.input.FNWN.txt cannot be read"),
     ("data/STS/STSBenchmark/sts-dev.csv", lambda p: p.write_bytes(p.read_bytes().split(b"\n", 1)[1]),
         "sts-dev.csv has 1499 examples, but 1500 are published"),
-    (WIKI, lambda p: p.rename(p.with_name("a.txt")), "has no wiki_sentences.txt"),
+    (WIKI, lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")), "has 2 text files"),
     (WIKI, lambda p: p.write_text("a b\n" + "word " * 300_000), "a line of 1500000 characters"),
     (WIKI, lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), "line 2 is not UTF-8"),
     ("encoder", shutil.rmtree, "holds no config.json"),
