@@ -97,9 +97,7 @@ class Evaluation(Section):
         default=False, metadata={"neutral": False}
     )
 
-    @classmethod
-    def label(cls):
-        return "eval"
+    in_paths = "eval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +111,7 @@ class Selection(Section):
         Literal["mean_of_7", "mean_of_8_rounded"] | None, "how the tests become one score (D41)"
     ] = None
 
-    @classmethod
-    def label(cls):
-        return "select"
+    in_paths = "select"
 
     def check(self):
         refuse(
@@ -164,14 +160,9 @@ class RunConfig(Section):
     sts: STS
     seed: Seed
 
-    @classmethod
-    def label(cls):
-        return "run"
+    in_paths = "run"
 
-    @classmethod
-    def cadence(cls) -> int:
-        """Steps between development checks in the method's paper."""
-        return 125
+    cadence = 125  # steps between development checks in the method's paper
 
     def check(self):
         refuse(
@@ -268,9 +259,7 @@ class TextView(Section):
     view: Annotated[Literal["target", "both"], "which view reads the rewritten text (D26)"] = "target"
     model: Annotated[str | None, "the model that rewrites; none where none is needed"] = None
 
-    @classmethod
-    def label(cls):
-        return "text"
+    in_paths = "text"
 
     def check(self):
         models = MODELS[self.kind]

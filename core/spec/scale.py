@@ -168,7 +168,7 @@ def at_scale(
     if scale.learning_rate is not None:
         changes["train.learning_rate"] = run.train.learning_rate * scale.learning_rate / PAPER_RATE
     if scale.checks is not None:
-        changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence()))
+        changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence))
     # a period is fixed, whatever the batch (D2)
     stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH
     measure = Measure(batches=batches, width=width, paper_steps=stands_for_steps, hub_models=scale.hub_models)

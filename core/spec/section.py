@@ -81,11 +81,12 @@ class Section(Typed):
     """Base of every section of a run's configuration."""
 
     __slots__ = ()
+    in_paths: typing.ClassVar[str] = ""  # the section's name in dotted paths, if it is not that of its class
 
     @classmethod
     def label(cls) -> str:
         """The name of the section in dotted paths."""
-        return cls.__name__.lower()
+        return cls.in_paths or cls.__name__.lower()
 
     @classmethod
     def place_of(cls, name: str) -> str:

@@ -30,9 +30,7 @@ class MomentumQueue(Section):
         bool, "cut the first batch to the queue's size; the release keeps it whole (D70)"
     ] = True
 
-    @classmethod
-    def label(cls):
-        return "queue"
+    in_paths = "queue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +62,7 @@ class Repetition(Section):
         "per_epoch"
     )
 
-    @classmethod
-    def label(cls):
-        return "dup"
+    in_paths = "dup"
 
     def cap_is_idle(self, length: int) -> bool:
         """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays within it.

@@ -71,9 +71,7 @@ class NegativeQueue(Section):
         int | None, "k-means centres, whatever the scale; with negatives kmeans alone", at_least(1)
     ] = field(default=None, metadata={"neutral": None})
 
-    @classmethod
-    def label(cls):
-        return "queue"
+    in_paths = "queue"
 
     def check(self):
         for name, count in (("init_size", self.init_size), ("clusters", self.clusters or 0)):
@@ -171,9 +169,7 @@ class Augmentation(Section):
     ] = None
     feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)", SHARE] = 0.0
 
-    @classmethod
-    def label(cls):
-        return "aug"
+    in_paths = "aug"
 
     def check(self):
         why = "aug.position_shuffle and position_shuffle_range go together; set both or neither."
@@ -231,9 +227,7 @@ class MoCoSERun(RunConfig):
     aug: Augmentation
     text: TextView | None = field(default=None, metadata={"neutral": None})  # Table 5's text-level rows
 
-    @classmethod
-    def cadence(cls):
-        return 100
+    cadence = 100
 
     def check(self):
         RunConfig.check(self)
