@@ -47,7 +47,7 @@ def other_value(value, expected):
     options = alternatives(expected)
     for option in options:
         if typing.get_origin(option) is typing.Literal:
-            return next(word for word in typing.get_args(option) if word != value)
+            return next((word for word in typing.get_args(option) if word != value), f"{value}x")
     if type(value) is bool:
         return not value
     if type(value) is int:
