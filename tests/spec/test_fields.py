@@ -53,4 +53,4 @@ def test_what_is_not_there_is_answered_with_what_is(arguments, sentence, capsys)
 def test_a_plan_needs_no_download(scale, runs, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("core.data.hub.fetch", lambda *_, **__: pytest.fail("something was asked for"))
     out = printed(capsys, "esimcse-table4", "--plan", "--scale", scale, "--results-dir", str(tmp_path), "--device", "cpu")
-    assert "Nothing is fetched for a plan." in out and f"{runs} runs: none done, {runs} to train." in out and not list(tmp_path.iterdir())
+    assert f"{runs} runs: none done, {runs} to train." in out and not list(tmp_path.iterdir())
