@@ -62,12 +62,10 @@ def figures(
         return {}
     rows = _rows(study, spec, cells)
     if spec.kind != "cells":
-        return {study.name: _curves(study, spec, rows, curves, heading, judged)} if _mostly_run(rows) else {}
-    axis = next((axis for axis in study.axes if spec.x in (None, axis.name) and _is_numeric(axis)), None)
-    finding = _difference(study, rows) if judged else ""
-    levels = None if axis is None else _levels(study, spec, axis, rows, finding, heading, judged)
-    drawn = [figure for figure in (levels, _by_row(study, spec, rows, finding or heading)) if figure]
-    return dict(zip((study.name, f"{study.name}-differences"), drawn, strict=False))
+        return {study.name: _curves(study, spec, rows, curves, heading)} if _mostly_run(rows) else {}
+    title = judged and _difference(study, rows) or heading
+    drawn = [_levels(study, spec, rows, title), _by_row(study, spec, rows, title)]
+    return dict(zip((study.name, f"{study.name}-differences"), filter(None, drawn), strict=False))
 
 
 def _rows(study: Study, spec: FigureSpec, cells: pd.DataFrame) -> pd.DataFrame:
@@ -90,11 +88,6 @@ def _rows(study: Study, spec: FigureSpec, cells: pd.DataFrame) -> pd.DataFrame:
     if study.tasks and "task" not in (spec.x, spec.series):
         rows = rows[rows["task"] == "avg"] if (rows["task"] == "avg").any() else rows
     return rows[~rows["status"].isin(("copied", "unavailable"))].reset_index(drop=True)
-
-
-def _is_numeric(axis: Axis) -> bool:
-    """Whether the labels are numbers, all but two at most."""
-    return as_numbers(axis.labels).count() >= max(3, len(axis.labels) - 2)
 
 
 def _mostly_run(rows: pd.DataFrame) -> bool:
@@ -159,26 +152,17 @@ def _difference(study: Study, rows: pd.DataFrame) -> str:
     return f"{text[0].upper()}{text[1:]}; {tests}"
 
 
-def _peak(axis: Axis, line: pd.DataFrame) -> str:
-    """Where our drawn mean is highest, and where the paper's is."""
-    line = line[as_numbers(line[axis.name]).notna().to_numpy()]
-    highest = [line.loc[line[name].idxmax()] for name in ("mean", "printed") if line[name].notna().any()]
-    labels = [_titled(axis, highest[0][axis.name]), *(row[axis.name] for row in highest[1:])]
-    values = [row[name] for row, name in zip(highest, ("mean", "printed"), strict=False)]
-    places = [
-        f"{label} ({_amount(value, highest[0]['unit'])})" for label, value in zip(labels, values, strict=True)
-    ]
-    return f"Highest at {'; as printed at '.join(places)}"
-
-
 # As the paper draws it: absolute scores along a numeric axis
 
 
-def _levels(
-    study: Study, spec: FigureSpec, axis: Axis, rows: pd.DataFrame, finding: str, heading: str, judged: bool
-) -> Figure | None:
+def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Figure | None:
     """Score along the paper's axis: ours with a band over seeds, the paper's points laid over; a panel for
-    each unit."""
+    each unit. None without an axis whose labels are numbers, all but two at most."""
+    axes = [axis for axis in study.axes if spec.x in (None, axis.name)]
+    numeric = [axis for axis in axes if as_numbers(axis.labels).count() >= max(3, len(axis.labels) - 2)]
+    if not numeric:
+        return None
+    axis = numeric[0]
     rows = rows.assign(x=as_numbers(rows[axis.name]))
     on_axis = rows[rows["x"].notna()]
     if not _mostly_run(on_axis) or (on_axis["n"] > 0).sum() < 2:
@@ -187,11 +171,9 @@ def _levels(
     labels = [[_titled(part, label) for label in rows[part.name]] for part in series]
     rows["line"] = [f"{', '.join(names)}: " for names in zip(*labels, strict=True)] if series else ""
     rows = rows[rows["n"].groupby(rows["line"]).transform("sum") > 0]
-    if judged and not series:
-        finding = ". ".join(filter(None, (_peak(axis, rows), finding)))
-    panels = rows.groupby("unit", sort=False)
-    figure, axes = sheet(finding or heading, len(panels), 2.7)
-    for panel, (unit, mine) in zip(axes, panels, strict=True):
+    units = rows.groupby("unit", sort=False)
+    figure, panels = sheet(title, len(units), 2.7)
+    for panel, (unit, mine) in zip(panels, units, strict=True):
         shift = _shift(mine)
         for name, line, style in _styled(mine.groupby("line", sort=False)):
             _line(panel, line, axis, name, style, shift)
@@ -201,7 +183,7 @@ def _levels(
             to_theirs, to_ours = partial(np.add, shift), partial(np.add, -shift)
             theirs = panel.secondary_yaxis("right", functions=(to_theirs, to_ours))
             theirs.set_ylabel("the paper's, same spacing", color=GREY, size=7)
-    legend(figure, axes, _setting(study, rows))
+    legend(figure, panels, _setting(study, rows))
     return figure
 
 
@@ -289,21 +271,14 @@ def _by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
 # Along training, spectra, and all runs of a scale
 
 
-def _curves(
-    study: Study, spec: FigureSpec, rows: pd.DataFrame, curves: pd.DataFrame, heading: str, judged: bool
-) -> Figure:
+def _curves(study: Study, spec: FigureSpec, rows: pd.DataFrame, curves: pd.DataFrame, title: str) -> Figure:
     """Means over seeds with each seed pale; the paper's curve dashed, by share of the run or of the width."""
     spectrum, whole = spec.kind == "spectrum", float(curves["x"].max())
     most = MOST_INDEX if spectrum else whole
     names = [spec.series] if spec.series else [axis.name for axis in study.axes]
     curves = curves[curves["x"] <= most].assign(line=curves[names].astype(str).agg("/".join, axis=1))
     means = curves.groupby(["line", "x"], sort=False)["value"].mean().dropna()
-    ends = means.groupby("line").last().sort_values()
-    if judged and len(names) == 1 and len(ends) > 1:
-        said = [f"{name} ({number(value, 3 if spectrum else 1)})" for name, value in ends.items()]
-        where = f"At index {MOST_INDEX}" if spectrum else "At the end"
-        heading = f"{where}, highest: {said[-1]}; lowest: {said[0]}"
-    figure, (panel,) = sheet(heading, 1, 3.0)
+    figure, (panel,) = sheet(title, 1, 3.0)
     for name, mine, style in _styled(curves.groupby("line", sort=False)):
         for _, run in mine.groupby("run_id"):
             panel.plot(run["x"], run["value"], color=style["color"], lw=0.4, alpha=0.4)

@@ -76,12 +76,11 @@ def page_files(
     for study in studies:
         mine = [result for key in order for result in results[key] if result.study.name == study.name]
         cards = _cards(study, shown[shown["study"] == study.name])
-        by_scale = {result.scale.name: result for result in mine if result.profile == DEFAULT}
-        of_paper = by_scale.get(PAPER.name)
-        cost = _cost(of_paper, costs[study.name, DEFAULT], seconds) if of_paper else ""
+        at_paper = [result for result in mine if (result.scale.name, result.profile) == (PAPER.name, DEFAULT)]
+        cost = _cost(at_paper[0], costs[study.name, DEFAULT], seconds) if at_paper else ""
         axes = [text for axis in study.axes for text in (axis.name, axis.title)]
         sections.append({
-            "study": study, "cards": cards, "summary": _summary(cards, by_scale, cost),
+            "study": study, "cards": cards, "summary": _summary(cards, cost),
             "tables": [
                 table for result in mine
                 if result.begun and (table := _table(result, folder, figures))["files"]
@@ -149,18 +148,14 @@ def _cards(study: Study, shown: pd.DataFrame) -> list[dict]:
     return cards
 
 
-def _summary(cards: Sequence[dict], results: Mapping[str, Judged], cost: str) -> dict[str, str]:
+def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
     """A study in a few words for each column: "2 undecided (3 seeds), 4 not run"."""
     said = {}
     for scale, name in COLUMNS.items():
         rows = pd.DataFrame([card["at"][scale] for card in cards if scale in card["at"]])
         if scale == PAPER.name and not (len(rows) and rows["n"].any()):
             said[name] = cost
-        elif not len(rows) or scale not in results:
-            continue
-        elif (rows["verdict"] == "no verdict").all():
-            said[name] = f"{'too short' if results[scale].scale.generated else 'not able'} to judge"
-        else:
+        elif len(rows):
             counts = rows["verdict"].value_counts(sort=False)
             most = rows[rows["verdict"] == "undecided"]["n"].max()
             few = {"undecided": f" ({counted(most, 'seed')})"}
