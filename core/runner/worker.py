@@ -141,16 +141,17 @@ def score(config: RunConfig, result: Result) -> str:
 
 
 def take_slot(request: dict, report: Report) -> str:
-    """Wait for a free slot. Returns its name."""
-    names, folder = tuple(request["slots"]), Path(request["slot_folder"])
-    due = time.monotonic() + PATIENCE
-    while (slot := locks.take_slot(names, folder)) is None:
+    """Wait for a free slot, which this process holds until it ends. Returns its name."""
+    folder, due = Path(request["slot_folder"]), time.monotonic() + PATIENCE
+    while True:
+        for name in request["slots"]:
+            if locks.hold(folder / f"{name}.lock") is not None:
+                return name
         if time.monotonic() > due:
             due += PATIENCE
             if not report({"waiting": True}):
                 os._exit(1)  # the command is gone before this run began
         time.sleep(POLL)
-    return slot
 
 
 def settle(log: str, slot: str) -> None:

@@ -77,8 +77,3 @@ def waiting(path: Path, what: str) -> Iterator[None]:
 def release(descriptor: int) -> None:
     """Let this process's share of the lock go; copies in other processes go on holding it."""
     os.close(descriptor)
-
-
-def take_slot(names: tuple[str, ...], folder: Path) -> str | None:
-    """The first free slot of these, which this process holds until it ends; None if all are taken."""
-    return next((name for name in names if hold(folder / f"{name}.lock") is not None), None)

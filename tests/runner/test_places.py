@@ -17,12 +17,10 @@ from places import ROOT
 from refusals import check, here, refusing_desk
 
 import run_study
-from core.data import sources
 from core.runner.train import Training
-from core.spec.identity import NUMERICS, run_id
+from core.spec.identity import run_id
 from core.spec.methods import base
-from core.spec.scale import MINI
-from core.store.records import CorruptRun, MissingRun, OtherVersion
+from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
 
 
@@ -64,30 +62,6 @@ def test_a_results_folder_of_somebody_else(closed, capfd, monkeypatch):
     said = capfd.readouterr().err
     assert "may not be written (Permission denied); choose a folder of yours" in said
     assert not list(place.iterdir())
-
-
-def test_two_versions_of_the_code_work_side_by_side_on_one_folder(desk, monkeypatch):
-    def fill(count: int) -> None:
-        desk.store.prepare()
-        for run in desk.six().runs[:count]:
-            result = made_result(run.config)
-            result.provenance.update(desk.found().provenance())
-            desk.store.save(run.config, result)
-
-    fill(6)
-    old = desk.six()
-    for module in ("core.spec.identity", "core.store.records"):
-        monkeypatch.setattr(f"{module}.NUMERICS", 99)
-    new = desk.six()
-    assert not old.missing and len(new.missing) == 6
-    assert sources.recorded_sources(MINI, desk.store) is None  # another version's runs say nothing here
-    with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS}, here 99"):
-        desk.store.load(old.runs[0].run_id)
-    fill(2)
-    assert len(desk.six().missing) == 4 and len(desk.store.runs()) == 8
-    monkeypatch.undo()
-    assert not desk.six().missing and desk.store.load(old.runs[0].run_id).config == old.runs[0].config
-    assert not (desk.results / "damaged").exists()
 
 
 CONFIG = base("mocose", "paper")

@@ -18,13 +18,13 @@ from fake_jobs import made_result
 from places import ROOT
 
 from core.data import sources
-from core.spec.identity import run_id
+from core.spec.identity import NUMERICS, run_id
 from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import MINI
 from core.spec.vary import vary
 from core.store import locks
-from core.store.records import CorruptRun, Failure
+from core.store.records import CorruptRun, Failure, OtherVersion
 from core.store.store import Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
@@ -79,6 +79,18 @@ def test_plain_names_stay_those_of_the_first_run_when_files_get_other_times(stor
     assert sources.recorded_sources(MINI, copy).sources.encoder_name == "mine"
     path(copy).unlink()
     assert sources.recorded_sources(MINI, copy).sources.encoder_name == "another"
+
+
+def test_a_run_of_another_version_of_the_code_is_kept_and_not_read(store, monkeypatch):
+    store.save(CONFIG, made_result(CONFIG))
+    for module in ("core.spec.identity", "core.store.records"):
+        monkeypatch.setattr(f"{module}.NUMERICS", 99)
+    with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS}, here 99"):
+        store.load(RUN)
+    assert sources.recorded_sources(MINI, store) is None  # another version's runs say nothing here
+    store.save(CONFIG, made_result(CONFIG))
+    monkeypatch.undo()
+    assert len(store.runs()) == 2 and store.load(RUN).config == CONFIG
 
 
 def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
